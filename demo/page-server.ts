@@ -34,11 +34,20 @@ const parts: Readonly<Record<string, string>> = {
   '/jodit/jodit.min.js': path.join(jodit, 'es2021/jodit.min.js'),
 };
 
+/** The languages of the picker. */
+const texts = from('../packages/browser/dist/texts/');
+
+const partAt = (pathname: string): string | undefined => {
+  const [, language] = /^\/stowage\/texts\/([a-z]{2})\.json$/u.exec(pathname) ?? [];
+  return language === undefined ? parts[pathname] : `${texts}${language}.json`;
+};
+
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.json': 'application/json; charset=utf-8',
 };
 
 /** The page runs its own scripts and the editor's, nothing else; pictures may come from anywhere. */
@@ -67,8 +76,17 @@ const sendSettings = (connectorPort: number, response: ServerResponse): void => 
   response.end(JSON.stringify(settings));
 };
 
+const sendNothing = (response: ServerResponse): void => {
+  response.writeHead(404, {
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end('There is nothing here.\n');
+};
+
 const sendPart = async (file: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-  const content = await readFile(file);
+  const content = await readFile(file).catch(() => undefined);
+  if (content === undefined) return sendNothing(response);
   const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
   response.setHeader('content-type', types[path.extname(file)] ?? 'application/octet-stream');
   response.setHeader('x-content-type-options', 'nosniff');
@@ -85,16 +103,12 @@ const answer = async (behind: Behind, request: IncomingMessage, response: Server
   }
   const reads = request.method === 'GET' || request.method === 'HEAD';
   if (reads && pathname === '/settings.json') return sendSettings(behind.connectorPort, response);
-  const part = parts[pathname];
+  const part = partAt(pathname);
   if (reads && part !== undefined) {
     if (pathname === '/') response.setHeader('content-security-policy', pagePolicy(behind.connectorPort));
     return sendPart(part, request, response);
   }
-  response.writeHead(404, {
-    'content-type': 'text/plain; charset=utf-8',
-    'x-content-type-options': 'nosniff',
-  });
-  response.end('There is nothing here.\n');
+  sendNothing(response);
 };
 
 /**

@@ -142,56 +142,63 @@ const buildConverter = async () => {
   await removeStale('html-docx', made);
 };
 
+/** The languages of the picker as pages without a bundler fetch them. */
+const writeTexts = async (folder) => {
+  const source = join(folderOf('browser'), 'src', 'picker', 'texts');
+  const names = (await readdir(source)).filter((name) => name.endsWith('.json'));
+  await mkdir(folder, { recursive: true });
+  return Promise.all(
+    names.map(async (name) => {
+      const texts = JSON.parse(await readFile(join(source, name), 'utf8'));
+      return write(join(folder, name), Buffer.from(JSON.stringify(texts)));
+    }),
+  );
+};
+
 const buildBrowser = async () => {
-  const page = { target: 'es2022', minify: true };
-  /** The styles of the picker are a text of its code. */
-  const picker = { ...page, platform: 'browser', loader: { '.css': 'text' } };
+  /** The styles of the picker are a text of its code, but for those of Jodit. */
+  const page = { platform: 'browser', target: 'es2022', loader: { '.css': 'text' } };
+  const ofPages = (name, entry, globalName) =>
+    bundle('browser', {
+      entryPoints: { [`${name}.global`]: entry },
+      format: 'iife',
+      globalName,
+      minify: true,
+      ...page,
+      define: { IS_GLOBAL: 'true' },
+    });
   const made = await Promise.all([
     bundle('browser', {
-      entryPoints: [
-        { in: 'src/client/index.ts', out: 'client' },
-        { in: 'src/jodit/index.ts', out: 'jodit' },
-        { in: 'src/jodit/jodit.css', out: 'jodit' },
-      ],
-      platform: 'neutral',
-      target: 'es2022',
-    }),
-    bundle('browser', {
-      entryPoints: { 'jodit.global': 'src/jodit/index.ts' },
-      format: 'iife',
-      globalName: 'StowageJodit',
-      platform: 'browser',
-      ...page,
-    }),
-    bundle('browser', {
-      entryPoints: { picker: 'src/picker/index.ts', editors: 'src/editors/index.ts' },
+      entryPoints: {
+        client: 'src/client/index.ts',
+        jodit: 'src/jodit/index.ts',
+        picker: 'src/picker/index.ts',
+        editors: 'src/editors/index.ts',
+      },
       splitting: true,
       chunkNames: '[name]-[hash]',
-      ...picker,
+      minify: true,
+      ...page,
+      define: { IS_GLOBAL: 'false' },
     }),
-    bundle('browser', {
-      entryPoints: { 'picker.global': 'src/picker/index.ts' },
-      format: 'iife',
-      globalName: 'StowagePicker',
-      ...picker,
-    }),
-    bundle('browser', {
-      entryPoints: { 'editors.global': 'src/editors/index.ts' },
-      format: 'iife',
-      globalName: 'StowageEditors',
-      ...picker,
-    }),
+    bundle('browser', { entryPoints: { jodit: 'src/jodit/jodit.css' } }),
+    ofPages('jodit', 'src/jodit/index.ts', 'StowageJodit'),
+    ofPages('picker', 'src/picker/index.ts', 'StowagePicker'),
+    ofPages('editors', 'src/editors/index.ts', 'StowageEditors'),
+    writeTexts(join(folderOf('browser'), 'dist', 'texts')),
   ]);
   await removeStale('browser', made);
 };
 
 /** Pages load these from the folder of the server. */
-const copyPageFiles = () =>
-  Promise.all(
+const copyPageFiles = async () => [
+  ...(await writeTexts(join(folderOf('stowage'), 'dist', 'texts'))),
+  ...(await Promise.all(
     ['jodit.css', 'jodit.global.js', 'picker.global.js', 'editors.global.js'].map(async (file) =>
       write(join(folderOf('stowage'), 'dist', file), await readFile(join(folderOf('browser'), 'dist', file))),
     ),
-  );
+  )),
+];
 
 const buildServer = async () => {
   const made = await Promise.all([

@@ -27,13 +27,13 @@ const inPhotos = [
 ];
 
 describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChromium}`, () => {
-  const client = useClient({ photos, documents });
+  const client = useClient({ stock: true, photos, documents });
 
   test('shows every source with its folders and files', async () => {
     const { editor } = client();
     await editor.openFiles();
     await eventually(async () => (await editor.names()).sort()).toEqual([...inPhotos, 'letter.txt'].sort());
-    await eventually(() => editor.sources()).toEqual(['Photos', 'Documents']);
+    await eventually(() => editor.sources()).toEqual(['photos', 'documents']);
     expect(await editor.folders()).toEqual(['.', 'trip', '.', 'figures']);
   });
 
@@ -68,10 +68,10 @@ describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChr
     await eventually(() => editor.names()).toEqual(['two.jpg']);
     await editor.enter('..');
     await eventually(async () => (await editor.names()).sort()).toEqual([...inPhotos].sort());
-    await eventually(() => editor.sources()).toEqual(['Photos']);
+    await eventually(() => editor.sources()).toEqual(['photos']);
     // The point at the root stands for all sources.
     await editor.enter('.');
-    await eventually(() => editor.sources()).toEqual(['Photos', 'Documents']);
+    await eventually(() => editor.sources()).toEqual(['photos', 'documents']);
   });
 
   test('sorts by name and size', async () => {
@@ -102,7 +102,7 @@ describe.skipIf(chromium === undefined)(`Browsing with the real client${needsChr
   test('finds files by a part of their name, whatever the case', async () => {
     const { editor } = client();
     await editor.openFiles();
-    await editor.page.locator('.jodit-dialog input[placeholder="Search"]').click();
+    await editor.page.locator('.jodit-dialog input[placeholder="Filter"]').click();
     await editor.page.keyboard.type('BRÜCKE');
     await eventually(() => editor.names()).toEqual(['Straße & Brücke.jpg']);
     for (let count = 0; count < 'BRÜCKE'.length; count += 1) await editor.page.keyboard.press('Backspace');

@@ -7,7 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { startDemo, type Demo } from '../../demo/start-demo.ts';
 import { launchChromium, PATIENCE } from './chromium.ts';
 import { EditorPage } from './editor-page.ts';
+import { PickerPage } from './picker-page.ts';
 import { writeFiles, type Files } from './pictures.ts';
+import { useStockJodit } from './stock-page.ts';
 
 /** What the service under the page holds and how it is set up. */
 export interface ClientSetup {
@@ -16,6 +18,8 @@ export interface ClientSetup {
   /** Settings that replace those of the demo; a function makes them when the service is started. */
   readonly config?: ConfigInput | (() => Promise<ConfigInput>);
   readonly hooks?: ConnectorHooks;
+  /** Jodit alone, without `connectJodit`. */
+  readonly stock?: true;
 }
 
 /**
@@ -28,6 +32,8 @@ export interface Client {
   /** A folder for files on the person's own disk. */
   readonly desktop: string;
   readonly editor: EditorPage;
+  /** What `editor.browse` opens, where Jodit is connected. */
+  readonly picker: PickerPage;
 }
 
 const nothing = (): void => undefined;
@@ -51,10 +57,11 @@ const open = async (setup: ClientSetup) => {
   return { folder, dataDir, desktop, demo };
 };
 
-const openPage = async (context: BrowserContext, url: string): Promise<EditorPage> => {
+const openPage = async (context: BrowserContext, url: string, isStock: boolean): Promise<EditorPage> => {
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   await page.setViewport({ width: 1280, height: 900 });
+  if (isStock) await useStockJodit(page);
   await page.goto(url);
   await page.waitForSelector('.state.ready');
   return new EditorPage(page);
@@ -84,7 +91,7 @@ export const useClient = (setup: ClientSetup): (() => Client) => {
   });
   beforeEach(async () => {
     if (context === undefined || service === undefined) throw new Error('The browser did not start.');
-    editor = await openPage(context, service.demo.pageUrl);
+    editor = await openPage(context, service.demo.pageUrl, setup.stock === true);
   });
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') await keepScreen(task.name, editor);
@@ -101,7 +108,7 @@ export const useClient = (setup: ClientSetup): (() => Client) => {
   return () => {
     if (service === undefined || editor === undefined)
       throw new Error('The client is ready only inside a test.');
-    return { ...service, editor };
+    return { ...service, editor, picker: new PickerPage(editor.page) };
   };
 };
 

@@ -32,7 +32,7 @@ const shadeAt = async (file: string, left: number, top: number): Promise<'dark' 
 };
 
 describe.skipIf(chromium === undefined)(`Editing pictures with the real client${needsChromium}`, () => {
-  const client = useClient({ photos });
+  const client = useClient({ stock: true, photos });
   const inPhotos = (...parts: string[]): string => path.join(client().dataDir, 'photos', ...parts);
 
   test('resizes a picture in its place, and shows a new thumbnail', async () => {

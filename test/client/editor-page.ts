@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { ElementHandle, Page } from 'puppeteer-core';
+import { PickerPage } from './picker-page.ts';
 
 const item = '.jodit-file-browser-files__item';
 const folder = '.jodit-file-browser-tree__item';
@@ -22,11 +23,19 @@ export class EditorPage {
     this.page = page;
   }
 
-  /** Opens the file browser with the button of the page. */
+  /** Opens the file browser of stock Jodit with the button of the page. */
   async openFiles(): Promise<void> {
     await this.page.locator('#browse').click();
     await this.page.locator('.jodit-file-browser-tree_loading_false .jodit-file-browser-tree__item').wait();
     await this.settled();
+  }
+
+  /** Opens the picker with the button of the page. */
+  async browse(): Promise<PickerPage> {
+    await this.page.locator('#browse').click();
+    const picker = new PickerPage(this.page);
+    await picker.opened();
+    return picker;
   }
 
   /** Waits until the file browser has loaded its list. */
@@ -139,10 +148,11 @@ export class EditorPage {
 
   /** Texts of the messages on the screen, with their kind: `error: …`. */
   messages(): Promise<string[]> {
-    return this.page.$$eval('.stowage-notice', (boxes) =>
+    return this.page.$$eval('>>> .notice, .jodit-ui-message', (boxes) =>
       boxes.map((box) => {
-        const kind = /notice_(\w+)/u.exec(box.className)?.[1] ?? 'unknown';
-        return `${kind}: ${box.querySelector('.stowage-notice__text')?.textContent ?? ''}`;
+        const kind = /failure|error/u.test(box.className) ? 'error' : 'info';
+        const text = box.querySelector('span')?.textContent ?? box.textContent;
+        return `${kind}: ${text.replaceAll(/[\u2066-\u2069]/gu, '')}`;
       }),
     );
   }

@@ -61,7 +61,9 @@ export interface JoinedPage {
   close(): Promise<void>;
 }
 
-const actionOf = (body: Buffer): string => {
+const actionOf = (url: string, body: Buffer): string => {
+  const [, named] = /^\/connector\/(\w+)/u.exec(url) ?? [];
+  if (named !== undefined) return named;
   const text = body.subarray(0, 100_000).toString('latin1');
   return /(?:name="action"\r\n\r\n|(?:^|&)action=)(\w+)/u.exec(text)?.[1] ?? '';
 };
@@ -120,7 +122,7 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
       return;
     }
     const body = Buffer.concat(await request.toArray());
-    const action = actionOf(body);
+    const action = actionOf(url, body);
     if (request.method === 'POST') actions.push(action);
     if ((await front?.({ action, body }, response)) !== true) await handOn(innerUrl, request, body, response);
   };

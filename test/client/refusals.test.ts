@@ -12,7 +12,7 @@ const photos = async () => ({
 });
 
 describe.skipIf(chromium === undefined)(`Refusals seen with the real client${needsChromium}`, () => {
-  const client = useClient({ photos, config: { maxUploadFileSize: '200kb' } });
+  const client = useClient({ stock: true, photos, config: { maxUploadFileSize: '200kb' } });
   const inPhotos = (...parts: string[]): string => path.join(client().dataDir, 'photos', ...parts);
   const complaint = async (): Promise<string> => {
     const { editor } = client();

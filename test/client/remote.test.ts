@@ -34,7 +34,7 @@ const useForeignSite = () => {
 describe.skipIf(chromium === undefined)(
   `Pictures of other sites with the real client${needsChromium}`,
   () => {
-    const client = useClient({ photos, config: { allowPrivateNetworkUploads: true } });
+    const client = useClient({ stock: true, photos, config: { allowPrivateNetworkUploads: true } });
     const site = useForeignSite();
 
     test('are fetched to be edited, and take the place of the foreign one', async () => {
@@ -61,7 +61,7 @@ describe.skipIf(chromium === undefined)(
 );
 
 describe.skipIf(chromium === undefined)(`Private addresses with the real client${needsChromium}`, () => {
-  const client = useClient({ photos });
+  const client = useClient({ stock: true, photos });
   const site = useForeignSite();
 
   test('are not fetched, and the person reads why', async () => {

@@ -26,6 +26,7 @@ describe.skipIf(chromium === undefined || radosgwMissing !== undefined)(
     let baseurl = '';
 
     const client = useClient({
+      stock: true,
       config: async () => {
         server = await startRadosgw();
         bucket = await makeBucket(server);

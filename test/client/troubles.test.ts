@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { eventually } from './client.ts';
 import { EditorPage } from './editor-page.ts';
+import { PickerPage } from './picker-page.ts';
 import { jpeg } from './pictures.ts';
 
 const jodit = path.join(import.meta.dirname, '../../node_modules/jodit/es2021');
@@ -100,19 +101,18 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
   };
   const expectToRead = async (editor: EditorPage, text: string, heading = text): Promise<void> => {
     const read = (): Promise<string> =>
-      editor.page.$$eval('.jodit-ui-message, .stowage-notice', (boxes) =>
-        boxes.map((box) => box.textContent).join('\n'),
+      editor.page.$$eval('.jodit-ui-message, >>> :is(.notice, .state, .uploads li)', (boxes) =>
+        boxes.map((box) => box.textContent.replaceAll(/[\u2068\u2069]/gu, '')).join('\n'),
       );
     await eventually(read).toContain(text);
     expect(guide).toContain(`## ${heading}`);
     await editor.page.close();
   };
   const upload = async (editor: EditorPage, name: string, content: Buffer | string): Promise<void> => {
-    await editor.settled();
-    await editor.page.evaluate(
-      (fileName, text) => {
-        const input = document.querySelector<HTMLInputElement>('.jodit-toolbar-content_upload input');
-        if (input === null) throw new Error('There is no upload button.');
+    await new PickerPage(editor.page).opened();
+    const field = await editor.page.waitForSelector('>>> input[type="file"]');
+    await field?.evaluate(
+      (input, fileName, text) => {
         const data = new DataTransfer();
         data.items.add(new File([Uint8Array.from(atob(text), (char) => char.charCodeAt(0))], fileName));
         input.files = data.files;
@@ -154,7 +154,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
 
   it('an upload that the proxy refuses', async () => {
     const refuse = (app: Express): void => {
-      app.post('/connector/', (request, response, next) => {
+      app.post('/connector/fileUpload', (request, response, next) => {
         if (!/multipart/u.test(request.headers['content-type'] ?? '')) return next();
         request.resume();
         response.status(413).type('html').send('<html>413 Request Entity Too Large</html>');
@@ -162,7 +162,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     };
     const editor = await open(await host({}, { before: refuse }));
     await upload(editor, 'a.txt', 'hello');
-    await expectToRead(editor, 'Payload Too Large', '413');
+    await expectToRead(editor, '413 Payload Too Large', '413');
   });
 
   it('who is not logged in', async () => {
@@ -184,10 +184,10 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     const url = await host({ extensions: ['jpg'], maxUploadFileSize: '1kb' }, {});
     const exe = await open(url);
     await upload(exe, 'a.exe', 'hello');
-    await expectToRead(exe, 'this file type is not allowed', '"… this file type is not allowed."');
+    await expectToRead(exe, 'files of this type are not allowed here', '"… this file type is not allowed."');
     const large = await open(url);
     await upload(large, 'a.jpg', await jpeg(400, 400));
-    await expectToRead(large, 'is too large: at most 1KB are allowed', '"… is too large');
+    await expectToRead(large, 'is too large: at most 1 KB are allowed', '"… is too large');
   });
 
   it('GET with onlyPOST', async () => {
@@ -234,8 +234,9 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     );
     const editor = await open(url);
     await upload(editor, 'a.jpg', await jpeg());
-    await eventually(async () => (await editor.names()).length).toBe(1);
-    const shown = await editor.thumbnails();
+    const picker = new PickerPage(editor.page);
+    await eventually(() => picker.names()).toEqual(['a.jpg']);
+    const shown = await picker.thumbnails();
     expect(shown.map(({ width }) => width)).toEqual([0]);
     expect(guide).toContain('## Broken pictures');
     await editor.page.close();

@@ -9,7 +9,7 @@ import { gif, jpeg, png, svg, webp, writeFiles, type Files } from './pictures.ts
 const photos = async () => ({ 'first.jpg': await jpeg(), 'inbox/': '', 'dropped/': '' });
 
 describe.skipIf(chromium === undefined)(`Uploading with the real client${needsChromium}`, () => {
-  const client = useClient({ photos });
+  const client = useClient({ stock: true, photos });
   const inPhotos = (...parts: string[]): string => path.join(client().dataDir, 'photos', ...parts);
   const onDesktop = async (files: Files): Promise<string[]> => {
     await writeFiles(client().desktop, files);

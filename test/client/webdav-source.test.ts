@@ -32,6 +32,7 @@ describe.skipIf(chromium === undefined || !programs.apache)(
     let server: DavServer | undefined;
 
     const client = useClient({
+      stock: true,
       config: async () => {
         server = await startApache('basic', openToReaders);
         const { url } = server;

@@ -99,7 +99,7 @@ describe('the packed package', () => {
     }
     const strange = files.filter(
       (path) =>
-        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|bundled-licences\.txt|.+\.d\.ts)|node_modules\/stowage-browser\/(?:package\.json|README\.md|dist\/(?:[\w/-]+\.d\.ts|[\w-]+(?:\.global)?\.js|jodit\.css))|docs\/.+\.(?:md|webp)|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
+        !/^(?:dist\/(?!internals)(?:[\w-]+(?:\.global)?\.js|jodit\.css|texts\/\w+\.json|bundled-licences\.txt|.+\.d\.ts)|node_modules\/stowage-browser\/(?:package\.json|README\.md|dist\/(?:[\w/-]+\.d\.ts|[\w-]+(?:\.global)?\.js|jodit\.css|texts\/\w+\.json))|docs\/.+\.(?:md|webp)|examples\/(?:[\w.[\]-]+\/)*[\w.-]+|package\.json|[A-Z]+(?:\.md)?|config\.schema\.json|openapi\.json)$/u.test(
           path,
         ),
     );

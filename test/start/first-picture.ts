@@ -26,7 +26,7 @@ export const seeFirstPicture = async (
   };
 
   const ann = await enter('ann');
-  await ann.editor.upload(picture);
+  await ann.picker.upload(picture);
   await eventually(() => ann.seen()).toEqual(['holiday.jpg']);
   await ann.insert('holiday.jpg');
   await eventually(() => ann.picturesInText()).toMatchObject([{ name: 'holiday.jpg' }]);

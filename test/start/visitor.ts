@@ -1,15 +1,18 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { PATIENCE } from '../client/chromium.ts';
 import { EditorPage, type ShownPicture } from '../client/editor-page.ts';
+import { PickerPage } from '../client/picker-page.ts';
 
 /** Somebody who opens a page of the documents in a browser of their own, and uses it by mouse. */
 export class Visitor {
   readonly page: Page;
   readonly editor: EditorPage;
+  readonly picker: PickerPage;
 
   private constructor(page: Page) {
     this.page = page;
     this.editor = new EditorPage(page);
+    this.picker = new PickerPage(page);
   }
 
   static async open(browser: Browser, url: string): Promise<Visitor> {
@@ -27,23 +30,22 @@ export class Visitor {
     await Promise.all([this.page.waitForNavigation(), this.page.locator('button').click()]);
   }
 
-  /** Opens the file browser as one does who has found the button for pictures. */
+  /** Opens the picker as one does who has found the button for pictures. */
   async openFiles(): Promise<void> {
     await this.page.locator('.jodit-toolbar-button_image button').click();
     await this.page.locator(`::-p-xpath(//button[normalize-space()='Browse'])`).click();
-    await this.page.locator('.jodit-file-browser-tree_loading_false').wait();
-    await this.editor.settled();
+    await this.picker.opened();
   }
 
-  /** The pictures of the file browser that have loaded. */
+  /** The pictures of the picker that have loaded. */
   async seen(): Promise<readonly string[]> {
-    const shown = await this.editor.thumbnails();
+    const shown = await this.picker.thumbnails();
     return shown.filter(({ width }) => width > 0).map(({ name }) => name);
   }
 
   /** Puts a picture into the text. */
   async insert(name: string): Promise<void> {
-    await (await this.editor.tile(name)).click({ count: 2 });
+    await (await this.picker.cell(name)).click({ count: 2 });
   }
 
   picturesInText(): Promise<readonly ShownPicture[]> {

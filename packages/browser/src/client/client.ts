@@ -1,4 +1,5 @@
 import { type Actions, answerKinds } from '../generated/actions.ts';
+import { beginningOf, isEnvelope, parsed, reasonOf } from './foreign-answer.ts';
 
 /** An answer of the service, or of something in front of it, that is not a success. */
 export class ConnectorError extends Error {
@@ -17,18 +18,22 @@ export class ConnectorError extends Error {
 
   /** The values in the messages, such as `name` and `limit`. */
   readonly details: Readonly<Record<string, string | number>>;
+  /** The words of something else that answered, such as `413 Request Entity Too Large` or the title of a login page. */
+  readonly reason: string | undefined;
 
   constructor(
     code: number,
     messages: readonly string[],
     error?: string,
     details: Readonly<Record<string, string | number>> = {},
+    reason?: string,
   ) {
     super(messages.join(' ') || `The connector answered ${String(code)}.`);
     this.code = code;
     this.messages = messages;
     this.error = error;
     this.details = details;
+    this.reason = reason;
   }
 }
 
@@ -120,33 +125,19 @@ interface Envelope {
   };
 }
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
-/** Other programs also answer `success` and `data`, the latter perhaps null. */
-const isEnvelope = (value: unknown): value is Envelope =>
-  isObject(value) && 'success' in value && 'data' in value && isObject(value.data);
-
 const isJson = (response: Response): boolean =>
   response.headers.get('content-type')?.startsWith('application/json') === true;
 
-/** What a text of JSON holds; `undefined` when a proxy has cut it short, or left it empty. */
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
 const envelopeOf = async (response: Response): Promise<Envelope> => {
-  const body = isJson(response) ? parsed(await response.text()) : undefined;
+  const { status, statusText } = response;
+  const text = isJson(response) ? await response.text() : await beginningOf(response);
+  const body = isJson(response) ? parsed(text) : undefined;
+  if (!isEnvelope(body))
+    throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, statusText));
+  const { success, data } = body as Envelope;
   // Of several items some may have failed: `results` says which.
-  if (isEnvelope(body) && (body.success || Array.isArray(body.data.results))) return body;
-  // The body of a proxy's own page is of no use, but an unread one holds its connection.
-  if (!response.bodyUsed) await response.body?.cancel();
-  throw isEnvelope(body)
-    ? new ConnectorError(body.data.code, body.data.messages ?? [], body.data.error, body.data.details)
-    : new ConnectorError(response.status, []);
+  if (success || Array.isArray(data.results)) return { success, data };
+  throw new ConnectorError(data.code, data.messages ?? [], data.error, data.details);
 };
 
 /**

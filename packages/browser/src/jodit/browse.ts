@@ -1,45 +1,58 @@
-/** What of an editor is needed to insert something where the cursor was. */
-export interface InsertingEditor {
-  readonly o: { readonly imageDefaultWidth?: number | string | null };
-  readonly s: {
-    save(): unknown;
-    restore(): void;
-    insertImage(url: string, styles: null, width: number | string | null): unknown;
-    insertNode(node: Node): unknown;
-  };
-  readonly createInside: { element(tag: 'a', attributes: Record<string, string>): HTMLElement };
-  readonly filebrowser: {
-    open(
-      chosen: (data: { readonly files: readonly string[]; readonly isImages?: readonly boolean[] }) => void,
-    ): Promise<void>;
-  };
-}
+import { pickFiles } from '../picker/pick.ts';
+import type { PickedFile, PickerOptions } from '../picker/options.ts';
+import type { Chosen, Editor, FileBrowser, InsertingEditor } from './editor.ts';
 
-const nameIn = (url: string): string => {
-  const part = url.split(/[?#]/u, 1)[0]?.split('/').at(-1) ?? url;
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-};
+const insert = (editor: InsertingEditor | Editor, { files, isImages, picked }: Chosen): void =>
+  files.forEach((url, index) => {
+    const { name = url, mime = '' } = picked?.[index] ?? {};
+    if (isImages?.[index] === true) {
+      editor.s.insertImage(url, null, editor.o.imageDefaultWidth ?? null);
+    } else if (mime.startsWith('video/')) {
+      editor.s.insertNode(editor.createInside.element('video', { src: url, controls: '' }));
+    } else {
+      const link = editor.createInside.element('a', { href: url });
+      link.textContent = name;
+      editor.s.insertNode(link);
+    }
+  });
 
 /**
- * Opens the file browser for a button of your own, and puts what is chosen where the cursor was: pictures as
- * pictures, other files as links with their names. Resolves when the first folder is shown.
+ * Opens the files of the connector for a button of your own, and puts what is chosen where the cursor was: pictures as
+ * pictures, videos with their controls, other files as links with their names. Resolves when that is done, or the window
+ * was closed.
  */
 export const browseFiles = (editor: InsertingEditor): Promise<void> => {
   editor.s.save();
-  return editor.filebrowser.open(({ files, isImages = [] }) => {
-    editor.s.restore();
-    files.forEach((url, index) => {
-      if (isImages[index] === true) {
-        editor.s.insertImage(url, null, editor.o.imageDefaultWidth ?? null);
-        return;
-      }
-      const link = editor.createInside.element('a', { href: url });
-      link.textContent = nameIn(url);
-      editor.s.insertNode(link);
+  let isChosen = false;
+  return editor.filebrowser
+    .open((chosen) => {
+      isChosen = true;
+      editor.s.restore();
+      insert(editor, chosen);
+    })
+    .finally(() => {
+      if (!isChosen) editor.s.restore();
     });
-  });
+};
+
+/** Opens the picker wherever Jodit would open its own file browser. `picked` is told before anything is inserted. */
+export const replaceBrowser = (
+  editor: Editor,
+  options: PickerOptions,
+  picked: (files: readonly PickedFile[]) => void,
+): void => {
+  const open: FileBrowser['open'] = async (chosen = (data) => insert(editor, data), onlyImages = false) => {
+    const files = await pickFiles({ ...options, several: true, types: onlyImages ? 'image' : undefined });
+    // The popup of a picture has kept the cursor for what is chosen.
+    if (files.length === 0) return editor.s.restore();
+    picked(files);
+    chosen({
+      baseurl: '',
+      files: files.map(({ url }) => url),
+      isImages: files.map(({ isImage }) => isImage),
+      picked: files,
+    });
+  };
+  // Jodit has a getter there.
+  Object.defineProperty(editor.filebrowser, 'open', { value: open, configurable: true });
 };

@@ -1,9 +1,8 @@
-import { readableRequest, readableStatuses } from './answers.ts';
+import { languageFor } from '../picker/texts.ts';
+import { readableRequests, readableStatuses } from './answers.ts';
 import { attach } from './attach.ts';
 import { type Connection, headersOf, urlOf } from './connection.ts';
 import type { Editor, HeadersOption } from './editor.ts';
-import { languageOfPage, textsFor } from './texts/languages.ts';
-import { tileTemplate } from './tile.ts';
 
 /** The options of an editor that this room sets; all others are as they were given. */
 export interface JoditConfig {
@@ -34,31 +33,23 @@ const joditLanguage = (tag: string): string => {
 
 const isRightToLeft = (tag: string): boolean => /^(?:ar|fa|he|ur)\b/iu.test(tag);
 
-/** Options of the file browser. */
+/** Options for what Jodit still asks by itself: it edits pictures of the text, and knows by the URL that there are files. */
 const browserOptions = (
   connection: Connection,
   { language, direction }: { readonly language: string; readonly direction: JoditConfig['direction'] },
   headers: HeadersOption,
-) => {
-  const texts = textsFor(language);
-  return {
-    // Jodit 4.15.13 hands the direction on to the dialogs of the editor, not to those of the file browser.
-    direction,
-    width: 1030,
-    height: 600,
-    // A folder that was opened last time may be gone, and the browser would start with an error.
-    saveStateInStorage: { storeLastOpenedFolder: false, storeView: true, storeSortBy: true },
-    getThumbTemplate: tileTemplate(texts),
-    ajax: {
-      url: urlOf(connection),
-      method: 'POST',
-      headers,
-      withCredentials: connection.credentials === 'include',
-      successStatuses: readableStatuses,
-      xhr: () => readableRequest(texts),
-    },
-  };
-};
+) => ({
+  // Jodit 4.15.13 hands the direction on to the dialogs of the editor, not to that of a picture.
+  direction,
+  ajax: {
+    url: urlOf(connection),
+    method: 'POST',
+    headers,
+    withCredentials: connection.credentials === 'include',
+    successStatuses: readableStatuses,
+    xhr: readableRequests(language),
+  },
+});
 
 /**
  * The options of an editor for `Jodit.make`, `jodit-react` and the like; one object may serve several
@@ -70,7 +61,7 @@ export const joditConfig = <Options extends object = object>(
   options?: Options,
 ): Omit<Options, keyof JoditConfig> & JoditConfig => {
   const given: GivenOptions = options ?? {};
-  const language = languageOfPage(connection.language ?? given.language);
+  const language = languageFor(connection.language ?? given.language);
   const headers = headersOf(connection, language);
   const direction = given.direction ?? (isRightToLeft(language) ? 'rtl' : '');
   const browser = browserOptions(connection, { language, direction }, headers);

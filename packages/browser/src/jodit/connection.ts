@@ -13,26 +13,8 @@ export interface Connection {
    * the page (`<html lang>`), else of the browser.
    */
   readonly language?: string | undefined;
-  /**
-   * Whether listings ask for the details of the files (`mods[details]`): times in the zone of the person and
-   * sizes of pictures. Costs the connector a look into each picture that it has not seen yet. Default: true.
-   */
-  readonly details?: boolean | undefined;
-  /**
-   * `false`: the file browser has no view of the trash. Default: it has one where the connector keeps what is
-   * removed, and the person may see it.
-   */
-  readonly trash?: boolean | undefined;
-  /**
-   * `false`: the field of the file browser filters the open folder, as Jodit does. Default: it searches all
-   * folders and sources where the connector offers that.
-   */
-  readonly search?: boolean | undefined;
-  /**
-   * From how many bytes on a file is sent in parts, which go on after a broken connection, where the
-   * connector takes such (`tus`); `false`: none is. Default: 20 MB.
-   */
-  readonly resumable?: { readonly from?: number | undefined } | false | undefined;
+  /** Names of the sources that the picker shows; all when absent. */
+  readonly sources?: readonly string[] | undefined;
   readonly pictures?:
     | {
         /**

@@ -3,14 +3,14 @@ import { joditConfig } from './config.ts';
 import type { Connection } from './connection.ts';
 import type { JoditClass } from './editor.ts';
 
-export { browseFiles, type InsertingEditor } from './browse.ts';
+export { browseFiles } from './browse.ts';
 export { joditConfig, type JoditConfig } from './config.ts';
 export type { Connection } from './connection.ts';
-export type { JoditClass } from './editor.ts';
+export type { Chosen, InsertingEditor, JoditClass } from './editor.ts';
 
 /**
- * Makes an editor whose file browser and uploader use the connector, with the faults of Jodit's file browser
- * mended. The style sheet `stowage/jodit.css` belongs to it.
+ * Makes an editor that uploads to the connector, and opens the picker where Jodit would open its own file browser. The style
+ * sheet `stowage/jodit.css` belongs to it.
  *
  *     const editor = connectJodit(Jodit, '#editor', { url: '/connector' });
  */

@@ -1,46 +1,32 @@
-import type { Calls } from './calls.ts';
-import type { Editor, UploadAnswer } from './editor.ts';
-import { srcsetOf, sizesFor } from './srcset.ts';
-import { type Location, plainPath } from './trash.ts';
+import type { FileUploadData } from '../client/index.ts';
+import type { PickedFile } from '../picker/options.ts';
+import { type Service, trimmed } from '../picker/service.ts';
+import type { Editor } from './editor.ts';
 
-/** Uploaded pictures that are remembered until they stand in the text. */
+/** Pictures that are remembered until they stand in the text. */
 const REMEMBERED = 200;
 
-interface Size {
-  readonly width: number;
-  readonly height: number;
+/** What is known of a picture: where it is, and its size. */
+type KnownPicture = Pick<PickedFile, 'source' | 'path' | 'name' | 'width' | 'height'>;
+
+/** Pictures that were just uploaded or picked, by the URL that the editor inserts. */
+export class KnownPictures {
+  readonly #pictures = new Map<string, KnownPicture>();
+
+  add(url: string, { source, path, name, width, height }: KnownPicture): void {
+    this.#pictures.set(url, { source, path: trimmed(path), name, width, height });
+    const tooMany = Math.max(0, this.#pictures.size - REMEMBERED);
+    for (const old of [...this.#pictures.keys()].slice(0, tooMany)) this.#pictures.delete(old);
+  }
+
+  addUploaded({ baseurl, files, items }: FileUploadData): void {
+    items.forEach((item, index) => this.add(`${baseurl}${files[index] ?? ''}`, item));
+  }
+
+  of(url: string): KnownPicture | undefined {
+    return this.#pictures.get(url);
+  }
 }
-
-/** What is known of a picture: its size, and where it lies. */
-export interface KnownPicture {
-  readonly size: Size | undefined;
-  readonly source: string;
-  readonly path: string;
-  readonly name: string;
-}
-
-/** Pictures that were just uploaded, by the URL that the editor inserts. */
-export interface UploadedPictures {
-  readonly remember: (answer: UploadAnswer) => void;
-  readonly of: (url: string) => KnownPicture | undefined;
-}
-
-const sizeOf = ({ width, height }: Partial<Size>): Size | undefined =>
-  width === undefined || height === undefined ? undefined : { width, height };
-
-export const createUploadedPictures = (): UploadedPictures => {
-  const pictures = new Map<string, KnownPicture>();
-  return {
-    of: (url) => pictures.get(url),
-    remember: ({ data: { baseurl = '', files = [], items = [] } }) => {
-      items.forEach(({ source = '', path = '', name = '', ...item }, index) => {
-        pictures.set(`${baseurl}${files[index] ?? ''}`, { size: sizeOf(item), source, path, name });
-      });
-      const tooMany = Math.max(0, pictures.size - REMEMBERED);
-      for (const url of [...pictures.keys()].slice(0, tooMany)) pictures.delete(url);
-    },
-  };
-};
 
 const pathIn = (url: string): string => {
   const { pathname } = new URL(url, document.baseURI);
@@ -55,19 +41,22 @@ const pathIn = (url: string): string => {
  * Loads a changed picture of the text anew where Jodit 4.15.13 has written a time behind its address (`_tmp`)
  * when it was edited: the browser would go on showing what was at that address.
  */
-export const showAnew = (editor: Editor, { path, name }: Pick<Location, 'path' | 'name'>): void => {
-  const end = `/${plainPath(`${path}/${name}`)}`;
+export const showAnew = (
+  editor: Editor,
+  { path, name }: { readonly path: string; readonly name: string },
+): void => {
+  const end = `/${trimmed(`${path}/${name}`)}`;
   for (const image of editor.container.querySelectorAll<HTMLImageElement>(
     '.jodit-wysiwyg img[src*="_tmp="]',
   )) {
-    const isIt = pathIn(image.src).endsWith(end);
     const src = image.getAttribute('src') ?? '';
-    if (isIt) image.setAttribute('src', src.replace(/_tmp=\d+/u, `_tmp=${String(Date.now())}`));
+    if (pathIn(image.src).endsWith(end))
+      image.setAttribute('src', src.replace(/_tmp=\d+/u, `_tmp=${String(Date.now())}`));
   }
   editor.synchronizeValues();
 };
 
-const setSize = (image: HTMLImageElement, { width, height }: Size): void => {
+const setSize = (image: HTMLImageElement, width: number, height: number): void => {
   const wanted = image.getAttribute('width') ?? '';
   // A share of the page has no height that is known here.
   if (wanted !== '' && !/^\d+(?:\.\d+)?(?:px)?$/u.test(wanted)) return;
@@ -76,10 +65,18 @@ const setSize = (image: HTMLImageElement, { width, height }: Size): void => {
   image.setAttribute('height', String(Math.max(1, Math.round((shown * height) / width))));
 };
 
+/** How wide a picture is shown: its width, on narrow pages the page's. */
+const sizesFor = (image: HTMLImageElement, natural: number): string => {
+  const wanted = image.getAttribute('width') ?? '';
+  if (wanted.endsWith('%')) return `${String(Number.parseFloat(wanted))}vw`;
+  const width = `${String(Math.round(Number.parseFloat(wanted)) || natural)}px`;
+  return `(max-width: ${width}) 100vw, ${width}`;
+};
+
 /** What inserted pictures get. */
 interface PictureOptions {
-  readonly size: boolean;
-  readonly srcset: true | readonly string[] | undefined;
+  readonly size?: boolean | undefined;
+  readonly srcset?: true | readonly string[] | undefined;
 }
 
 /**
@@ -89,19 +86,13 @@ interface PictureOptions {
  */
 export const completeInsertedPictures = (
   editor: Editor,
-  uploaded: UploadedPictures,
-  calls: Calls,
-  { size: withSize, srcset }: PictureOptions,
+  known: KnownPictures,
+  service: Service,
+  { size = true, srcset }: PictureOptions = {},
 ): void => {
-  const known = (url: string): KnownPicture | undefined => {
-    const item = editor.filebrowser.state.elements.find(({ fileURL }) => fileURL === url);
-    if (item === undefined) return uploaded.of(url);
-    const { sourceName: source, path, name = item.file ?? '' } = item;
-    return { size: sizeOf(item), source, path, name };
-  };
   const addSrcset = async (image: HTMLImageElement, picture: KnownPicture): Promise<void> => {
     const url = image.getAttribute('src');
-    const found = await srcsetOf(calls, picture, srcset ?? []);
+    const found = await service.srcsetOf(picture, srcset);
     // It may have been changed or removed meanwhile.
     if (found === undefined || !image.isConnected || image.getAttribute('src') !== url) return;
     image.setAttribute('srcset', found.srcset);
@@ -109,10 +100,11 @@ export const completeInsertedPictures = (
     editor.synchronizeValues();
   };
   editor.e.on('afterInsertImage', (image: HTMLImageElement) => {
-    const picture = known(image.getAttribute('src') ?? '');
+    const picture = known.of(image.getAttribute('src') ?? '');
     if (picture === undefined) return;
-    if (withSize && picture.size !== undefined) {
-      setSize(image, picture.size);
+    const { width, height } = picture;
+    if (size && width !== undefined && height !== undefined) {
+      setSize(image, width, height);
       editor.synchronizeValues();
     }
     // Without one the picture is complete all the same.

@@ -3,11 +3,16 @@ import type { View } from './rows.ts';
 import type { Entry } from './service.ts';
 import { fill, humanSize, humanTime, type Texts } from './texts.ts';
 
-const pixelsOf = ({ width, height }: Entry): string =>
-  width === undefined || height === undefined ? '' : `${String(width)} × ${String(height)}`;
+export const pixelsOf = ({ width, height }: Pick<Entry, 'width' | 'height'>): string =>
+  // From left to right, whatever the text around it is.
+  width === undefined || height === undefined ? '' : `\u2066${String(width)} × ${String(height)}\u2069`;
 
 const sizeOf = ({ bytes }: Entry, texts: Texts): string =>
   bytes === undefined ? '' : humanSize(texts, bytes);
+
+/** A link that the browser has not kept from before a change; behind a signature the sign does no harm. */
+export const versioned = (link: string, version = ''): string =>
+  `${link}${link.includes('?') ? '&' : '?'}_=${encodeURIComponent(version)}`;
 
 /** What is shown below or beside a name. */
 const factsOf = (
@@ -47,7 +52,13 @@ export const contentOfCell = (
   const picture =
     thumb === undefined || type === 'folder'
       ? icon(type === 'folder' ? 'folder' : 'file')
-      : h('img', { src: thumb, alt: '', loading: 'lazy', decoding: 'async', draggable: 'false' });
+      : h('img', {
+          src: versioned(thumb, entry.version),
+          alt: '',
+          loading: 'lazy',
+          decoding: 'async',
+          draggable: 'false',
+        });
   const openMenu = (event: MouseEvent): void => {
     event.stopPropagation();
     const { left, bottom } = menu.getBoundingClientRect();

@@ -1,3 +1,4 @@
+import { pixelsOf } from './cell.ts';
 import type { Dialogs } from './dialogs.ts';
 import { h } from './dom.ts';
 import type { Entry, SourceInfo } from './service.ts';
@@ -14,10 +15,7 @@ export const openDetails = (
   const facts: readonly (readonly [string, string | undefined])[] = [
     [texts.location, [title, ...path.split('/').filter((part) => part !== '')].join(' / ')],
     [texts.type, type === 'folder' ? texts.folder : mime],
-    [
-      texts.dimensions,
-      width === undefined || height === undefined ? undefined : `${String(width)} × ${String(height)}`,
-    ],
+    [texts.dimensions, pixelsOf({ width, height }) || undefined],
     [texts.size, bytes === undefined ? undefined : humanSize(texts, bytes)],
     [texts.changed, modified === undefined ? undefined : humanTime(texts, modified)],
   ];

@@ -1,7 +1,7 @@
 import type { PickedFile, PickerOptions } from './options.ts';
-import styles from './picker.css';
 import { Picker } from './picker.ts';
-import { englishTexts } from './texts.ts';
+import { styledShadow } from './styles.ts';
+import { languageFor, loadTexts } from './texts.ts';
 
 const NAME = 'stowage-picker';
 
@@ -12,12 +12,12 @@ const Base =
 
 /**
  * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources` (names with
- * commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent). What
- * attributes cannot say, such as headers, is given by `options`. It fires `pick` with `detail.files`, and `cancel`.
+ * commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent), `lang`. What
+ * attributes cannot say, such as headers, is given by `options`. It fires `ready`, `pick` with `detail.files`, and `cancel`.
  */
 export class StowagePicker extends Base {
-  static readonly observedAttributes = ['url', 'sources', 'types', 'several'];
-  readonly #root = this.attachShadow({ mode: 'open', delegatesFocus: true });
+  static readonly observedAttributes = ['url', 'sources', 'types', 'several', 'lang'];
+  readonly #root = styledShadow(this);
   #picker: Picker | undefined;
   #options: Partial<PickerOptions> = {};
   #isPlanned = false;
@@ -33,9 +33,6 @@ export class StowagePicker extends Base {
   }
 
   connectedCallback(): void {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(styles);
-    this.#root.adoptedStyleSheets = [sheet];
     this.#plan();
   }
 
@@ -54,24 +51,29 @@ export class StowagePicker extends Base {
     this.#isPlanned = true;
     queueMicrotask(() => {
       this.#isPlanned = false;
-      this.#make();
+      void this.#make();
     });
   }
 
-  #make(): void {
+  async #make(): Promise<void> {
     const url = this.#options.url ?? this.getAttribute('url');
     if (url === null || !this.isConnected) return;
-    const texts = this.#options.texts ?? englishTexts;
+    const own = this.#options;
+    const language = languageFor(own.language ?? this.closest<HTMLElement>('[lang]')?.lang);
+    const texts = own.texts ?? (await loadTexts(language));
+    // Another one is wanted meanwhile, or none.
+    if (!this.isConnected || this.#isPlanned || own !== this.#options) return;
     this.#picker?.close();
+    if (own.theme !== undefined) this.setAttribute('theme', own.theme);
     const names = this.getAttribute('sources');
     const options: PickerOptions = {
       sources: names === null ? undefined : names.split(',').map((name) => name.trim()),
       types: this.getAttribute('types') === 'image' ? 'image' : undefined,
       several: this.hasAttribute('several'),
-      ...this.#options,
+      language,
+      ...own,
       url,
     };
-    this.dir = texts.direction;
     const picker = new Picker(options, texts, (files) => this.#ended(files));
     this.#root.append(picker.element);
     this.#picker = picker;

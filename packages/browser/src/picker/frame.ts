@@ -102,7 +102,7 @@ export class Frame {
     );
     return h(
       'div',
-      { class: 'picker', part: 'picker', lang: this.#texts.locale },
+      { class: 'picker', part: 'picker', lang: this.#texts.locale, dir: this.#texts.direction },
       h('div', { class: 'head' }, fold, way, this.#search),
       toolbar,
       h('div', { class: 'middle' }, aside, h('div', { class: 'content' }, files, this.#state, this.#target)),

@@ -135,7 +135,7 @@ export class Grid {
       return true;
     }
     const key = keyOf(entry);
-    const stamp = `${key}${entry.modified ?? ''}${entry.thumb ?? ''}${String(entry.width)}${this.view}`;
+    const stamp = `${key}${entry.version ?? ''}${entry.thumb ?? ''}${String(entry.width)}${this.view}`;
     // An element that has the focus keeps it while its content changes.
     if (cell.dataset['stamp'] !== stamp) {
       const menuWanted = (at: { readonly x: number; readonly y: number }): void =>

@@ -1,3 +1,4 @@
+import { versioned } from './cell.ts';
 import type { Commands } from './commands.ts';
 import { CropArea } from './crop-area.ts';
 import type { Dialogs } from './dialogs.ts';
@@ -65,8 +66,7 @@ class ImageEditor {
     this.#size = { width: entry.width, height: entry.height };
     this.#end = end;
     const { url = '', name } = entry;
-    // A picture that was just changed has its old address.
-    const src = `${url}${url.includes('?') ? '&' : '?'}_=${String(Date.now())}`;
+    const src = versioned(url, entry.version);
     this.#crop = new CropArea(parts.texts, h('img', { src, alt: name, draggable: 'false' }), this.#size);
     this.#fields = new SizeFields(parts.texts, this.#size);
     const modes: readonly Mode[] = ['crop', 'resize'];

@@ -52,6 +52,8 @@ export const doToMany = async (
   );
   const done: Entry[] = [];
   let reason: string | undefined;
+  const named = ({ name }: Entry, message: string): string =>
+    entries.length === 1 ? message : `\u2068${name}\u2069: ${message}`;
   for (const part of parts) {
     const [first] = part;
     if (first === undefined) continue;
@@ -61,10 +63,10 @@ export const doToMany = async (
       part.forEach((entry, index) => {
         const result = results?.[index];
         if (result === undefined || result.success) done.push(entry);
-        else reason ??= result.message;
+        else if (result.message !== undefined) reason ??= named(entry, result.message);
       });
     } catch (error) {
-      reason ??= messageOf(error);
+      reason ??= part.length === 1 ? named(first, messageOf(error)) : messageOf(error);
     }
   }
   return { done, total: entries.length, reason };

@@ -30,8 +30,12 @@ export interface PickerOptions extends ClientOptions {
   readonly types?: 'image' | undefined;
   /** Whether several files may be picked. */
   readonly several?: boolean | undefined;
-  /** Texts of another language than English. */
+  /** Language tag of the texts and of the connector's messages: `de`, `zh-CN`. That of the page when absent. */
+  readonly language?: string | undefined;
+  /** Texts of your own. */
   readonly texts?: Texts | undefined;
+  /** That of the system when absent. */
+  readonly theme?: 'light' | 'dark' | undefined;
 }
 
 /** Names that say nothing of the picture. */

@@ -1,6 +1,6 @@
 import { definePicker, type StowagePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
-import { englishTexts } from './texts.ts';
+import { languageFor, loadTexts } from './texts.ts';
 
 const DIALOG = `
   :host { all: initial; }
@@ -17,16 +17,20 @@ const DIALOG = `
  */
 export const pickFiles = async (options: PickerOptions): Promise<readonly PickedFile[]> => {
   definePicker();
-  const texts = options.texts ?? englishTexts;
   const host = document.createElement('div');
   const root = host.attachShadow({ mode: 'open' });
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(DIALOG);
   root.adoptedStyleSheets = [sheet];
   const dialog = document.createElement('dialog');
-  dialog.setAttribute('aria-label', texts.title);
   const picker = document.createElement('stowage-picker') as StowagePicker;
-  picker.options = { ...options, texts };
+  picker.options = options;
+  void (
+    options.texts === undefined ? loadTexts(languageFor(options.language)) : Promise.resolve(options.texts)
+  ).then(({ title }) => dialog.setAttribute('aria-label', title));
+  // Keys of the window are not keys of the page behind it, whose dialogs close by Escape too.
+  for (const type of ['keydown', 'keyup', 'keypress'])
+    host.addEventListener(type, (event) => event.stopPropagation());
   dialog.append(picker);
   root.append(dialog);
   document.body.append(host);

@@ -149,10 +149,11 @@ export class Picker {
   }
 
   #picked(): readonly PickedFile[] {
-    return this.#selection.entries.flatMap(({ type, url, modified: _modified, ...entry }) =>
-      type === 'folder' || url === undefined
-        ? []
-        : [{ ...entry, url, isImage: type === 'image', alt: altOf(entry.name) }],
+    return this.#selection.entries.flatMap(
+      ({ type, url, modified: _modified, version: _version, ...entry }) =>
+        type === 'folder' || url === undefined
+          ? []
+          : [{ ...entry, url, isImage: type === 'image', alt: altOf(entry.name) }],
     );
   }
 

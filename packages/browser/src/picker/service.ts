@@ -8,7 +8,7 @@ import {
   type PermissionsData,
 } from '../client/index.ts';
 import type { Reach } from '../transfer/request.ts';
-import type { PickedFile } from './options.ts';
+import type { PickedFile, PickerOptions } from './options.ts';
 import { fill, type Texts } from './texts.ts';
 
 /** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
@@ -24,6 +24,8 @@ export interface Entry extends Omit<PickedFile, 'url' | 'isImage' | 'alt'> {
   readonly url?: string | undefined;
   /** ISO 8601, in UTC. */
   readonly modified?: string | undefined;
+  /** Another one when the content is another: the link of a thumbnail stays. */
+  readonly version?: string | undefined;
 }
 
 /** A source of the connector. */
@@ -59,19 +61,44 @@ export const keyOf = ({ source, path, name }: Pick<Entry, 'source' | 'path' | 'n
 
 export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
+type ServiceOptions = ClientOptions & Pick<PickerOptions, 'language'>;
+
+/** What is only looked at comes within this time, or the person is told. Milliseconds. */
+const PATIENCE = 30_000;
+const LOOKS = /\/(?:files|folders|permissions|filesSearch|trashList)$/u;
+
+/** Ends requests for what is to be shown whose answer does not come. Changes may take as long as they need. */
+const patientFetch =
+  (send: typeof fetch): typeof fetch =>
+  async (input, init) => {
+    if (typeof input !== 'string' || !LOOKS.test(input)) return send(input, init);
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(new Error('No answer has come.')), PATIENCE);
+    const signals = [ending.signal, ...(init?.signal ? [init.signal] : [])];
+    try {
+      const response = await send(input, { ...init, signal: AbortSignal.any(signals) });
+      // The body is waited for too.
+      return new Response(await response.blob(), response);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
 /** Asks the connector, and makes of its answers entries whose links can be used as they are. */
 export class Service {
   readonly client: Client;
   readonly reach: Reach;
   readonly #rights = new Map<string, { readonly until: number; readonly rights: Promise<Rights> }>();
 
-  constructor({ url, headers, credentials, fetch: own }: ClientOptions) {
-    this.client = createClient({ url, headers, credentials, fetch: own });
-    this.reach = {
-      base: new URL(`${String(url).replace(/\/*$/u, '')}/`, document.baseURI).href,
-      headers: async () => (typeof headers === 'function' ? headers() : (headers ?? {})),
-      withCredentials: credentials === 'include',
-    };
+  constructor({ url, headers: given, credentials, fetch: own, language }: ServiceOptions) {
+    const spoken = language === undefined ? {} : { 'Accept-Language': language.replaceAll('_', '-') };
+    const headers = async (): Promise<Readonly<Record<string, string>>> => ({
+      ...spoken,
+      ...(typeof given === 'function' ? await given() : given),
+    });
+    const base = new URL(`${String(url).replace(/\/*$/u, '')}/`, document.baseURI).href;
+    this.client = createClient({ url: base, headers, credentials, fetch: patientFetch(own ?? fetch) });
+    this.reach = { base, headers, withCredentials: credentials === 'include' };
   }
 
   /** The text that a person should read of a failure. */
@@ -79,7 +106,7 @@ export class Service {
     if (!(error instanceof ConnectorError)) return texts.unreachable;
     if (error.messages.length > 0) return error.messages.join(' ');
     if (error.code === 0) return texts.unreachable;
-    return error.code < 400 ? texts.noAnswer : fill(texts.answered, { code: error.code });
+    return error.reason === undefined ? texts.noAnswer : fill(texts.foreignAnswer, { reason: error.reason });
   }
 
   /** The rights in a folder, asked once a minute. Where they cannot be learnt, nothing is permitted. */
@@ -112,11 +139,27 @@ export class Service {
   }
 
   /** The entries of one source as a listing has them. */
-  entriesOf(listed: ListedSource): readonly Entry[] {
+  entriesOf(listed: ListedSource, variants: true | readonly string[] = true): readonly Entry[] {
     const base = `${listed.baseurl.replace(/\/*$/u, '')}/`;
     const path = trimmed(listed.path);
     const folder = path === '' ? base : `${base}${path.split('/').map(encodeURIComponent).join('/')}/`;
-    return listed.files.map((item) => this.#entry(item, { source: listed.name, path }, folder));
+    return listed.files.map((item) => this.#entry(item, { source: listed.name, path }, folder, variants));
+  }
+
+  /**
+   * The `srcset` of a picture of the wanted presets, and its width. Undefined where none is smaller than the picture: links that
+   * expire are not written into documents.
+   */
+  async srcsetOf(
+    { source, path, name }: Folder & { readonly name: string },
+    wanted?: true | readonly string[],
+  ): Promise<{ readonly srcset: string; readonly width: number } | undefined> {
+    const mods = { details: true, variants: true, onlyImages: true, filterWord: name, limit: 1000 };
+    const { sources } = await this.client.files({ source, path, mods });
+    const [listed] = sources;
+    const entries = listed === undefined ? [] : this.entriesOf(listed, wanted);
+    const { srcset, width } = entries.find((entry) => entry.name === name) ?? {};
+    return srcset === undefined || width === undefined ? undefined : { srcset, width };
   }
 
   entryFound(item: FoundItem): Entry {
@@ -127,7 +170,12 @@ export class Service {
     return { ...this.#entry(item, folder, way.slice(0, way.lastIndexOf('/') + 1)), url: link };
   }
 
-  #entry(item: ListedFile, { source, path }: Folder, folder: string): Entry {
+  #entry(
+    item: ListedFile,
+    { source, path }: Folder,
+    folder: string,
+    presets?: true | readonly string[],
+  ): Entry {
     // Below the folder names are encoded, in the folder they are not.
     const link = (value: string, isAbsolute: boolean | undefined): string =>
       this.#resolve(
@@ -138,10 +186,10 @@ export class Service {
     if (item.type === 'folder') return { source, path, name, type: 'folder', thumb, modified };
     const isAbsolute = item.fileIsAbsolute;
     return {
-      ...{ source, path, name, type: item.type, thumb, modified },
+      ...{ source, path, name, type: item.type, thumb, modified, version: item.etag ?? modified },
       url: item.file === '' ? undefined : link(item.file, isAbsolute),
       ...{ bytes: item.bytes, mime: item.mime, width: item.width, height: item.height },
-      srcset: isAbsolute === true ? undefined : srcsetOf(item, (value) => link(value, false)),
+      srcset: isAbsolute === true ? undefined : srcsetOf(item, (value) => link(value, false), presets),
     };
   }
 
@@ -152,22 +200,24 @@ export class Service {
   }
 }
 
+/** The variants of a picture that have its own shape and are smaller, as the attribute `srcset` has them. */
 const srcsetOf = (
   item: Exclude<ListedFile, { readonly type: 'folder' }>,
   link: (value: string) => string,
+  wanted: true | readonly string[] = true,
 ): string | undefined => {
   const { width, height, variants, variantSizes } = item;
   if (width === undefined || height === undefined) return undefined;
   const fitting = Object.entries(variants ?? {}).flatMap(([preset, value]) => {
     const size = variantSizes?.[preset];
+    if (size === undefined || (wanted !== true && !wanted.includes(preset))) return [];
     // Rounding takes less than a pixel of the longer side.
-    const keepsShape =
-      size !== undefined && Math.abs(size.width * height - size.height * width) <= Math.max(width, height);
-    return keepsShape && size.width < width
-      ? [{ url: link(value).replaceAll(/[\s,]/gu, encodeURIComponent), width: size.width }]
-      : [];
+    const keepsShape = Math.abs(size.width * height - size.height * width) <= Math.max(width, height);
+    // A blank ends a URL of a srcset, a comma may.
+    const url = link(value).replaceAll(/[\s,]/gu, encodeURIComponent);
+    return keepsShape && size.width <= width ? [[size.width, url] as const] : [];
   });
-  if (fitting.length === 0) return undefined;
-  const all = [...new Map(fitting.map((one) => [one.width, one.url]))].sort(([one], [other]) => one - other);
+  const all = [...new Map(fitting)].sort(([one], [other]) => one - other);
+  if ((all[0]?.[0] ?? width) >= width) return undefined;
   return all.map(([pixels, url]) => `${url} ${String(pixels)}w`).join(', ');
 };

@@ -1,122 +1,64 @@
-import type { Sorting } from './sorting.ts';
-import english from './texts/en.json' with { type: 'json' };
+import { englishTexts } from './texts/english.ts';
+
+export { englishTexts };
 
 /** Forms by the plural categories of the language; `other` is always there. */
 export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 
-/** The texts of one language. Names in braces are values; texts about a number have the plural forms of the language. */
-export interface Texts {
-  readonly locale: string;
-  readonly direction: 'ltr' | 'rtl';
-  readonly title: string;
-  readonly close: string;
-  readonly cancel: string;
-  readonly ok: string;
-  readonly insert: Plural;
-  readonly folders: string;
-  readonly showFolders: string;
-  readonly location: string;
-  readonly tools: string;
-  readonly content: string;
-  readonly upload: string;
-  readonly uploadTo: string;
-  readonly moveHere: string;
-  readonly newFolder: string;
-  readonly newFolderName: string;
-  readonly rename: string;
-  readonly newName: string;
-  readonly move: string;
-  readonly copy: string;
-  readonly moveTo: Plural;
-  readonly copyTo: Plural;
-  readonly choose: string;
-  readonly remove: string;
-  readonly removeQuestion: Plural;
-  readonly removeFinal: string;
-  readonly download: string;
-  readonly edit: string;
-  readonly open: string;
-  readonly details: string;
-  readonly more: string;
-  readonly view: string;
-  readonly tiles: string;
-  readonly list: string;
-  readonly sort: string;
-  readonly sorts: Readonly<Record<Sorting, string>>;
-  readonly name: string;
-  readonly size: string;
-  readonly changed: string;
-  readonly dimensions: string;
-  readonly type: string;
-  readonly folder: string;
-  readonly up: string;
-  readonly search: string;
-  readonly found: Plural;
-  readonly foundSoFar: Plural;
-  readonly nothingFound: string;
-  readonly loading: string;
-  readonly items: Plural;
-  readonly selected: Plural;
-  readonly empty: string;
-  readonly emptyUpload: string;
-  readonly tryAgain: string;
-  readonly unreachable: string;
-  readonly answered: string;
-  readonly noAnswer: string;
-  readonly offline: string;
-  readonly uploads: string;
-  readonly uploading: string;
-  readonly storing: string;
-  readonly uploaded: Plural;
-  readonly uploadFailed: string;
-  readonly uploadCancelled: string;
-  readonly uploadStopped: string;
-  readonly cancelUpload: string;
-  readonly tooLarge: string;
-  readonly wrongType: string;
-  readonly noRoom: string;
-  readonly undo: string;
-  readonly undone: string;
-  readonly renamed: string;
-  readonly removed: Plural;
-  readonly moved: Plural;
-  readonly copied: Plural;
-  readonly someFailed: string;
-  readonly created: string;
-  readonly paste: string;
-  readonly cut: Plural;
-  readonly taken: Plural;
-  readonly trash: string;
-  readonly trashOf: string;
-  readonly showMore: string;
-  readonly trashEmpty: string;
-  readonly emptyTrash: string;
-  readonly emptyTrashQuestion: string;
-  readonly emptied: Plural;
-  readonly restore: string;
-  readonly restored: string;
-  readonly erase: string;
-  readonly eraseQuestion: string;
-  readonly erased: string;
-  readonly earlier: string;
-  readonly wasIn: string;
-  readonly removedAt: string;
-  readonly editTitle: string;
-  readonly crop: string;
-  readonly resize: string;
-  readonly turnLeft: string;
-  readonly turnRight: string;
-  readonly left: string;
-  readonly top: string;
-  readonly width: string;
-  readonly height: string;
-  readonly cropArea: string;
-  readonly save: string;
-  readonly saveAs: string;
-  readonly imageChanged: string;
-}
+type English = typeof englishTexts;
 
-export const englishTexts: Texts = { ...english, direction: 'ltr' };
+/** The texts of one language. Names in braces are values; texts about a number have the plural forms of the language. */
+export type Texts = {
+  readonly [Key in keyof English]: English[Key] extends { readonly other: string }
+    ? Plural
+    : Readonly<English[Key]>;
+};
+
+/** True in the script for pages without a bundler: set by the build. */
+declare const IS_GLOBAL: boolean;
+
+/** Where that script was loaded from: the other languages lie beside it. */
+const script = typeof document === 'undefined' ? null : document.currentScript;
+
+const imports: Readonly<Record<string, () => Promise<{ readonly default: Texts }>>> = IS_GLOBAL
+  ? {}
+  : {
+      ar: () => import('./texts/ar.json', { with: { type: 'json' } }),
+      de: () => import('./texts/de.json', { with: { type: 'json' } }),
+      es: () => import('./texts/es.json', { with: { type: 'json' } }),
+      fr: () => import('./texts/fr.json', { with: { type: 'json' } }),
+      it: () => import('./texts/it.json', { with: { type: 'json' } }),
+      ja: () => import('./texts/ja.json', { with: { type: 'json' } }),
+      nl: () => import('./texts/nl.json', { with: { type: 'json' } }),
+      pl: () => import('./texts/pl.json', { with: { type: 'json' } }),
+      pt: () => import('./texts/pt.json', { with: { type: 'json' } }),
+      ru: () => import('./texts/ru.json', { with: { type: 'json' } }),
+      zh: () => import('./texts/zh.json', { with: { type: 'json' } }),
+    };
+
+const fetched = async (language: string): Promise<Texts | undefined> => {
+  if (!(script instanceof HTMLScriptElement) || language === 'en') return undefined;
+  const response = await fetch(new URL(`texts/${language}.json`, script.src));
+  return response.ok ? ((await response.json()) as Texts) : undefined;
+};
+
+/** The texts for a language tag (`de-AT`, `zh_cn`); English where there are no others, or they cannot be loaded. */
+export const loadTexts = async (tag: string): Promise<Texts> => {
+  const language = tag.toLowerCase().split(/[-_]/u, 1)[0] ?? '';
+  try {
+    const found = IS_GLOBAL ? await fetched(language) : (await imports[language]?.())?.default;
+    return found ?? englishTexts;
+  } catch {
+    return englishTexts;
+  }
+};
+
+/** The language that is wanted, else that of the page, else of the browser. Servers, which have no page, get English. */
+export const languageFor = (wanted: string | null | undefined): string => {
+  if (typeof wanted === 'string' && wanted !== '' && wanted !== 'auto') return wanted;
+  if (typeof document === 'undefined') return 'en';
+  return document.documentElement.lang || navigator.language || 'en';
+};
 
 /** Replaces `{names}` by values. Names of files are isolated: they may run in another direction than the text. */
 export const fill = (text: string, values: Readonly<Record<string, string | number>>): string =>

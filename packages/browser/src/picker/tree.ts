@@ -43,7 +43,7 @@ export class Tree {
     this.#roots = sources.map(({ name, title }) =>
       this.#branch({ source: name, path: '' }, title, undefined),
     );
-    this.element.replaceChildren(...this.#roots.map(({ element }) => element));
+    this.element.replaceChildren(...this.#roots.flatMap(({ element, group }) => [element, group]));
   }
 
   /** The folder of an element, for what is dropped there. */
@@ -64,6 +64,7 @@ export class Tree {
       branch = next;
     }
     this.#mark(branch);
+    if (branch !== undefined) await this.#open(branch);
   }
 
   /** Asks again for the folders in a folder, where they are shown. */
@@ -98,9 +99,14 @@ export class Tree {
     const group = h('div', { role: 'group', hidden: true });
     const element = h(
       'div',
-      { role: 'treeitem', tabindex: -1, 'aria-expanded': 'false', 'aria-label': name },
+      {
+        role: 'treeitem',
+        tabindex: -1,
+        'aria-expanded': 'false',
+        'aria-label': name,
+        'aria-level': (folder.path === '' ? 0 : folder.path.split('/').length) + 1,
+      },
       label,
-      group,
     );
     if (parent === undefined && this.#current === undefined) element.tabIndex = 0;
     return { folder, name, element, label, group, parent, children: undefined };
@@ -114,7 +120,7 @@ export class Tree {
         branch.children = names.map((name) =>
           this.#branch({ source, path: joined(path, name) }, name, branch),
         );
-        branch.group.replaceChildren(...branch.children.map(({ element }) => element));
+        branch.group.replaceChildren(...branch.children.flatMap(({ element, group }) => [element, group]));
       } catch (error) {
         // It is asked for again when it is opened again.
         if (!isAbort(error)) this.#events.failed(error);

@@ -37,7 +37,8 @@ export class TrashUndo {
    * (`trash.keepReplaced`).
    */
   async around(file: Entry, change: () => Promise<unknown>): Promise<(() => Promise<void>) | undefined> {
-    const mayUndo = await this.#mayRestore(file);
+    const { permissions } = await this.#service.rightsIn(file);
+    const mayUndo = permissions.allowFileRemove === true && (await this.#mayRestore(file));
     const [newest] = mayUndo ? await this.#list(file.source, 1) : [];
     await change();
     if (!mayUndo) return undefined;

@@ -1,4 +1,4 @@
-import { ConnectorError } from '../client/index.ts';
+import { ConnectorError, type FileUploadData } from '../client/index.ts';
 import { obstacleOf, uploadFile } from '../transfer/upload.ts';
 import { h, iconButton } from './dom.ts';
 import type { Notices } from './notices.ts';
@@ -18,13 +18,21 @@ export interface Stored extends Folder {
   readonly name: string;
 }
 
-interface Job extends Wanted {
+/** A line of the list, with how far something is and what can be done about it. */
+interface Row {
   readonly element: HTMLElement;
   readonly bar: HTMLProgressElement;
   readonly line: HTMLElement;
   readonly buttons: HTMLElement;
+}
+
+interface Job extends Wanted, Row {
+  /** Told of the answer when it is stored; of nothing when it is given up. */
+  readonly settled: (data?: FileUploadData) => void;
   ending: AbortController;
   sent: number;
+  /** When it was sent for the first time. */
+  since: number | undefined;
 }
 
 const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> => {
@@ -105,22 +113,44 @@ export class Uploads {
       this.#notices.warn(this.#service.messageOf(error, this.#texts));
       return;
     }
+    await this.store(wanted);
+  }
+
+  /** Stores files in folders that are there. Resolves, when each is stored or given up, to the answers of those that are stored. */
+  async store(wanted: readonly Wanted[]): Promise<readonly FileUploadData[]> {
+    const outcomes: Promise<FileUploadData | undefined>[] = [];
     for (const one of wanted) {
       const { limits } = await this.#service.rightsIn(one);
       const obstacle = obstacleOf(one.file, limits);
-      if (obstacle === undefined) this.#waiting.push(this.#job(one));
-      else {
-        const { tooLarge, wrongType, noRoom } = this.#texts;
-        this.#notices.warn(
-          fill({ type: wrongType, size: tooLarge, room: noRoom }[obstacle], {
-            name: one.file.name,
-            limit: humanSize(this.#texts, limits?.maxUploadFileSize ?? 0),
-            left: humanSize(this.#texts, limits?.bytesLeft ?? 0),
-          }),
-        );
+      if (obstacle === undefined) {
+        outcomes.push(new Promise((settled) => this.#waiting.push(this.#job(one, settled))));
+        continue;
       }
+      const { tooLarge, wrongType, noRoom } = this.#texts;
+      this.#notices.warn(
+        fill({ type: wrongType, size: tooLarge, room: noRoom }[obstacle], {
+          name: one.file.name,
+          limit: humanSize(this.#texts, limits?.maxUploadFileSize ?? 0),
+          left: humanSize(this.#texts, limits?.bytesLeft ?? 0),
+        }),
+      );
     }
     this.#next();
+    return (await Promise.all(outcomes)).filter((data) => data !== undefined);
+  }
+
+  /** Shows something that takes its time and has no measure, until it ends or is cancelled. */
+  async wait<Result>(label: string, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const ending = new AbortController();
+    const row = this.#row(label, 1);
+    row.bar.removeAttribute('value');
+    row.line.textContent = label;
+    row.buttons.append(iconButton('close', this.#texts.cancel, () => ending.abort()));
+    try {
+      return await run(ending.signal);
+    } finally {
+      this.#ended(row);
+    }
   }
 
   async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<void> {
@@ -148,18 +178,19 @@ export class Uploads {
     }
   }
 
-  #job(wanted: Wanted): Job {
-    const bar = h('progress', {
-      max: Math.max(1, wanted.file.size),
-      value: 0,
-      'aria-label': wanted.file.name,
-    });
+  #row(label: string, max: number): Row {
+    const bar = h('progress', { max, value: 0, 'aria-label': label });
     const line = h('span', { class: 'line', dir: 'auto' });
     const buttons = h('span', { class: 'buttons' });
     const element = h('li', {}, line, bar, buttons);
-    const job: Job = { ...wanted, element, bar, line, buttons, ending: new AbortController(), sent: 0 };
     this.#list.append(element);
     this.element.hidden = false;
+    return { element, bar, line, buttons };
+  }
+
+  #job(wanted: Wanted, settled: Job['settled']): Job {
+    const row = this.#row(wanted.file.name, Math.max(1, wanted.file.size));
+    const job: Job = { ...wanted, ...row, settled, ending: new AbortController(), sent: 0, since: undefined };
     this.#offerCancel(job);
     this.#progress(job, 0);
     return job;
@@ -176,6 +207,7 @@ export class Uploads {
     if (at === -1) return;
     this.#waiting.splice(at, 1);
     this.#ended(job);
+    job.settled();
     this.#notices.tell(fill(this.#texts.uploadCancelled, { name: job.file.name }));
   }
 
@@ -210,13 +242,16 @@ export class Uploads {
   async #run(job: Job): Promise<void> {
     try {
       const { limits } = await this.#service.rightsIn(job);
-      const { items } = await uploadFile(this.#service.reach, {
-        ...{ file: job.file, source: job.source, path: job.path, limits },
+      const { since } = job;
+      job.since ??= Date.now();
+      const data = await uploadFile(this.#service.reach, {
+        ...{ file: job.file, source: job.source, path: job.path, limits, since },
         signal: job.ending.signal,
         onProgress: (sent) => this.#progress(job, sent),
       });
-      this.#done.push(...items.map(({ source, name }) => ({ source, path: job.path, name })));
+      this.#done.push(...data.items.map(({ source, name }) => ({ source, path: job.path, name })));
       this.#ended(job);
+      job.settled(data);
     } catch (error) {
       if (isAbort(error)) this.#cancelled(job);
       else this.#failed(job, error);
@@ -231,6 +266,7 @@ export class Uploads {
     const wasSent = job.sent >= size;
     this.#notices.tell(fill(wasSent ? this.#texts.uploadStopped : this.#texts.uploadCancelled, { name }));
     this.#ended(job);
+    job.settled();
     if (wasSent) this.#stored([{ source: job.source, path: job.path, name }]);
   }
 
@@ -250,12 +286,15 @@ export class Uploads {
     };
     job.buttons.replaceChildren(
       h('button', { type: 'button', class: 'button', part: 'button', onclick: retry }, this.#texts.tryAgain),
-      iconButton('close', this.#texts.close, () => this.#ended(job)),
+      iconButton('close', this.#texts.close, () => {
+        this.#ended(job);
+        job.settled();
+      }),
     );
   }
 
-  #ended(job: Job): void {
-    job.element.remove();
+  #ended({ element }: Row): void {
+    element.remove();
     this.element.hidden = this.#list.children.length === 0;
   }
 }

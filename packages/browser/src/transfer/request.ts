@@ -1,4 +1,5 @@
 import { ConnectorError } from '../client/client.ts';
+import { isEnvelope, parsed, reasonOf } from '../client/foreign-answer.ts';
 
 /** How a connector is reached. */
 export interface Reach {
@@ -12,6 +13,8 @@ export interface Reach {
 /** What has come back; status 0 where nothing has. */
 export interface Reply {
   readonly status: number;
+  /** The words beside the status; none over HTTP/2. */
+  readonly phrase: string;
   readonly text: string;
   readonly header: (name: string) => string | null;
 }
@@ -38,8 +41,8 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
     sending.onloadend = () => {
       signal.removeEventListener('abort', abort);
       if (signal.aborted) return reject(signal.reason as Error);
-      const { status, responseText: text } = sending;
-      resolve({ status, text, header: (name) => sending.getResponseHeader(name) });
+      const { status, statusText: phrase, responseText: text } = sending;
+      resolve({ status, phrase, text, header: (name) => sending.getResponseHeader(name) });
     };
     sending.open(method, url);
     sending.withCredentials = reach.withCredentials;
@@ -49,33 +52,25 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
   });
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
+interface Envelope {
+  readonly success: unknown;
+  readonly data: {
+    readonly code?: number;
+    readonly messages?: readonly string[];
+    readonly error?: string;
+    readonly details?: Readonly<Record<string, string | number>>;
+  };
+}
 
 /**
  * The data of an answer that is a success.
  * @throws ConnectorError for every other; its messages are empty where something other than the connector has answered
  */
-export const dataOf = <Data>({ status, text }: Reply): Data => {
-  const answer = parsed(text) as
-    | {
-        readonly success?: unknown;
-        readonly data?: {
-          readonly code?: number;
-          readonly messages?: readonly string[];
-          readonly error?: string;
-          readonly details?: Readonly<Record<string, string | number>>;
-        } | null;
-      }
-    | null
-    | undefined;
-  const data = answer?.data;
-  if (data === null || data === undefined || typeof data !== 'object') throw new ConnectorError(status, []);
-  if (answer?.success === true) return data as Data;
+export const dataOf = <Data>({ status, phrase, text }: Reply): Data => {
+  const answer = parsed(text);
+  if (!isEnvelope(answer))
+    throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, phrase));
+  const { success, data }: Envelope = answer;
+  if (success === true) return data as Data;
   throw new ConnectorError(data.code ?? status, data.messages ?? [], data.error, data.details);
 };

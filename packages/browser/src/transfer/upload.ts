@@ -1,7 +1,8 @@
-import { ConnectorError } from '../client/client.ts';
+import { ConnectorError, createClient } from '../client/client.ts';
 import type { FileUploadData, PermissionsData } from '../client/index.ts';
 import { sendInParts } from './parts.ts';
 import { dataOf, type Reach, request } from './request.ts';
+import { findStored } from './stored.ts';
 
 /** Files above are sent in parts where the connector takes parts: nothing of them is sent twice. */
 const WHOLE_BYTES = 8 * 1024 * 1024;
@@ -15,6 +16,8 @@ export interface FileUpload {
   readonly path: string;
   /** As `permissions` says; undefined where it says nothing. */
   readonly limits?: Limits | undefined;
+  /** When it was sent for the first time, where that broke off: what has arrived all the same is not sent again. */
+  readonly since?: number | undefined;
   readonly signal: AbortSignal;
   readonly onProgress: (sent: number) => void;
 }
@@ -58,20 +61,36 @@ const sendWhole = async (
   );
 };
 
+/** What was stored although its answer was lost. */
+const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, since: number) => {
+  const client = createClient({
+    url: reach.base,
+    headers: reach.headers,
+    credentials: reach.withCredentials ? 'include' : 'same-origin',
+  });
+  return findStored(client, file, { source, path }, since, signal);
+};
+
 /**
  * Stores a file. Large files go in parts where the connector takes parts, and so does a form that a proxy rejects as
- * too long.
+ * too long. A form whose answer was lost may have been stored: that is looked for before anything is sent again.
  * @throws ConnectorError for an answer that refuses, with code 0 where there was none; the signal's reason
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
-  const { file, source, path, limits, signal, onProgress } = upload;
+  const { file, source, path, limits, signal, onProgress, since } = upload;
+  const begun = Date.now();
   const inParts = async (): Promise<FileUploadData> =>
     dataOf<FileUploadData>(await sendInParts(reach, { file, fields: { source, path }, signal, onProgress }));
+  if (since !== undefined) {
+    const found = await findEarlier(reach, upload, since);
+    if (found !== undefined) return found;
+  }
   if (limits?.tus === true && file.size > WHOLE_BYTES) return inParts();
   try {
     return await sendWhole(reach, upload);
   } catch (error) {
     if (limits?.tus !== true || file.size === 0 || !mayPassInParts(error)) throw error;
-    return inParts();
+    const isLost = error instanceof ConnectorError && error.code === 0;
+    return (isLost ? await findEarlier(reach, upload, begun) : undefined) ?? inParts();
   }
 };

@@ -1,0 +1,51 @@
+/** Characters of a text that are looked at: pages are long, and say what they are at their beginning. */
+const LOOKED_AT = 65_536;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+/** What a text of JSON holds; `undefined` when it is none, has been cut short, or is empty. */
+export const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** What an error of another program says: problem details, messages of gateways and frameworks. */
+const wordsOf = (value: unknown): string | undefined =>
+  ['detail', 'message', 'error', 'title']
+    .map((name) => (isObject(value) ? value[name] : undefined))
+    .find((text): text is string => typeof text === 'string' && text !== '');
+
+const titleOf = (html: string): string | undefined => {
+  const title = /<title[^>]*>([^<]*)/iu.exec(html)?.[1]?.trim();
+  return title === '' ? undefined : title;
+};
+
+/** Whether a value has the form of an answer of the connector; those of other programs may have `data` that is null. */
+export const isEnvelope = (value: unknown): value is { readonly success: unknown; readonly data: object } =>
+  isObject(value) && 'success' in value && isObject(value['data']);
+
+/** What a person should read when something other than the connector has answered: a proxy, a login page. */
+export const reasonOf = (text: string, status: number, phrase: string): string | undefined => {
+  const beginning = text.slice(0, LOOKED_AT);
+  const own = status >= 400 && phrase !== '' ? `${String(status)} ${phrase}` : undefined;
+  return (
+    wordsOf(parsed(beginning)) ?? own ?? titleOf(beginning) ?? (status >= 400 ? String(status) : undefined)
+  );
+};
+
+/** The beginning of a body, as text. The rest is not read. */
+export const beginningOf = async (response: Response): Promise<string> => {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (reader !== undefined && text.length < LOOKED_AT) {
+    const { done, value } = await reader.read();
+    if (done) return text;
+    text += value;
+  }
+  await reader?.cancel();
+  return text;
+};
