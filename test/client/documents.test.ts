@@ -11,7 +11,7 @@ const text =
   '<h1>Report</h1><p>With <b>two</b> pictures.</p><p><img src="/file/photos/harbour.jpg"><img src="/file/photos/glass.png"></p>';
 
 describe.skipIf(chromium === undefined)(`Documents with the real client${needsChromium}`, () => {
-  const client = useClient({ stock: true, photos });
+  const client = useClient({ photos });
   let downloads = '';
   beforeAll(async () => {
     downloads = await mkdtemp(path.join(tmpdir(), 'stowage-downloads-'));
@@ -59,7 +59,6 @@ describe.skipIf(chromium === undefined)(
   `Documents that are denied, with the real client${needsChromium}`,
   () => {
     const client = useClient({
-      stock: true,
       photos,
       config: { accessControl: [{ GENERATE_PDF: false, GENERATE_DOCX: false }] },
     });

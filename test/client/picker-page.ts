@@ -15,8 +15,8 @@ export class PickerPage {
 
   /** Waits until the picker has listed its first folder. */
   async opened(): Promise<void> {
-    await this.page.waitForSelector('>>> .picker');
-    await this.page.waitForSelector('>>> .cell:not(.waiting), >>> .state:not([hidden]) p');
+    await this.first('.picker');
+    await this.first('.cell:not(.waiting), >>> .state:not([hidden]) p');
     await this.eventually(async () => (await this.texts('.state:not([hidden])')).includes('Loading…')).toBe(
       false,
     );
@@ -38,8 +38,10 @@ export class PickerPage {
   }
 
   async first(selector: string): Promise<ElementHandle> {
-    const found = await this.page.waitForSelector(`>>> ${selector}`);
-    if (found === null) throw new Error(`${selector} is not there.`);
+    // Waiting for a selector looks again when the page changes; it does not hear of changes inside of shadow roots.
+    await this.eventually(async () => (await this.all(selector)).length).toBeGreaterThan(0);
+    const [found] = await this.all(selector);
+    if (found === undefined) throw new Error(`${selector} is not there.`);
     return found;
   }
 
@@ -95,7 +97,7 @@ export class PickerPage {
 
   /** Presses a button of the toolbar. */
   async tool(deed: string): Promise<void> {
-    await this.page.waitForSelector(`>>> [data-deed="${deed}"]:not([hidden])`);
+    await this.first(`[data-deed="${deed}"]:not([hidden])`);
     await this.click(`[data-deed="${deed}"]`);
   }
 

@@ -107,9 +107,9 @@ describe.skipIf(!isPossible)(`uploads of the picker${needsChromium}${needsNginx}
     );
     server = createServer((request, response) => {
       const { url = '/', method = '' } = request;
-      if (url === '/picker.js') {
+      if (/^\/[\w-]+\.js$/u.test(url)) {
         response.writeHead(200, { 'content-type': 'text/javascript' });
-        void readFile(path.join(root, 'packages/browser/dist/picker.js')).then((code) => response.end(code));
+        void readFile(path.join(root, 'packages/browser/dist', url)).then((code) => response.end(code));
       } else if (url.startsWith('/connector')) {
         methods.push(method);
         void router.handler(request, response);
