@@ -371,6 +371,30 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await expect.poll(() => textsOf('.count')).toEqual(['4 items']);
   });
 
+  it('searches all sources from any folder, and opens the folder of a result', async () => {
+    const cellOf = async (name: string): Promise<ElementHandle> => {
+      await expect.poll(shownNames).toContain(name);
+      const cells = await deep('.cell');
+      const cell = cells[(await shownNames()).indexOf(name)];
+      if (cell === undefined) throw new Error(`${name} is not shown.`);
+      return cell;
+    };
+    await writeFile(inPhotos('pets', 'one more.jpg'), await jpeg(20, 20));
+    await open();
+    await (await cellOf('pets')).click({ count: 2 });
+    await cellOf('one more.jpg');
+    await (await first('input[type="search"]')).focus();
+    await opened.keyboard.type('one');
+    await expect.poll(() => textsOf('.count')).toEqual(['1 result']);
+    await (await first('select[part~="scope"]')).select('everywhere');
+    await (await cellOf('one.jpg')).click({ button: 'right' });
+    const items = await deep('[role="menuitem"]');
+    const labels = await textsOf('[role="menuitem"]');
+    await items[labels.indexOf('Open its folder')]?.click();
+    await onFile('one.jpg');
+    await expect.poll(() => textsOf('.count')).toEqual(['4 items']);
+  });
+
   it('uploads what a proxy lets pass in small parts alone', async () => {
     const limit = 1024 * 1024;
     proxy = (request, response) => {

@@ -1,7 +1,7 @@
 import type { PickedFile } from '../picker/options.ts';
 import { pickFiles } from '../picker/pick.ts';
 import { englishTexts } from '../picker/texts.ts';
-import { createUploader, fullSrcset, type Upload, type UploaderOptions } from './upload.ts';
+import { createUploader, type Upload, type UploaderOptions } from './upload.ts';
 
 interface Button {
   set(values: Readonly<Record<string, unknown>>): void;
@@ -105,8 +105,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
     const types = editor.commands.get('link') === undefined ? 'image' : undefined;
     const files = await pickFiles({ types, several: true, ...options });
     for (const file of files) {
-      const { url: src, name } = file;
-      const srcset = fullSrcset(file);
+      const { url: src, name, srcset } = file;
       if (file.isImage)
         editor.execute('insertImage', { source: { src, ...(srcset && { srcset }), ...attributesOf(file) } });
       else

@@ -1,7 +1,7 @@
-import { altOf, type PickedFile, type PickerOptions } from '../picker/options.ts';
+import { altOf, fullSrcset, type PickedFile, type PickerOptions } from '../picker/options.ts';
 import { type Entry, isAbort, Service, trimmed } from '../picker/service.ts';
-import { englishTexts, fill, humanSize, type Texts } from '../picker/texts.ts';
-import { type Limits, obstacleOf, uploadFile } from '../transfer/upload.ts';
+import { languageFor, loadTexts } from '../picker/texts.ts';
+import { uploadFile } from '../transfer/upload.ts';
 
 /** Where an editor's files go, and how the connector is reached. `pickFiles` takes the same object. */
 export interface UploaderOptions extends PickerOptions {
@@ -47,16 +47,6 @@ const named = (file: Blob): File => {
   return new File([file], ending === '' ? given : `${given}.${ending}`, { type: file.type });
 };
 
-const checkLimits = (file: File, limits: Limits | undefined, texts: Texts): void => {
-  const obstacle = obstacleOf(file, limits);
-  if (obstacle === undefined) return;
-  const text = { type: texts.wrongType, size: texts.tooLarge, room: texts.noRoom }[obstacle];
-  const [limit = 0, left = 0] = [limits?.maxUploadFileSize, limits?.bytesLeft];
-  throw new Error(
-    fill(text, { name: file.name, limit: humanSize(texts, limit), left: humanSize(texts, left) }),
-  );
-};
-
 /** What a listing says beside the answer to the upload: a link that fits the page, and smaller variants. */
 const listed = async (
   service: Service,
@@ -68,22 +58,18 @@ const listed = async (
   return entries.find((entry) => entry.name === name) ?? {};
 };
 
-/** The variants and the picture itself: of a `srcset` with widths, browsers show nothing that is not in it. */
-export const fullSrcset = ({ srcset, url, width }: PickedFile): string | undefined => {
-  if (srcset === undefined || width === undefined || srcset.endsWith(` ${String(width)}w`)) return srcset;
-  return `${srcset}, ${url.replaceAll(/[\s,]/gu, encodeURIComponent)} ${String(width)}w`;
-};
-
 /** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
-  const { source = 'default', path = '', texts = englishTexts } = options;
+  const { source = 'default', path = '', language } = options;
   // Servers that render pages make uploaders too; only pages have what this needs.
   let known: Service | undefined;
   return async (blob, { signal = new AbortController().signal, onProgress } = {}) => {
     const service = (known ??= new Service(options));
+    const texts = options.texts ?? (await loadTexts(languageFor(language)));
     const file = named(blob);
     const { limits } = await service.rightsIn({ source, path });
-    checkLimits(file, limits, texts);
+    const obstacle = service.obstacleTo(file, limits, texts);
+    if (obstacle !== undefined) throw new Error(obstacle);
     try {
       const { items } = await uploadFile(service.reach, {
         ...{ file, source, path, limits, signal },

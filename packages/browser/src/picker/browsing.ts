@@ -7,6 +7,7 @@ import type { PickerOptions } from './options.ts';
 import type { View } from './rows.ts';
 import type { Selection } from './selection.ts';
 import {
+  type Entry,
   type Folder,
   isSameFolder,
   parentOf,
@@ -62,6 +63,7 @@ export class Browsing {
   #rights = NONE;
   #listing: Listing | undefined;
   #query = '';
+  #isEverywhere = false;
   #sortBy: Sorting;
   /** What is to have the focus when it is listed. */
   #awaited: (Folder & { readonly name: string }) | undefined;
@@ -118,12 +120,14 @@ export class Browsing {
     }
   }
 
-  open(folder: Folder): void {
+  /** `focus`: the entry of the folder that gets the focus. */
+  open(folder: Folder, focus?: Entry): void {
     const { service, frame, selection, tree } = this.#parts;
     this.#folder = folder;
     this.#query = '';
     frame.query = '';
     selection.clear();
+    this.#awaited = focus;
     this.#rights = NONE;
     frame.showWay(folder, this.#sources);
     void tree.show(folder);
@@ -136,12 +140,14 @@ export class Browsing {
     if (path !== '') this.open({ source, path: parentOf(path) });
   }
 
-  search(query: string): void {
-    if (query === this.#query) return;
+  /** Searches the open folder and all below it, or all sources. */
+  search(query: string, isEverywhere: boolean): void {
+    if (query === this.#query && isEverywhere === this.#isEverywhere) return;
+    this.#isEverywhere = isEverywhere;
     if (query === '') return this.open(this.#folder);
     this.#query = query;
     this.#parts.selection.clear();
-    const wanted = { ...this.#folder, query };
+    const wanted = { ...(isEverywhere ? { sources: this.#sources } : this.#folder), query };
     this.#list((wish, events) => new SearchListing(this.#parts.service, wanted, wish, events));
   }
 

@@ -13,7 +13,7 @@ export interface FrameParts {
 
 /** Told of what a person does around the list. */
 export interface FrameEvents {
-  readonly searched: (query: string) => void;
+  readonly searched: (query: string, isEverywhere: boolean) => void;
   readonly went: (folder: Folder) => void;
   readonly retried: () => void;
   readonly picked: () => void;
@@ -32,6 +32,8 @@ export class Frame {
   readonly #events: FrameEvents;
   readonly #way = h('ol', {});
   readonly #search: HTMLInputElement;
+  readonly #here = h('option', { value: '' });
+  readonly #scope: HTMLSelectElement;
   readonly #state = h('div', { class: 'state', part: 'state' });
   readonly #count = h('span', { class: 'count', role: 'status' });
   readonly #chosen = h('span', { class: 'chosen', dir: 'auto' });
@@ -62,6 +64,13 @@ export class Frame {
         this.#searchNow();
       }
     });
+    this.#scope = h(
+      'select',
+      { class: 'button', part: 'scope', 'aria-label': texts.searchIn, hidden: true },
+      this.#here,
+      h('option', { value: 'everywhere' }, texts.everywhere),
+    );
+    this.#scope.addEventListener('change', () => this.#searchNow());
     this.#insert = h('button', {
       type: 'button',
       class: 'button primary',
@@ -103,7 +112,7 @@ export class Frame {
     return h(
       'div',
       { class: 'picker', part: 'picker', lang: this.#texts.locale, dir: this.#texts.direction },
-      h('div', { class: 'head' }, fold, way, this.#search),
+      h('div', { class: 'head' }, fold, way, this.#search, this.#scope),
       toolbar,
       h('div', { class: 'middle' }, aside, h('div', { class: 'content' }, files, this.#state, this.#target)),
       uploads,
@@ -124,6 +133,7 @@ export class Frame {
   set query(query: string) {
     clearTimeout(this.#timer);
     this.#search.value = query;
+    this.#scope.hidden = query === '';
   }
 
   #typed(): void {
@@ -133,13 +143,16 @@ export class Frame {
 
   #searchNow(): void {
     clearTimeout(this.#timer);
-    this.#events.searched(this.#search.value.trim());
+    const query = this.#search.value.trim();
+    this.#scope.hidden = query === '';
+    this.#events.searched(query, this.#scope.value !== '');
   }
 
   /** The way to a folder: its source, and each folder on it. */
   showWay({ source, path }: Folder, sources: readonly SourceInfo[]): void {
     const title = sources.find(({ name }) => name === source)?.title ?? source;
     const names = path === '' ? [] : path.split('/');
+    this.#here.textContent = names.at(-1) ?? title;
     const steps = [{ name: title, path: '' }];
     for (const name of names) steps.push({ name, path: joined(steps.at(-1)?.path ?? '', name) });
     const items = steps.map((step, index) => {

@@ -1,4 +1,11 @@
-import { type Entry, type Folder, isAbort, type ListedSource, type Service } from './service.ts';
+import {
+  type Entry,
+  type Folder,
+  isAbort,
+  type ListedSource,
+  type Service,
+  type SourceInfo,
+} from './service.ts';
 import type { Sorting } from './sorting.ts';
 
 /** What a listing shows. */
@@ -127,10 +134,13 @@ export class FolderListing implements Listing {
   }
 }
 
+/** A search in a folder and all below it, or in several sources. */
+export type Query = { readonly query: string } & (Folder | { readonly sources: readonly SourceInfo[] });
+
 /** What a search finds, answer by answer: the next is asked for when the end comes into sight. */
 export class SearchListing implements Listing {
   readonly #service: Service;
-  readonly #query: Folder & { readonly query: string };
+  readonly #query: Query;
   readonly #onlyImages: boolean;
   readonly #events: ListingEvents;
   readonly #ending = new AbortController();
@@ -138,12 +148,7 @@ export class SearchListing implements Listing {
   #cursor: string | undefined;
   #state: 'new' | 'running' | 'paused' | 'complete' = 'new';
 
-  constructor(
-    service: Service,
-    query: Folder & { readonly query: string },
-    { onlyImages }: Wish,
-    events: ListingEvents,
-  ) {
+  constructor(service: Service, query: Query, { onlyImages }: Wish, events: ListingEvents) {
     this.#service = service;
     this.#query = query;
     this.#onlyImages = onlyImages;
@@ -184,6 +189,15 @@ export class SearchListing implements Listing {
     this.#ending.abort();
   }
 
+  /** Where a search begins; without a folder in all sources. */
+  get #where(): Partial<Folder> {
+    return 'sources' in this.#query ? {} : { source: this.#query.source, path: this.#query.path };
+  }
+
+  #isShown({ source }: Entry): boolean {
+    return !('sources' in this.#query) || this.#query.sources.some(({ name }) => name === source);
+  }
+
   async #more(): Promise<void> {
     this.#state = 'running';
     try {
@@ -191,7 +205,8 @@ export class SearchListing implements Listing {
       for (const before = this.#found.length; this.#found.length === before;) {
         const { items, cursor, messages } = await this.#service.client.filesSearch(
           {
-            ...this.#query,
+            query: this.#query.query,
+            ...this.#where,
             ...(this.#onlyImages ? { type: 'image' as const } : {}),
             limit: PAGE,
             cursor: this.#cursor,
@@ -199,7 +214,8 @@ export class SearchListing implements Listing {
           },
           { signal: this.#ending.signal },
         );
-        this.#found = [...this.#found, ...items.map((item) => this.#service.entryFound(item))];
+        const entries = items.map((item) => this.#service.entryFound(item));
+        this.#found = [...this.#found, ...entries.filter((entry) => this.#isShown(entry))];
         this.#cursor = cursor;
         if (messages !== undefined && messages.length > 0) this.#events.said(messages);
         if (cursor === undefined) break;

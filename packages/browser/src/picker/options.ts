@@ -18,7 +18,7 @@ export interface PickedFile {
   /** Pixels of a picture as it is seen. */
   readonly width?: number | undefined;
   readonly height?: number | undefined;
-  /** Smaller variants in the picture's own shape, as the attribute `srcset` has them. */
+  /** Smaller variants in the picture's own shape and the picture itself, as the attribute `srcset` has them. */
   readonly srcset?: string | undefined;
 }
 
@@ -48,4 +48,14 @@ export const altOf = (name: string): string => {
     .replaceAll(/[\s_-]+/gu, ' ')
     .trim();
   return WORDLESS.test(words) ? '' : words;
+};
+
+/** The variants and the picture itself: of a `srcset` with widths, browsers show nothing that is not in it. */
+export const fullSrcset = ({
+  srcset,
+  url,
+  width,
+}: Pick<PickedFile, 'srcset' | 'url' | 'width'>): string | undefined => {
+  if (srcset === undefined || width === undefined || srcset.endsWith(` ${String(width)}w`)) return srcset;
+  return `${srcset}, ${url.replaceAll(/[\s,]/gu, encodeURIComponent)} ${String(width)}w`;
 };

@@ -6,7 +6,7 @@ import { Drops } from './drops.ts';
 import { Frame, type FrameEvents } from './frame.ts';
 import { Grid } from './grid.ts';
 import { Notices } from './notices.ts';
-import { altOf, type PickedFile, type PickerOptions } from './options.ts';
+import { altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
 import { Selection } from './selection.ts';
 import { type Entry, type Folder, joined, Service } from './service.ts';
 import { counted, fill, type Texts } from './texts.ts';
@@ -104,7 +104,7 @@ export class Picker {
 
   #frameEvents(): FrameEvents {
     return {
-      searched: (query) => this.#browsing.search(query),
+      searched: (query, isEverywhere) => this.#browsing.search(query, isEverywhere),
       went: (folder) => this.#browsing.open(folder),
       retried: () => this.#browsing.reload(),
       picked: () => this.#pick(),
@@ -153,7 +153,12 @@ export class Picker {
       ({ type, url, modified: _modified, version: _version, ...entry }) =>
         type === 'folder' || url === undefined
           ? []
-          : [{ ...entry, url, isImage: type === 'image', alt: altOf(entry.name) }],
+          : [
+              {
+                ...{ ...entry, url, isImage: type === 'image', alt: altOf(entry.name) },
+                srcset: fullSrcset({ ...entry, url }),
+              },
+            ],
     );
   }
 
@@ -176,7 +181,9 @@ export class Picker {
     const deeds = DEEDS_FOR_ENTRIES.filter((deed) => this.#deeds.offers(deed));
     const items = deeds.map((deed) => ({ label: this.#texts[deed], run: () => this.#deeds.do(deed) }));
     const first = entry.type === 'folder' ? [open] : this.#picked().length > 0 ? [insert] : [];
-    this.#dialogs.menu(entry.name, [...first, ...items], at);
+    const { source, path } = entry;
+    const reveal = { label: this.#texts.reveal, run: () => this.#browsing.open({ source, path }, entry) };
+    this.#dialogs.menu(entry.name, [...first, ...(this.#browsing.isSearch ? [reveal] : []), ...items], at);
   }
 
   #pressed(event: KeyboardEvent): boolean {

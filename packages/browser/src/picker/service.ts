@@ -8,8 +8,9 @@ import {
   type PermissionsData,
 } from '../client/index.ts';
 import type { Reach } from '../transfer/request.ts';
+import { obstacleOf } from '../transfer/upload.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
-import { fill, type Texts } from './texts.ts';
+import { fill, humanSize, type Texts } from './texts.ts';
 
 /** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
 export interface Folder {
@@ -107,6 +108,17 @@ export class Service {
     if (error.messages.length > 0) return error.messages.join(' ');
     if (error.code === 0) return texts.unreachable;
     return error.reason === undefined ? texts.noAnswer : fill(texts.foreignAnswer, { reason: error.reason });
+  }
+
+  /** The reason, for people, for which the limits of a folder exclude a file. */
+  obstacleTo(file: File, limits: Rights['limits'], texts: Texts): string | undefined {
+    const obstacle = obstacleOf(file, limits);
+    if (obstacle === undefined) return undefined;
+    return fill({ type: texts.wrongType, size: texts.tooLarge, room: texts.noRoom }[obstacle], {
+      name: file.name,
+      limit: humanSize(texts, limits?.maxUploadFileSize ?? 0),
+      left: humanSize(texts, limits?.bytesLeft ?? 0),
+    });
   }
 
   /** The rights in a folder, asked once a minute. Where they cannot be learnt, nothing is permitted. */

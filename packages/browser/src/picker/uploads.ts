@@ -1,5 +1,5 @@
 import { ConnectorError, type FileUploadData } from '../client/index.ts';
-import { obstacleOf, uploadFile } from '../transfer/upload.ts';
+import { uploadFile } from '../transfer/upload.ts';
 import { h, iconButton } from './dom.ts';
 import type { Notices } from './notices.ts';
 import { type Folder, isAbort, joined, type Service } from './service.ts';
@@ -121,19 +121,9 @@ export class Uploads {
     const outcomes: Promise<FileUploadData | undefined>[] = [];
     for (const one of wanted) {
       const { limits } = await this.#service.rightsIn(one);
-      const obstacle = obstacleOf(one.file, limits);
-      if (obstacle === undefined) {
-        outcomes.push(new Promise((settled) => this.#waiting.push(this.#job(one, settled))));
-        continue;
-      }
-      const { tooLarge, wrongType, noRoom } = this.#texts;
-      this.#notices.warn(
-        fill({ type: wrongType, size: tooLarge, room: noRoom }[obstacle], {
-          name: one.file.name,
-          limit: humanSize(this.#texts, limits?.maxUploadFileSize ?? 0),
-          left: humanSize(this.#texts, limits?.bytesLeft ?? 0),
-        }),
-      );
+      const obstacle = this.#service.obstacleTo(one.file, limits, this.#texts);
+      if (obstacle !== undefined) this.#notices.warn(obstacle);
+      else outcomes.push(new Promise((settled) => this.#waiting.push(this.#job(one, settled))));
     }
     this.#next();
     return (await Promise.all(outcomes)).filter((data) => data !== undefined);
