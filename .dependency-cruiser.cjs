@@ -58,6 +58,7 @@ module.exports = {
     part('basics/files', ['errors']),
     part('basics/network', ['errors', 'basics']),
     part('storage/trash', ['errors', 'basics', 'storage']),
+    part('storage/moved', ['errors', 'basics', 'storage']),
     part('adapters/support', ['errors', 'basics', 'storage']),
     part('adapters/objects', [
       'errors',

@@ -8,6 +8,7 @@ import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { isMovedRecord } from '../storage/moved/name-events.ts';
 import { isTrashRecord } from '../storage/trash/trash-folder.ts';
 import { trashedPath } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
@@ -23,6 +24,9 @@ export type { KeptRoom } from '../operations/quotas/account.ts';
 export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
   JSON.stringify([scope ?? null, name]);
 
+/** What the service keeps for itself. */
+const isKept = (path: SourcePath): boolean => isTrashRecord(path) || isMovedRecord(path);
+
 /** The quota of a source; undefined: it has none. */
 export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget | undefined => {
   const { source } = view;
@@ -30,7 +34,7 @@ export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget |
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
   const derivedName = createThumb ? thumbFolderName : undefined;
   const key = quotaKeyOf(source);
-  return { key, storage: storeOf(view), limits: quota, derivedName, ignores: isTrashRecord, hold };
+  return { key, storage: storeOf(view), limits: quota, derivedName, ignores: isKept, hold };
 };
 
 /**

@@ -5,6 +5,8 @@ import type { Source, SourceSet } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
 import { containsLocation } from '../storage/location.ts';
+import { readHistory } from '../storage/moved/histories.ts';
+import type { NameHistory } from '../storage/moved/name-events.ts';
 import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { walkTree, type FoundEntry, type TreeWalkOptions, type WalkPage } from '../storage/tree-walk.ts';
@@ -189,6 +191,22 @@ export class SourceView extends Rights {
   /** Whether one path is the other or lies in it, perhaps in another source that shows the same entries. */
   contains(path: SourcePath, other: SourceView, inner: SourcePath): boolean {
     return containsLocation({ storage: this[WRITABLE], path }, { storage: other[WRITABLE], path: inner });
+  }
+
+  /** Whether the store has nothing at a path: neither what listings show nor what they hide. */
+  async isFree(path: SourcePath): Promise<boolean> {
+    try {
+      await this[WRITABLE].stat(path, { signal: this.#life.signal });
+      return false;
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof WrongKindError) return true;
+      throw error;
+    }
+  }
+
+  /** @see readHistory */
+  history(path: SourcePath): Promise<NameHistory> {
+    return readHistory(this[WRITABLE], path, { signal: this.#life.signal });
   }
 
   /** Asks the store for a sign of life. Costs one request. @throws any error of the store */

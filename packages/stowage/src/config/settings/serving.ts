@@ -17,6 +17,15 @@ export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
 /** Who sends the bytes of a served file. */
 export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
 
+/** What is remembered of names. */
+const redirectSchema = z.strictObject({
+  days: z.number().positive().max(36_500).default(90).describe('How long old links lead to where a file is.'),
+  entries: positive
+    .max(1_000_000)
+    .default(10_000)
+    .describe('How many renames and moves are remembered; the oldest go first.'),
+});
+
 /** Who gets the files of a source, and by which address. */
 export const servingSettings = {
   serve: setting(
@@ -47,6 +56,13 @@ export const servingSettings = {
     source(
       '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
         'sources may be kept by shared caches, all others not: there `private` is added where it is missing.',
+    ),
+  ),
+  redirectMoved: setting(
+    redirectSchema.optional(),
+    source(
+      'Remember renames and moves, so that the old links of files that the service serves lead to the present ' +
+        'ones. Absent: an old link is dead.',
     ),
   ),
   signedUrlLifetime: setting(

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
+import { boundedText } from '../bounded-text.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
@@ -55,18 +56,6 @@ export const writeRecord = async (
   await storage.write(trashPaths.record(id), stream, { size: content.length, createOnly: true, ...options });
 };
 
-const readBounded = async (stream: Readable): Promise<string | undefined> => {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // Leaving the loop early destroys the stream.
-  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-    length += chunk.byteLength;
-    if (length > MAX_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-};
-
 /**
  * A record may have been written by anybody who reaches the store: its path is parsed as if sent by a client.
  */
@@ -90,7 +79,7 @@ const readRecord = async (
 ): Promise<TrashRecord | undefined> => {
   try {
     const { stream } = await storage.read(trashPaths.record(id), { signal });
-    const text = await readBounded(stream);
+    const text = await boundedText(stream, MAX_BYTES);
     return text === undefined ? undefined : parseRecord(id, text);
   } catch (error) {
     if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { foldedFor } from '../../basics/content/letter-case.ts';
+import { StowageError } from '../../errors/errors.ts';
+import type { EntryKind } from '../entry.ts';
+import type { ReadableStore } from '../readable.ts';
+import { SourcePath } from '../source-path.ts';
+
+/**
+ * The folder at the root of a source that remembers what has left which name. Reserved in every source, as the
+ * trash is.
+ */
+export const MOVED_FOLDER = '.stowage-moved';
+
+const folder = SourcePath.root.child(MOVED_FOLDER);
+const RECORD = /^[0-9a-f]{40}\.json$/u;
+
+/** Whether a file is such a record: what the service keeps for itself. */
+export const isMovedRecord = ({ name, segments }: SourcePath): boolean =>
+  segments.length === 2 && segments[0] === MOVED_FOLDER && RECORD.test(name);
+
+/** Where records lie. The name of each is made of the path that it is about: one question finds it. */
+export const movedPaths = {
+  all: folder,
+  isName: (name: string): boolean => RECORD.test(name),
+  record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath => {
+    const hash = createHash('sha256').update(foldedFor(store, path.toString()));
+    return folder.child(`${hash.digest('hex').slice(0, 40)}.json`);
+  },
+};
+
+/** Where something went that left a name, and when it came there. */
+export interface Arrival {
+  /** The name of its source. */
+  readonly source: string;
+  readonly path: SourcePath;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** What has happened to a name: something came under it, or left it. */
+export interface NameEvent {
+  readonly type: 'came' | 'left';
+  readonly kind: EntryKind;
+  /** Milliseconds since 1970; grows from event to event, also where clocks differ. */
+  readonly at: number;
+  /** Of what left: undefined when it was removed. */
+  readonly to?: Arrival | undefined;
+  /** Of a folder that came with content: the names below it, or all. */
+  readonly holds?: readonly string[] | 'all' | undefined;
+}
+
+/** What is remembered of one name, the oldest event first. */
+export interface NameHistory {
+  readonly events: readonly NameEvent[];
+  /** Of what happened until then nothing is known; 0: from the beginning. */
+  readonly since: number;
+}
+
+export const NO_HISTORY: NameHistory = { events: [], since: 0 };
+
+/** More is not a record of ours. */
+export const MOST_RECORD_BYTES = 64 * 1024;
+const MOST_EVENTS = 64;
+
+const time = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
+const schema = z.object({
+  path: z.string(),
+  since: time,
+  events: z
+    .array(
+      z.object({
+        type: z.enum(['came', 'left']),
+        kind: z.enum(['file', 'folder']),
+        at: time,
+        to: z.object({ source: z.string(), path: z.string(), at: time }).optional(),
+        holds: z.union([z.literal('all'), z.array(z.string())]).optional(),
+      }),
+    )
+    .max(MOST_EVENTS),
+});
+
+/**
+ * Reads a record about a path. It may have been written by anybody who reaches the store: undefined when it is
+ * none, or about another path; paths are parsed as if sent by a client.
+ */
+export const parseHistory = (
+  store: Pick<ReadableStore, 'capabilities'>,
+  about: SourcePath,
+  text: string,
+): NameHistory | undefined => {
+  try {
+    const { path, since, events } = schema.parse(JSON.parse(text));
+    if (foldedFor(store, path) !== foldedFor(store, about.toString())) return undefined;
+    const read = events.map(({ to, ...event }): NameEvent =>
+      to === undefined ? event : { ...event, to: { ...to, path: SourcePath.parse(to.path) } },
+    );
+    return { since, events: read.sort((one, other) => one.at - other.at) };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof StowageError)
+      return undefined;
+    throw error;
+  }
+};
+
+/** The record of a history; what is too much is left out, the oldest events first. */
+export const writtenHistory = (about: SourcePath, { events, since }: NameHistory): Buffer => {
+  const written = events.map(({ to, ...event }) =>
+    to === undefined ? event : { ...event, to: { ...to, path: to.path.toString() } },
+  );
+  for (let left = Math.max(0, events.length - MOST_EVENTS); ; left += 1) {
+    const known = events[left - 1]?.at ?? since;
+    const record = { path: about.toString(), since: known, events: written.slice(left) };
+    const bytes = Buffer.from(JSON.stringify(record));
+    if (bytes.length <= MOST_RECORD_BYTES || left === events.length) return bytes;
+  }
+};
