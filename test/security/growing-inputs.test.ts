@@ -12,10 +12,10 @@ import { davShapes, htmlShapes, pictureShapes, type Shape, svgShapes, xmlShapes 
 
 /** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */
 const MOST = 3;
-/** Milliseconds that are too short to compare. */
-const SHORT = 30;
+/** Milliseconds that are too short to compare: one collection of garbage takes as long. */
+const SHORT = 80;
 /** A busy machine makes single runs longer, never shorter. */
-const ATTEMPTS = 5;
+const ATTEMPTS = 12;
 
 /** Processor time of all threads, in milliseconds. What the work comes to does not matter: most of it is refused. */
 const timeOf = async (work: () => Promise<unknown>): Promise<number> => {
