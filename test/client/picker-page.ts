@@ -132,17 +132,27 @@ export class PickerPage {
       await this.page.evaluate(() => {
         let active = document.activeElement;
         while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
-        return active?.getAttribute('aria-label') ?? active?.textContent ?? '';
+        const label = active instanceof HTMLInputElement ? active.labels?.[0]?.textContent : undefined;
+        return active?.getAttribute('aria-label') ?? label ?? active?.textContent ?? '';
       }),
     );
   }
 
-  async focused(test: (text: string) => boolean): Promise<void> {
+  async focused(test: (text: string) => boolean | Promise<boolean>): Promise<void> {
     await this.eventually(async () => test(await this.focus())).toBe(true);
   }
 
   onFile(name: string): Promise<void> {
     return this.focused((text) => text.startsWith(name));
+  }
+
+  /** Whether an entry of the list has the focus. */
+  isOnEntry(): Promise<boolean> {
+    return this.page.evaluate(() => {
+      let active = document.activeElement;
+      while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+      return active?.classList.contains('cell') === true && !active.classList.contains('waiting');
+    });
   }
 
   /** Presses keys one after the other; `Control+x` is one. */
@@ -167,6 +177,44 @@ export class PickerPage {
       await this.press('Tab');
     }
     throw new Error(`Tab does not lead to ${name}.`);
+  }
+
+  /** Goes on by Tab until something inside of the selector has the focus. */
+  async tabInto(selector: string): Promise<void> {
+    const isInside = (): Promise<boolean> =>
+      this.page.evaluate((wanted) => {
+        let active = document.activeElement;
+        while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+        return active?.closest(wanted) !== null;
+      }, selector);
+    for (let steps = 0; steps < 60; steps += 1) {
+      if (await isInside()) return;
+      await this.press('Tab');
+    }
+    throw new Error(`Tab does not lead into ${selector}.`);
+  }
+
+  /** Goes to a button of the toolbar by keys, and presses it. */
+  async toolByKeys(label: string): Promise<void> {
+    await this.tabInto('[role="toolbar"] button');
+    for (let steps = 0; steps < 20 && (await this.focus()) !== label; steps += 1)
+      await this.press('ArrowRight');
+    expect(await this.focus()).toBe(label);
+    await this.press('Enter');
+  }
+
+  /** Opens the menu of the entry that has the focus by keys, and chooses from it. */
+  async menuByKeys(label: string): Promise<void> {
+    await this.press('ContextMenu');
+    await this.eventually(() => this.texts('[role="menuitem"]')).toContain(label);
+    for (let steps = 0; steps < 20 && (await this.focus()) !== label; steps += 1)
+      await this.press('ArrowDown');
+    await this.press('Enter');
+  }
+
+  async keepDownloadsIn(downloadPath: string): Promise<void> {
+    const session = await this.page.createCDPSession();
+    await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath });
   }
 
   async undo(): Promise<void> {

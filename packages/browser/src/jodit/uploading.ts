@@ -43,10 +43,11 @@ export const uploadVisibly = (
       // Without a file the connector is asked to fetch one.
       if (files.length === 0) {
         const parameters = { ...folder, url: textIn(form, 'url') };
-        const fetched = await uploads.wait(texts.fetching, (signal) =>
-          service.client.fileUploadRemote(parameters, { signal }),
-        );
-        return { success: true, data: fetched };
+        const ending = new AbortController();
+        const ended = uploads.wait(texts.fetching, () => ending.abort());
+        const { signal } = ending;
+        const data = await service.client.fileUploadRemote(parameters, { signal }).finally(ended);
+        return { success: true, data };
       }
       const stored = await uploads.store(files.map((file) => ({ file, ...folder })));
       const [first] = stored;

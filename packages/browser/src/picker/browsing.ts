@@ -9,6 +9,7 @@ import type { Selection } from './selection.ts';
 import {
   type Entry,
   type Folder,
+  isGone,
   isSameFolder,
   parentOf,
   type Rights,
@@ -65,6 +66,8 @@ export class Browsing {
   #query = '';
   #isEverywhere = false;
   #sortBy: Sorting;
+  /** The folder that was open and is not there any more. */
+  #lost: string | undefined;
   /** What is to have the focus when it is listed. */
   #awaited: (Folder & { readonly name: string }) | undefined;
 
@@ -75,7 +78,7 @@ export class Browsing {
     parts.grid.view = view;
     const { signal } = this.#ending;
     addEventListener('online', () => this.reload(), { signal });
-    addEventListener('offline', () => parts.notices.speak(parts.texts.offline), { signal });
+    addEventListener('offline', () => parts.notices.warn(parts.texts.offline), { signal });
   }
 
   close(): void {
@@ -168,6 +171,7 @@ export class Browsing {
     else {
       this.#listing.reload();
       void this.#parts.tree.refresh(this.#folder);
+      void this.#learnRights(this.#folder);
     }
   }
 
@@ -206,11 +210,15 @@ export class Browsing {
   #listed(): void {
     const listing = this.#listing;
     if (listing?.count === undefined) return;
-    const { grid, frame, texts } = this.#parts;
+    const { grid, frame, notices, texts } = this.#parts;
     grid.show(listing, fill(texts.content, { folder: this.nameOf(this.#folder) }));
     const found = listing.isComplete ? texts.found : texts.foundSoFar;
     frame.showCount(counted(texts, this.isSearch ? found : texts.items, listing.count));
     frame.showState(listing.count > 0 ? undefined : this.#emptyText(listing));
+    // The service answers: what was said of it is not true any more.
+    for (const text of [texts.unreachable, texts.offline]) notices.take(text);
+    if (this.#lost !== undefined) notices.warn(fill(texts.gone, { folder: this.#lost }));
+    this.#lost = undefined;
     if (this.#awaited !== undefined && grid.goTo(this.#awaited)) this.#awaited = undefined;
   }
 
@@ -223,11 +231,17 @@ export class Browsing {
 
   #failed(error: unknown): void {
     const { service, texts, frame, notices } = this.#parts;
+    if (isGone(error) && this.#folder.path !== '') {
+      // Another has removed it, and maybe the folder above too.
+      this.#lost ??= this.nameOf(this.#folder);
+      return this.openParent();
+    }
     const message = service.messageOf(error, texts);
     // What is listed stays: it may still be looked at.
-    if (this.#listing?.count === undefined) frame.showState(message, true);
-    else notices.warn(message);
-    notices.speak(message);
+    if (this.#listing?.count === undefined) {
+      frame.showState(message, true);
+      notices.speak(message);
+    } else notices.warn(message, { label: texts.tryAgain, run: () => this.reload() });
   }
 
   async #learnRights(folder: Folder): Promise<void> {

@@ -3,12 +3,14 @@ import type { View } from './rows.ts';
 import type { Entry } from './service.ts';
 import { fill, humanSize, humanTime, type Texts } from './texts.ts';
 
+/** From left to right, whatever the text around it is. */
+const leftToRight = (text: string): string => `\u2066${text}\u2069`;
+
 export const pixelsOf = ({ width, height }: Pick<Entry, 'width' | 'height'>): string =>
-  // From left to right, whatever the text around it is.
-  width === undefined || height === undefined ? '' : `\u2066${String(width)} × ${String(height)}\u2069`;
+  width === undefined || height === undefined ? '' : leftToRight(`${String(width)} × ${String(height)}`);
 
 const sizeOf = ({ bytes }: Entry, texts: Texts): string =>
-  bytes === undefined ? '' : humanSize(texts, bytes);
+  bytes === undefined ? '' : leftToRight(humanSize(texts, bytes));
 
 /** A link that the browser has not kept from before a change; behind a signature the sign does no harm. */
 export const versioned = (link: string, version = ''): string =>
@@ -23,9 +25,10 @@ const factsOf = (
   const [pixels, size] = [pixelsOf(entry), sizeOf(entry, texts)];
   if (view === 'tiles') return [['', pixels === '' ? size : pixels]];
   const changed = entry.modified === undefined ? '' : humanTime(texts, entry.modified);
+  // The first is what a narrow list shows: the name of a cell begins with what is seen.
   return [
-    ['pixels', pixels],
     ['size', size],
+    ['pixels', pixels],
     ['changed', changed],
   ];
 };

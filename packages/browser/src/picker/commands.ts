@@ -21,8 +21,18 @@ export interface Surroundings {
   readonly notices: Notices;
   readonly texts: Texts;
   readonly sources: () => readonly SourceInfo[];
-  /** Told of folders whose content has changed, and of an entry that is to have the focus. */
-  readonly changed: (folders: readonly Folder[], focus?: Folder & { readonly name: string }) => void;
+  /** Told when something has failed: others may have changed what is shown. */
+  readonly reload: () => void;
+  /** Told of folders whose content has changed. */
+  readonly changed: (folders: readonly Folder[], change?: Change) => void;
+}
+
+/** What has become of entries. */
+export interface Change {
+  /** Is to have the focus. */
+  readonly focus?: Folder & { readonly name: string };
+  /** Are not there any more, or under this name. */
+  readonly gone?: readonly Entry[];
 }
 
 /** What a person does to entries, each with its questions, its message, and how to take it back. */
@@ -42,7 +52,7 @@ export class Commands {
     await this.#trying(async () => {
       await service.client.folderCreate({ ...at, name });
       notices.tell(fill(texts.created, { name }));
-      changed([at], { ...at, name });
+      changed([at], { focus: { ...at, name } });
     });
   }
 
@@ -53,10 +63,11 @@ export class Commands {
     const folder = folderOf(entry);
     await this.#trying(async () => {
       await this.#renameTo(entry, newName);
-      const undo = (): void =>
-        this.#undo(() => this.#renameTo({ ...entry, name: newName }, entry.name), [folder]);
+      const renamed = { ...entry, name: newName };
+      const back = (): Promise<void> => this.#renameTo(renamed, entry.name);
+      const undo = (): void => this.#undo(back, [folder], [renamed]);
       notices.tell(fill(texts.renamed, { name: entry.name, newName }), { label: texts.undo, run: undo });
-      changed([folder], { ...folder, name: newName });
+      changed([folder], { focus: renamed, gone: [entry] });
     });
   }
 
@@ -83,7 +94,7 @@ export class Commands {
     const folders = entries.map(folderOf);
     const undo = (): void => this.#undo(() => this.#trash.restore(items), folders);
     this.#report(outcome, texts.removed, {}, items.length > 0 ? undo : undefined);
-    changed(folders);
+    changed(folders, { gone: outcome.done });
     if (outcome.done.length > 0)
       notices.speak(counted(texts, texts.removed, outcome.done.length, { name: first.name }));
   }
@@ -109,9 +120,10 @@ export class Commands {
       way === 'move'
         ? () => this.#moveBack(outcome.done, to)
         : () => this.#removeCopies(outcome.done, to, before ?? new Set());
-    const undo = outcome.done.length > 0 ? (): void => this.#undo(back, folders) : undefined;
+    const there = outcome.done.map((entry) => ({ ...entry, ...to }));
+    const undo = outcome.done.length > 0 ? (): void => this.#undo(back, folders, there) : undefined;
     this.#report(outcome, way === 'move' ? texts.moved : texts.copied, values, undo);
-    changed(folders);
+    changed(folders, way === 'move' ? { gone: outcome.done } : {});
   }
 
   #sendAll(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<Outcome> {
@@ -194,7 +206,7 @@ export class Commands {
       const back = await this.#trash.around(entry, change);
       const offer = back && { label: texts.undo, run: () => this.#undo(back, [folder]) };
       notices.tell(fill(texts.imageChanged, { name: entry.name }), offer);
-      changed([folder], entry);
+      changed([folder], { focus: entry });
     });
   }
 
@@ -225,21 +237,22 @@ export class Commands {
     notices.warn(total === 1 ? reason : fill(texts.someFailed, { done: done.length, total, reason }));
   }
 
-  #undo(back: () => Promise<unknown>, folders: readonly Folder[]): void {
+  #undo(back: () => Promise<unknown>, folders: readonly Folder[], gone: readonly Entry[] = []): void {
     const { texts, notices, changed } = this.#surroundings;
     void this.#trying(async () => {
       await back();
       notices.tell(texts.undone);
-    }).then(() => changed(folders));
+    }).then(() => changed(folders, { gone }));
   }
 
   async #trying(run: () => Promise<void>): Promise<boolean> {
-    const { service, notices, texts } = this.#surroundings;
+    const { service, notices, texts, reload } = this.#surroundings;
     try {
       await run();
       return true;
     } catch (error) {
       notices.warn(service.messageOf(error, texts));
+      reload();
       return false;
     }
   }

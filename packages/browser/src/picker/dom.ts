@@ -42,7 +42,7 @@ const ICONS = {
   download: 'M12 4v12m0 0 5-5m-5 5-5-5M4 20h16',
   tiles: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h6v6h-6z',
   list: 'M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01',
-  trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
+  trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M12 17v-6m-2.5 2.5L12 11l2.5 2.5',
   more: 'M12 5h.01M12 12h.01M12 19h.01',
   close: 'M6 6l12 12M18 6 6 18',
   search: 'M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zm5 12 4 4',

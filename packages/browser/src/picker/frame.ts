@@ -31,6 +31,9 @@ export class Frame {
   readonly #parts: FrameParts;
   readonly #events: FrameEvents;
   readonly #way = h('ol', {});
+  /** The tree, which lies above the list where the window is narrow. */
+  readonly #aside: HTMLElement;
+  readonly #unfold: HTMLButtonElement;
   readonly #search: HTMLInputElement;
   readonly #here = h('option', { value: '' });
   readonly #scope: HTMLSelectElement;
@@ -84,25 +87,36 @@ export class Frame {
       this.#fileField.value = '';
       if (files.length > 0) events.filesChosen(files);
     });
+    this.#aside = h('nav', { class: 'folders', 'aria-label': texts.folders });
+    const unfold = (): void => {
+      if (this.fold()) return;
+      this.#aside.classList.add('open');
+      this.#unfold.setAttribute('aria-expanded', 'true');
+      this.#aside.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+    };
+    const attributes = { class: 'button icon-only fold', 'aria-expanded': 'false' };
+    this.#unfold = iconButton('folder', texts.showFolders, unfold, attributes);
     this.element = this.#build();
+  }
+
+  /** Takes away the tree that lies above the list. False: it does not. */
+  fold(): boolean {
+    const wasOpen = this.#aside.classList.contains('open');
+    this.#aside.classList.remove('open');
+    this.#unfold.setAttribute('aria-expanded', 'false');
+    return wasOpen;
   }
 
   #build(): HTMLElement {
     const { toolbar, tree, files, uploads, notices } = this.#parts;
-    const aside = h('nav', { class: 'folders', 'aria-label': this.#texts.folders }, tree);
-    const fold = iconButton(
-      'folder',
-      this.#texts.showFolders,
-      () => {
-        const isOpen = aside.classList.toggle('open');
-        fold.setAttribute('aria-expanded', String(isOpen));
-      },
-      { class: 'button icon-only fold', 'aria-expanded': 'false' },
-    );
-    aside.addEventListener('click', () => {
-      aside.classList.remove('open');
-      fold.setAttribute('aria-expanded', 'false');
+    this.#aside.append(tree);
+    this.#aside.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape' || !this.fold()) return;
+      event.preventDefault();
+      this.#unfold.focus();
     });
+    const content = h('div', { class: 'content' }, files, this.#state, this.#target);
+    content.addEventListener('click', () => this.fold());
     const way = h('nav', { class: 'way', 'aria-label': this.#texts.location }, this.#way);
     const cancel = h(
       'button',
@@ -112,9 +126,9 @@ export class Frame {
     return h(
       'div',
       { class: 'picker', part: 'picker', lang: this.#texts.locale, dir: this.#texts.direction },
-      h('div', { class: 'head' }, fold, way, this.#search, this.#scope),
+      h('div', { class: 'head' }, this.#unfold, way, this.#search, this.#scope),
       toolbar,
-      h('div', { class: 'middle' }, aside, h('div', { class: 'content' }, files, this.#state, this.#target)),
+      h('div', { class: 'middle' }, this.#aside, content, notices),
       uploads,
       h(
         'div',
@@ -125,7 +139,6 @@ export class Frame {
         cancel,
         this.#insert,
       ),
-      notices,
       this.#fileField,
     );
   }

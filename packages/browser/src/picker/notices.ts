@@ -20,15 +20,13 @@ export class Notices {
   readonly #urgent: HTMLElement;
   readonly #list: HTMLElement;
   readonly #texts: Texts;
-  readonly #takeFocus: () => void;
+  /** Takes the focus from something that goes. */
+  readonly takeFocus: () => void;
+  #newest: Offer | undefined;
 
-  constructor(
-    texts: Texts,
-    /** Takes the focus from a message that goes. */
-    takeFocus: () => void,
-  ) {
+  constructor(texts: Texts, takeFocus: () => void) {
     this.#texts = texts;
-    this.#takeFocus = takeFocus;
+    this.takeFocus = takeFocus;
     this.#polite = h('div', { role: 'status', class: 'unseen' });
     this.#urgent = h('div', { role: 'alert', class: 'unseen' });
     this.#list = h('div', { class: 'notices', part: 'notices' });
@@ -42,18 +40,32 @@ export class Notices {
 
   /** Shows and speaks a success, for a while, with what can be done about it. */
   tell(text: string, offer?: Offer): void {
+    this.#newest = offer;
     this.speak(text);
     this.#show(text, 'success', offer);
   }
 
-  /** Shows and speaks a failure. It stays until it is closed, or pushed out. */
-  warn(text: string): void {
+  /** Shows and speaks a failure. It stays until it is closed, taken away or pushed out. */
+  warn(text: string, offer?: Offer): void {
+    this.take(text);
     this.#urgent.textContent = text;
-    this.#show(text, 'failure', undefined);
+    this.#show(text, 'failure', offer);
   }
 
-  clear(): void {
-    this.#list.replaceChildren();
+  /** Does what the newest success offers, whether its message is still shown or not. */
+  useOffer(): boolean {
+    const offer = this.#newest;
+    if (offer === undefined) return false;
+    const shown = this.#list.querySelectorAll<HTMLElement>('.success .offer');
+    this.#newest = undefined;
+    [...shown].at(-1)?.closest('.notice')?.remove();
+    offer.run();
+    return true;
+  }
+
+  /** Takes away what is not true any more. */
+  take(text: string): void {
+    for (const notice of this.#list.children) if (notice.firstChild?.textContent === text) notice.remove();
   }
 
   #show(text: string, kind: 'success' | 'failure', offer: Offer | undefined): void {
@@ -65,11 +77,12 @@ export class Notices {
     const end = (): void => {
       const hadFocus = notice.matches(':focus-within');
       notice.remove();
-      if (hadFocus) this.#takeFocus();
+      if (hadFocus) this.takeFocus();
     };
     if (offer !== undefined) {
       const run = (): void => {
         end();
+        if (this.#newest === offer) this.#newest = undefined;
         offer.run();
       };
       notice.append(
@@ -79,6 +92,11 @@ export class Notices {
     notice.append(iconButton('close', this.#texts.close, end));
     while (this.#list.children.length >= MOST) this.#list.firstChild?.remove();
     this.#list.append(notice);
-    if (kind === 'success') setTimeout(end, offer === undefined ? STAYS : STAYS_WITH_OFFER);
+    // What is being read or reached for stays.
+    const endUnlessUsed = (): void => {
+      if (notice.matches(':hover, :focus-within')) setTimeout(endUnlessUsed, STAYS);
+      else end();
+    };
+    if (kind === 'success') setTimeout(endUnlessUsed, offer === undefined ? STAYS : STAYS_WITH_OFFER);
   }
 }

@@ -1,10 +1,10 @@
 import { Browsing } from './browsing.ts';
-import { Commands, type Surroundings } from './commands.ts';
+import { type Change, Commands, type Surroundings } from './commands.ts';
 import { Deeds } from './deeds.ts';
 import { Dialogs } from './dialogs.ts';
 import { Drops } from './drops.ts';
 import { Frame, type FrameEvents } from './frame.ts';
-import { Grid } from './grid.ts';
+import { Grid, type GridEvents } from './grid.ts';
 import { Notices } from './notices.ts';
 import { altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
 import { Selection } from './selection.ts';
@@ -25,6 +25,7 @@ export class Picker {
   readonly #tree: Tree;
   readonly #toolbar: Toolbar;
   readonly #frame: Frame;
+  readonly #notices: Notices;
   readonly #dialogs: Dialogs;
   readonly #uploads: Uploads;
   readonly #commands: Commands;
@@ -41,8 +42,10 @@ export class Picker {
     this.#options = options;
     this.#texts = texts;
     this.#done = done;
-    const service = new Service(options);
+    const slow = (stop: () => void): (() => void) => this.#uploads.wait(texts.working, stop);
+    const service = new Service({ ...options, slow });
     const notices = new Notices(texts, () => this.#grid.focus());
+    this.#notices = notices;
     const selection = this.#selection;
     this.#toolbar = new Toolbar(texts, {
       asked: (deed) => this.#deeds.do(deed),
@@ -51,19 +54,20 @@ export class Picker {
         this.#browsing.show(view);
         this.#offer();
       },
+      focusLost: () => this.#grid.focus(),
     });
     this.#tree = new Tree(service, texts, {
-      chosen: (folder) => this.#browsing.open(folder),
+      chosen: (folder) => {
+        if (this.#frame.fold()) this.#grid.focus();
+        this.#browsing.open(folder);
+      },
       failed: (error) => notices.warn(service.messageOf(error, texts)),
     });
-    this.#grid = new Grid(selection, texts, {
-      opened: (entry) => this.#opened(entry),
-      menuWanted: (entry, at) => this.#menu(entry, at),
-      keyPressed: (event) => this.#pressed(event),
-      dragStarted: (entry, event) => this.#drag(entry, event),
-      dragEnded: () => this.#drops.end(),
+    this.#grid = new Grid(selection, texts, this.#gridEvents());
+    this.#uploads = new Uploads(service, notices, texts, (stored) => {
+      const focus = stored.at(-1);
+      this.#changed(stored, focus && { focus });
     });
-    this.#uploads = new Uploads(service, notices, texts, (stored) => this.#changed(stored, stored.at(-1)));
     const parts = {
       toolbar: this.#toolbar.element,
       tree: this.#tree.element,
@@ -81,7 +85,8 @@ export class Picker {
     });
     const surroundings: Surroundings = {
       ...{ service, dialogs: this.#dialogs, notices, texts, sources: () => this.#browsing.sources },
-      changed: (folders, focus) => this.#changed(folders, focus),
+      reload: () => this.#browsing.reload(),
+      changed: (folders, change) => this.#changed(folders, change),
     };
     this.#commands = new Commands(surroundings);
     this.#deeds = new Deeds(this.#stage(), selection, this.#commands, surroundings);
@@ -102,11 +107,28 @@ export class Picker {
     this.#grid.focus();
   }
 
+  #gridEvents(): GridEvents {
+    return {
+      opened: (entry) => this.#opened(entry),
+      menuWanted: (entry, at) => this.#menu(entry, at),
+      keyPressed: (event) => this.#pressed(event),
+      dragStarted: (entry, event) => this.#drag(entry, event),
+      dragEnded: () => this.#drops.end(),
+    };
+  }
+
   #frameEvents(): FrameEvents {
     return {
       searched: (query, isEverywhere) => this.#browsing.search(query, isEverywhere),
-      went: (folder) => this.#browsing.open(folder),
-      retried: () => this.#browsing.reload(),
+      // What was pressed goes, and its focus to the list.
+      went: (folder) => {
+        this.#grid.focus();
+        this.#browsing.open(folder);
+      },
+      retried: () => {
+        this.#grid.focus();
+        this.#browsing.reload();
+      },
       picked: () => this.#pick(),
       cancelled: () => this.#done(),
       filesChosen: (files) => this.#upload(files),
@@ -125,9 +147,10 @@ export class Picker {
     };
   }
 
-  #changed(folders: readonly Folder[], focus?: Folder & { readonly name: string }): void {
-    this.#deeds.forget();
-    this.#selection.clear();
+  #changed(folders: readonly Folder[], { focus, gone = [] }: Change = {}): void {
+    if (gone.length > 0) this.#deeds.forget();
+    // What a person has chosen meanwhile stays chosen.
+    this.#selection.drop(gone);
     this.#browsing.changed(folders, focus);
   }
 
@@ -188,6 +211,7 @@ export class Picker {
 
   #pressed(event: KeyboardEvent): boolean {
     const { key, ctrlKey, metaKey, altKey } = event;
+    if (key.toLowerCase() === 'z' && (ctrlKey || metaKey)) return this.#notices.useOffer();
     const isUp = (key === 'Backspace' && !ctrlKey && !metaKey) || (key === 'ArrowUp' && altKey);
     if (!isUp) return this.#deeds.pressed(event);
     this.#browsing.openParent();

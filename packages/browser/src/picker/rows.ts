@@ -45,6 +45,11 @@ export class Rows {
       part: 'grid',
       'aria-multiselectable': 'true',
     });
+    // Readers of screens give a cell the focus without a key or a click.
+    this.grid.addEventListener('focusin', (event) => {
+      const at = this.cellOf(event);
+      if (at !== undefined) this.activate(at.index);
+    });
     this.element = h('div', { class: 'scroller', part: 'files' }, this.grid);
     this.element.addEventListener('scroll', () => this.#soon(), { passive: true });
     this.#sizes = new ResizeObserver(() => this.#measure());

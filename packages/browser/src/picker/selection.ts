@@ -33,6 +33,11 @@ export class Selection {
     this.#changed();
   }
 
+  drop(entries: readonly Entry[]): void {
+    const dropped = entries.filter((entry) => this.#entries.delete(keyOf(entry)));
+    if (dropped.length > 0) this.#changed();
+  }
+
   clear(): void {
     if (this.#entries.size > 0) this.set([]);
   }

@@ -60,28 +60,51 @@ export const isSameFolder = (one: Folder, other: Folder): boolean =>
 export const keyOf = ({ source, path, name }: Pick<Entry, 'source' | 'path' | 'name'>): string =>
   JSON.stringify([source, path, name]);
 
+/** Whether a file or folder is not there any more. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof ConnectorError && error.error === 'NOT_FOUND';
+
 export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-type ServiceOptions = ClientOptions & Pick<PickerOptions, 'language'>;
+/** A person does not wait for an answer any more. */
+class Stopped extends Error {}
+
+/** Told of a change that takes its time: `stop` ends the wait for its answer. What it gives back is called when it has ended. */
+export type Slow = (stop: () => void) => () => void;
+
+interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language'> {
+  readonly slow?: Slow;
+}
 
 /** What is only looked at comes within this time, or the person is told. Milliseconds. */
 const PATIENCE = 30_000;
 const LOOKS = /\/(?:files|folders|permissions|filesSearch|trashList)$/u;
+/** Changes and downloads may take as long as they need: after this time the person is told, and can stop waiting. */
+const SLOW = 3000;
 
-/** Ends requests for what is to be shown whose answer does not come. Changes may take as long as they need. */
+/** Ends requests for what is to be shown whose answer does not come, and tells of others that take their time. */
 const patientFetch =
-  (send: typeof fetch): typeof fetch =>
+  (send: typeof fetch, slow: Slow = () => () => undefined): typeof fetch =>
   async (input, init) => {
-    if (typeof input !== 'string' || !LOOKS.test(input)) return send(input, init);
     const ending = new AbortController();
-    const timer = setTimeout(() => ending.abort(new Error('No answer has come.')), PATIENCE);
+    const isLook = typeof input !== 'string' || LOOKS.test(input);
+    let ended: (() => void) | undefined;
+    const timer = isLook
+      ? setTimeout(() => ending.abort(new Error('No answer has come.')), PATIENCE)
+      : setTimeout(() => {
+          ended = slow(() => ending.abort(new Stopped()));
+        }, SLOW);
     const signals = [ending.signal, ...(init?.signal ? [init.signal] : [])];
     try {
       const response = await send(input, { ...init, signal: AbortSignal.any(signals) });
       // The body is waited for too.
       return new Response(await response.blob(), response);
+    } catch (error) {
+      // Of a body that is broken off, browsers do not say why.
+      throw ending.signal.aborted ? ending.signal.reason : error;
     } finally {
       clearTimeout(timer);
+      ended?.();
     }
   };
 
@@ -91,19 +114,20 @@ export class Service {
   readonly reach: Reach;
   readonly #rights = new Map<string, { readonly until: number; readonly rights: Promise<Rights> }>();
 
-  constructor({ url, headers: given, credentials, fetch: own, language }: ServiceOptions) {
+  constructor({ url, headers: given, credentials, fetch: own, language, slow }: ServiceOptions) {
     const spoken = language === undefined ? {} : { 'Accept-Language': language.replaceAll('_', '-') };
     const headers = async (): Promise<Readonly<Record<string, string>>> => ({
       ...spoken,
       ...(typeof given === 'function' ? await given() : given),
     });
     const base = new URL(`${String(url).replace(/\/*$/u, '')}/`, document.baseURI).href;
-    this.client = createClient({ url: base, headers, credentials, fetch: patientFetch(own ?? fetch) });
+    this.client = createClient({ url: base, headers, credentials, fetch: patientFetch(own ?? fetch, slow) });
     this.reach = { base, headers, withCredentials: credentials === 'include' };
   }
 
   /** The text that a person should read of a failure. */
   messageOf(error: unknown, texts: Texts): string {
+    if (error instanceof Stopped) return texts.stopped;
     if (!(error instanceof ConnectorError)) return texts.unreachable;
     if (error.messages.length > 0) return error.messages.join(' ');
     if (error.code === 0) return texts.unreachable;

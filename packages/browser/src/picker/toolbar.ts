@@ -79,6 +79,8 @@ export interface ToolbarEvents {
   readonly asked: (deed: Deed) => void;
   readonly sorted: (sortBy: Sorting) => void;
   readonly viewed: (view: View) => void;
+  /** Told when the button that had the focus is not there any more. */
+  readonly focusLost: () => void;
 }
 
 /** The buttons above the list. Those that cannot be used now are not there. */
@@ -87,8 +89,10 @@ export class Toolbar {
   readonly #buttons: ReadonlyMap<Deed, HTMLButtonElement>;
   readonly #sort: HTMLSelectElement;
   readonly #views: readonly HTMLButtonElement[];
+  readonly #focusLost: () => void;
 
-  constructor(texts: Texts, { asked, sorted, viewed }: ToolbarEvents) {
+  constructor(texts: Texts, { asked, sorted, viewed, focusLost }: ToolbarEvents) {
+    this.#focusLost = focusLost;
     const button = (deed: Deed): [Deed, HTMLButtonElement] => {
       const isMain = deed === 'upload' || deed === 'newFolder';
       const label = texts[deed];
@@ -106,11 +110,14 @@ export class Toolbar {
     this.#views = (['tiles', 'list'] as const).map((view) =>
       iconButton(view, texts[view], () => viewed(view), { 'data-view': view }),
     );
+    // The trash is of the source, not of what is chosen.
+    const { trash, ...others } = Object.fromEntries(this.#buttons) as Record<Deed, HTMLButtonElement>;
     this.element = h(
       'div',
       { role: 'toolbar', class: 'toolbar', part: 'toolbar', 'aria-label': texts.tools },
-      ...this.#buttons.values(),
+      ...Object.values(others),
       h('span', { class: 'gap' }),
+      trash,
       this.#sort,
       ...this.#views,
     );
@@ -119,7 +126,9 @@ export class Toolbar {
   }
 
   show(offers: (deed: Deed) => boolean, sortBy: Sorting, view: View): void {
+    const focused = [...this.#buttons.values()].find((button) => button.matches(':focus'));
     for (const [deed, button] of this.#buttons) button.hidden = !offers(deed);
+    if (focused?.hidden === true) this.#focusLost();
     this.#sort.value = sortBy;
     for (const button of this.#views)
       button.setAttribute('aria-pressed', button.dataset['view'] === view ? 'true' : 'false');

@@ -1,6 +1,6 @@
 import type { Surroundings } from './commands.ts';
 import { h } from './dom.ts';
-import { type Folder, isAbort, type Rights, type SourceInfo, trimmed } from './service.ts';
+import { isAbort, type Rights, type SourceInfo, trimmed } from './service.ts';
 import { counted, fill, humanSize, humanTime } from './texts.ts';
 import type { TrashItem } from './undo.ts';
 
@@ -18,8 +18,6 @@ class TrashDialog {
   readonly #table: HTMLElement;
   readonly #more: HTMLButtonElement;
   #offset = 0;
-  /** Folders that have got something back. */
-  readonly touched = new Map<string, Folder>();
 
   constructor(source: SourceInfo, may: Rights['permissions'], surroundings: Surroundings) {
     this.#source = source;
@@ -77,7 +75,9 @@ class TrashDialog {
       const parameters = { source: this.#source.name, offset: this.#offset, limit: PAGE };
       const { items } = await service.client.trashList(parameters, { signal });
       this.#offset += items.length;
-      this.#body.append(...items.map((item) => this.#rowOf(item)));
+      const rows = items.map((item) => this.#rowOf(item));
+      this.#body.append(...rows);
+      if (this.#more.matches(':focus')) rows[0]?.querySelector('button')?.focus();
       this.#more.hidden = items.length < PAGE;
       this.#say('');
     });
@@ -110,7 +110,7 @@ class TrashDialog {
       h('th', { scope: 'row', dir: 'auto' }, `${name}${note}`),
       h('td', { dir: 'auto' }, trimmed(path) === '' ? this.#source.title : trimmed(path)),
       h('td', {}, humanTime(texts, item.removedAt)),
-      h('td', {}, humanSize(texts, item.bytes)),
+      h('td', { dir: 'auto' }, humanSize(texts, item.bytes)),
       actions,
     );
     return row;
@@ -122,7 +122,7 @@ class TrashDialog {
     row.remove();
     this.#offset -= 1;
     this.#say(text);
-    next?.querySelector('button')?.focus();
+    (next ?? this.#table.closest('dialog'))?.querySelector('button')?.focus();
   }
 
   #restore({ id, source }: TrashItem, row: HTMLElement): Promise<void> {
@@ -130,7 +130,7 @@ class TrashDialog {
     return this.#attempt(async () => {
       const back = await service.client.trashRestore({ source, id });
       const folder = trimmed(back.path);
-      this.touched.set(folder, { source, path: folder });
+      this.#surroundings.changed([{ source, path: folder }]);
       this.#gone(
         row,
         fill(texts.restored, { name: back.name, folder: folder === '' ? this.#source.title : folder }),
@@ -161,10 +161,8 @@ class TrashDialog {
   }
 }
 
-/** Shows the trash of a source until it is closed; then what has come back is shown in its folder. */
+/** Shows the trash of a source until it is closed. */
 export const openTrash = async (source: SourceInfo, surroundings: Surroundings): Promise<void> => {
   const { permissions } = await surroundings.service.rightsIn({ source: source.name, path: '' });
-  const dialog = new TrashDialog(source, permissions, surroundings);
-  await dialog.open();
-  if (dialog.touched.size > 0) surroundings.changed([...dialog.touched.values()]);
+  await new TrashDialog(source, permissions, surroundings).open();
 };

@@ -1,5 +1,5 @@
 import { h, icon } from './dom.ts';
-import { type Folder, isAbort, joined, type Service, type SourceInfo } from './service.ts';
+import { type Folder, isAbort, isGone, joined, type Service, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
 /** A folder of the tree. Its folders are asked for when it is opened. */
@@ -122,6 +122,7 @@ export class Tree {
         );
         branch.group.replaceChildren(...branch.children.flatMap(({ element, group }) => [element, group]));
       } catch (error) {
+        if (isGone(error) && branch.parent !== undefined) return this.refresh(branch.parent.folder);
         // It is asked for again when it is opened again.
         if (!isAbort(error)) this.#events.failed(error);
         return;

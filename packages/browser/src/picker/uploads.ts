@@ -129,18 +129,13 @@ export class Uploads {
     return (await Promise.all(outcomes)).filter((data) => data !== undefined);
   }
 
-  /** Shows something that takes its time and has no measure, until it ends or is cancelled. */
-  async wait<Result>(label: string, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const ending = new AbortController();
+  /** Shows something that takes its time and has no measure. What it gives back takes that away. */
+  wait(label: string, cancel: () => void): () => void {
     const row = this.#row(label, 1);
     row.bar.removeAttribute('value');
     row.line.textContent = label;
-    row.buttons.append(iconButton('close', this.#texts.cancel, () => ending.abort()));
-    try {
-      return await run(ending.signal);
-    } finally {
-      this.#ended(row);
-    }
+    row.buttons.append(iconButton('close', this.#texts.cancel, cancel));
+    return () => this.#ended(row);
   }
 
   async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<void> {
@@ -188,7 +183,14 @@ export class Uploads {
 
   #offerCancel(job: Job): void {
     const label = fill(this.#texts.cancelUpload, { name: job.file.name });
-    job.buttons.replaceChildren(iconButton('close', label, () => this.#cancel(job)));
+    this.#offer(job, [iconButton('close', label, () => this.#cancel(job))]);
+  }
+
+  /** The focus goes from a button to the one that comes for it. */
+  #offer({ buttons }: Job, offered: readonly HTMLButtonElement[]): void {
+    const hadFocus = buttons.matches(':focus-within');
+    buttons.replaceChildren(...offered);
+    if (hadFocus) offered[0]?.focus();
   }
 
   #cancel(job: Job): void {
@@ -274,17 +276,19 @@ export class Uploads {
       this.#waiting.push(job);
       this.#next();
     };
-    job.buttons.replaceChildren(
+    this.#offer(job, [
       h('button', { type: 'button', class: 'button', part: 'button', onclick: retry }, this.#texts.tryAgain),
       iconButton('close', this.#texts.close, () => {
         this.#ended(job);
         job.settled();
       }),
-    );
+    ]);
   }
 
   #ended({ element }: Row): void {
+    const hadFocus = element.matches(':focus-within');
     element.remove();
+    if (hadFocus) this.#notices.takeFocus();
     this.element.hidden = this.#list.children.length === 0;
   }
 }

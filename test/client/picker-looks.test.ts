@@ -1,0 +1,128 @@
+import { createRequire } from 'node:module';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Viewport } from 'puppeteer-core';
+import { describe, expect, it } from 'vitest';
+import { chromium, needsChromium } from './chromium.ts';
+import type { PickerPage } from './picker-page.ts';
+import { usePickerService } from './picker-service.ts';
+import { jpeg } from './pictures.ts';
+
+const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** A folder for a picture of every state, to be looked at; none are kept without it. */
+const screens = process.env['SCREENS'];
+
+interface Look {
+  readonly viewport?: Viewport;
+  readonly options?: Readonly<Record<string, unknown>>;
+}
+
+const wide: Viewport = { width: 1200, height: 800 };
+const looks: Readonly<Record<string, Look>> = {
+  light: { options: { theme: 'light' } },
+  dark: { options: { theme: 'dark' } },
+  'right to left': { options: { theme: 'light', language: 'ar' } },
+  'right to left and narrow': { options: { language: 'ar' }, viewport: { width: 390, height: 844 } },
+  medium: { viewport: { width: 800, height: 700 } },
+  narrow: { viewport: { width: 390, height: 844, hasTouch: true, isMobile: true } },
+  'dark and narrow': { options: { theme: 'dark', language: 'de' }, viewport: { width: 390, height: 844 } },
+  // As a browser whose pages are drawn at 200 %.
+  enlarged: { viewport: { width: 600, height: 400, deviceScaleFactor: 2 } },
+};
+
+describe.skipIf(chromium === undefined)(`the looks of the picker${needsChromium}`, () => {
+  const service = usePickerService();
+
+  /** Nothing serious is found by axe, and nothing is wider than the window. */
+  const check = async ({ page }: PickerPage, look: string, state: string): Promise<void> => {
+    if (screens !== undefined) {
+      await mkdir(screens, { recursive: true });
+      const file = `${look}-${state}`.replaceAll(' ', '_');
+      await page.screenshot({ path: `${path.join(screens, file)}.png` });
+    }
+    const found = await page.evaluate(async () => {
+      const { axe: checker } = window as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+      };
+      const { violations } = await checker.run();
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`);
+    });
+    expect(found, state).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), state).toBe(true);
+  };
+
+  it.each(Object.entries(looks))(
+    '%s: every state passes a check of accessibility',
+    async (look, { viewport = wide, options = {} }) => {
+      const long = 'a very long name of a picture that nobody has shortened before it was uploaded.jpg';
+      for (const [index, name] of ['beach.jpg', 'صورة.jpg', long, 'zebra.jpg'].entries())
+        await writeFile(service().inPhotos(name), await jpeg(400 + 40 * index, 300, '#2e86c1'));
+      await writeFile(service().inPhotos('letter.txt'), 'Dear reader');
+      const picker = await service().open(options, viewport);
+      await picker.page.addScriptTag({ path: axe });
+      await picker.thumbnails();
+      const state = (name: string): Promise<void> => check(picker, look, name);
+      const leave = async (): Promise<void> => {
+        await picker.press('Escape');
+        await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+      };
+      await state('folder');
+      await (await picker.cell('beach.jpg')).focus();
+      await picker.press(' ');
+      await state('selection');
+      await picker.click('[data-view="list"]');
+      await state('list');
+      await picker.click('[data-view="tiles"]');
+      await (await picker.cell('beach.jpg')).focus();
+      await picker.press('ContextMenu');
+      await picker.first('[role="menuitem"]');
+      await state('menu');
+      await picker.press('Escape');
+      for (const deed of ['newFolder', 'rename', 'move', 'details', 'edit', 'remove']) {
+        await picker.tool(deed);
+        await picker.first('dialog h2');
+        await state(deed);
+        if (deed === 'edit') {
+          await picker.click('[data-mode="resize"]');
+          await state('resize');
+        }
+        if (deed !== 'remove') await leave();
+      }
+      await picker.press('Enter');
+      await picker.first('.notice .offer');
+      await state('undo');
+      await picker.tool('trash');
+      await picker.first('tbody tr');
+      await state('trash');
+      await leave();
+      await writeFile(service().at('program.exe'), 'MZ');
+      await writeFile(service().at('held.txt'), 'x');
+      service().proxy = (request) => /fileUpload|tus/u.test(request.url ?? '') && request.method === 'POST';
+      await picker.upload(service().at('program.exe'), service().at('held.txt'));
+      await picker.first('.notice.failure');
+      await picker.first('.uploads li');
+      await state('uploads');
+      await (await picker.first('input[type="search"]')).focus();
+      await picker.page.keyboard.type('zebra');
+      await picker.eventually(() => picker.names()).toEqual(['zebra.jpg']);
+      await state('search');
+      await picker.page.keyboard.type('s and lions');
+      await picker.eventually(() => picker.names()).toEqual([]);
+      await state('nothing found');
+      await picker.press('Escape');
+      if (await (await picker.first('.fold')).isVisible()) {
+        await picker.click('.fold');
+        await state('folders');
+        await picker.press('Escape');
+      }
+      await (await picker.cell('pets')).focus();
+      await picker.press('Enter');
+      await picker.eventually(() => picker.way()).toEqual(['Photos', 'pets']);
+      await picker.first('.state:not([hidden])');
+      await state('empty');
+    },
+  );
+});

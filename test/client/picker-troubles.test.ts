@@ -1,0 +1,135 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { HttpError } from 'stowage';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { chromium, needsChromium } from './chromium.ts';
+import type { PickerPage } from './picker-page.ts';
+import { usePickerService } from './picker-service.ts';
+import { jpeg } from './pictures.ts';
+
+describe.skipIf(chromium === undefined)(`the picker when something goes wrong${needsChromium}`, () => {
+  let isLoggedIn = true;
+  const service = usePickerService(
+    {},
+    {
+      checkAuthentication: () => {
+        if (!isLoggedIn) throw new HttpError(401, 'Please log in.');
+        return 'editor';
+      },
+    },
+  );
+  beforeEach(() => {
+    isLoggedIn = true;
+  });
+
+  /** Answers to this action never come, until the test ends. */
+  const hold = (action: string): void => {
+    service().proxy = (request) => {
+      if (request.url !== `/connector/${action}`) return false;
+      request.resume();
+      return true;
+    };
+  };
+  const state = (picker: PickerPage) => picker.eventually(() => picker.texts('.state:not([hidden]) p'));
+  const names = (picker: PickerPage) => picker.eventually(() => picker.names());
+  const rename = async (picker: PickerPage, name: string): Promise<void> => {
+    await picker.press('End', 'F2');
+    await picker.first('dialog h2');
+    await picker.page.keyboard.type(name);
+    await picker.press('Enter');
+    await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+  };
+
+  it('is offline, and shows by itself what was wanted when the connection is back', async () => {
+    await writeFile(service().inPhotos('pets', 'cat.jpg'), await jpeg(40, 30));
+    const picker = await service().open();
+    await picker.page.setOfflineMode(true);
+    await picker.says('You are offline.');
+    await picker.press('ArrowRight', 'Enter');
+    await state(picker).toEqual(['The file service cannot be reached. Check your connection and try again.']);
+    await writeFile(service().at('new.jpg'), await jpeg(40, 30));
+    await picker.upload(service().at('new.jpg'));
+    await picker
+      .eventually(() => picker.texts('.uploads .line'))
+      .toEqual([expect.stringContaining('new.jpg was not uploaded.')]);
+    await picker.page.setOfflineMode(false);
+    await names(picker).toEqual(['cat.jpg']);
+    await picker.onFile('cat.jpg');
+    expect(await picker.texts('.notice')).toEqual([]);
+    await picker.tabTo('Try again');
+    await picker.press('Enter');
+    await names(picker).toEqual(['cat.jpg', 'new.jpg']);
+    expect(await service().namesIn('pets')).toEqual(['cat.jpg', 'new.jpg']);
+  });
+
+  it('says that a login has ended, and goes on after a new one', async () => {
+    const picker = await service().open();
+    isLoggedIn = false;
+    await rename(picker, 'second');
+    await picker.says('Please log in.');
+    await names(picker).toEqual(['closed', 'pets', 'one.jpg', 'two.jpg']);
+    await picker.press('Home', 'ArrowRight', 'Enter');
+    await state(picker).toEqual(['Please log in.']);
+    isLoggedIn = true;
+    await picker.tabTo('Try again');
+    await picker.press('Enter');
+    await state(picker).toEqual(['This folder is empty. Drop files here, or choose Upload.']);
+    await picker.press('Backspace');
+    await picker.focused(() => picker.isOnEntry());
+    await rename(picker, 'second');
+    await picker.says('two.jpg is called second.jpg now.');
+    expect(await service().namesIn()).toContain('second.jpg');
+  });
+
+  it('leaves a folder whose answer never comes', async () => {
+    await writeFile(service().inPhotos('pets', 'cat.jpg'), await jpeg(40, 30));
+    const picker = await service().open();
+    hold('files');
+    await picker.press('ArrowRight', 'Enter');
+    await state(picker).toEqual(['Loading…']);
+    service().proxy = undefined;
+    await picker.press('Backspace');
+    await names(picker).toEqual(['closed', 'pets', 'one.jpg', 'two.jpg']);
+    await picker.focused(() => picker.isOnEntry());
+  });
+
+  it('stops to wait for the answer to a change, and shows what has become of it', async () => {
+    const picker = await service().open();
+    hold('fileRename');
+    await rename(picker, 'second');
+    await picker.eventually(() => picker.texts('.uploads .line')).toEqual(['The server is still working…']);
+    await picker.press('Home');
+    await picker.tabInto('.uploads');
+    await picker.press('Enter');
+    await picker.says('Waiting was stopped. The server may have finished the task.');
+    await names(picker).toEqual(['closed', 'pets', 'one.jpg', 'two.jpg']);
+    expect(await picker.all('.uploads li')).toEqual([]);
+    await picker.focused(() => picker.isOnEntry());
+    service().proxy = undefined;
+    await rename(picker, 'second');
+    await picker.says('two.jpg is called second.jpg now.');
+  });
+
+  it('leads to the nearest folder that exists when another has removed what was open', async () => {
+    await mkdir(service().inPhotos('pets', 'cats', 'young'), { recursive: true });
+    const picker = await service().open();
+    await picker.enter('pets');
+    await picker.enter('cats');
+    await rm(service().inPhotos('pets'), { recursive: true });
+    await (await picker.cell('young')).click({ count: 2 });
+    await names(picker).toEqual(['closed', 'one.jpg', 'two.jpg']);
+    await picker.says('The folder Photos / pets / cats / young does not exist any more.');
+    expect(await picker.texts('.notice')).toHaveLength(1);
+    expect(await picker.way()).toEqual(['Photos']);
+    await picker.eventually(() => picker.folders()).toEqual(['closed']);
+    await picker.focused(() => picker.isOnEntry());
+  });
+
+  it('shows that another has removed a file', async () => {
+    const picker = await service().open();
+    await rm(service().inPhotos('two.jpg'));
+    await rename(picker, 'second');
+    await picker.says('The file or folder was not found.');
+    await names(picker).toEqual(['closed', 'pets', 'one.jpg']);
+    await picker.focused(() => picker.isOnEntry());
+  });
+});
