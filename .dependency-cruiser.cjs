@@ -70,6 +70,7 @@ module.exports = {
     part('operations/state', ['errors', 'basics']),
     part('operations/quotas', ['errors', 'basics', 'storage', 'operations/state']),
     part('operations/events', ['errors', 'basics', 'config', 'operations/state']),
+    part('operations/inspection', ['errors', 'basics', 'config']),
     // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
     part('http/tus', ['errors', 'basics', 'operations/quotas', 'config']),
     {
@@ -86,7 +87,7 @@ module.exports = {
       severity: 'error',
       from: { pathNot: `${SERVER}changes/` },
       to: {
-        path: `${SERVER}changes/(events|rights|lock|thumbnails|trash|store|create|transfer)\\.ts$`,
+        path: `${SERVER}changes/(events|inspection|rights|lock|thumbnails|trash|store|create|transfer)\\.ts$`,
       },
     },
     {

@@ -26,6 +26,7 @@ export const packages = [
   ['proftpd-mod-crypto', 'the sftp and ftp adapters on ProFTPD'],
   ['python3-pyftpdlib', 'the ftp adapter on pyftpdlib'],
   ['redis-server', 'what instances share'],
+  ['clamav-daemon', 'uploads that clamd looks at'],
   ['ffmpeg', 'thumbnails of videos'],
   ['unzip', 'archives of several files, read by another program'],
   ['radosgw', 'the s3 adapter on Ceph'],

@@ -5,6 +5,7 @@ import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
 import type { ServiceEvent } from './config/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
+import type { InspectUpload } from './operations/inspection/inspector.ts';
 import type { SvgGenerator } from './pictures/kept/thumbnails.ts';
 import type { Logger } from './basics/log/logger.ts';
 
@@ -53,6 +54,12 @@ export interface ConnectorHooks<Native = unknown> {
   readonly beforeEvent?: (
     event: ServiceEvent,
   ) => string | null | undefined | void | Promise<string | null | undefined | void>;
+  /**
+   * Looks at all content that users send or fetch, as it came, before anything decodes, names or stores it. A
+   * text that it returns is the reason for which the content is refused (422); throw `HttpError` for another
+   * status. Any other exception, and any other result, answers 500, and nothing is stored.
+   */
+  readonly inspectUpload?: InspectUpload;
   /** Told of every change after it. The answer does not wait for it; a failure is logged. */
   readonly onEvent?: (event: ServiceEvent) => unknown;
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
@@ -65,6 +72,7 @@ const hookNames: Readonly<Record<keyof ConnectorHooks, true>> = {
   accessControl: true,
   allowedOrigins: true,
   beforeEvent: true,
+  inspectUpload: true,
   onEvent: true,
   svgGenerator: true,
 };

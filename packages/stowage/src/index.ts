@@ -5,13 +5,14 @@
 export { createApp, defineConfig, type App, type AppOptions, type ServiceDefinition } from './app.ts';
 export { createRouter, type Router, type RouterOptions } from './router.ts';
 export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
-export type { EventType, ServiceEvent, WebhookFigures } from './config/event.ts';
+export type { EventType, InspectionVerdict, ServiceEvent, WebhookFigures } from './config/event.ts';
 export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
 export type { TextReference } from './config/references.ts';
 export { readOnly, type AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
 export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
 export type { IconEntry, SvgGenerator } from './pictures/kept/thumbnails.ts';
+export type { InspectedUpload } from './operations/inspection/inspector.ts';
 export type { Logger } from './basics/log/logger.ts';
 export { registerStorageAdapter } from './storage/registry.ts';
 export type { StorageFactory, StorageFactoryContext } from './storage/registry.ts';

@@ -5,6 +5,7 @@ import { createSearchCursors } from './actions/search/parameters.ts';
 import { createSearchSlots } from './actions/search/search-source.ts';
 import { createDocuments } from './documents/create-documents.ts';
 import { createEvents, createSinks } from './operations/events/events.ts';
+import { createInspector } from './operations/inspection/inspector.ts';
 import { createYieldToLoop } from './basics/concurrency/time-slice.ts';
 import { fromHook } from './http/request-scope.ts';
 import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
@@ -49,6 +50,10 @@ export const createServices = (
       sinks: createSinks(settings, state, log),
       log,
     }),
+    inspector: createInspector(
+      hooks.inspectUpload && ((upload) => fromHook('inspectUpload', () => hooks.inspectUpload?.(upload))),
+      log,
+    ),
     largeListings: new LargeListings(),
     searchCursors: createSearchCursors(settings.signingSecret ?? []),
     searches: createSearchSlots(),

@@ -155,6 +155,7 @@ export const editImage = async (
     key,
     path: target ?? path,
     from: path,
+    sent: undefined,
     isOver,
     make: (store) => {
       const put = async (bytes: Buffer): Promise<void> =>

@@ -6,6 +6,7 @@ import { sanitizeName } from '../basics/content/file-name.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { NewContent } from '../changes/change.ts';
 import { cleanedUpload, pictureOf, policyFor, receiveUpload } from '../changes/incoming.ts';
+import { inspected } from '../changes/inspected.ts';
 import { type NamingSettings, newFileName, typeNotAllowed } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
@@ -63,6 +64,15 @@ export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, 
   throw typeNotAllowed(name);
 };
 
+/** The wanted name, where it has no extension. */
+const bareName = (
+  { filename }: UploadedFile,
+  { name, newname }: { readonly name: string | undefined; readonly newname: string | undefined },
+): string | undefined => {
+  const safe = sanitizeName(newname ?? name ?? filename);
+  return safe === '' || splitExtension(safe).extension !== '' ? undefined : safe;
+};
+
 /**
  * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One
  * without extension gets that of `name`, else that of the content. `name` itself comes back as it is, however
@@ -75,12 +85,11 @@ export const savedImageName = async (
   upload: UploadedFile,
   { name, newname }: { readonly name: string | undefined; readonly newname: string | undefined },
 ): Promise<string> => {
-  const wanted = newname ?? name ?? upload.filename;
   const isOwn = newname === undefined || newname.normalize('NFC') === name;
   if (name !== undefined && isOwn && splitExtension(name).extension !== '') return name;
-  const safe = sanitizeName(wanted);
-  const isBare = safe !== '' && splitExtension(safe).extension === '';
-  return newFileName(settings, isBare ? `${safe}.${await missingExtension(context, upload, name)}` : safe);
+  const bare = bareName(upload, { name, newname });
+  if (bare === undefined) return newFileName(settings, newname ?? name ?? upload.filename);
+  return newFileName(settings, `${bare}.${await missingExtension(context, upload, name)}`);
 };
 
 const KEY = 'IMAGE_SAVE';
@@ -171,13 +180,19 @@ const isOverwrite = async (
 
 const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
   const view = await context.views.open(input.source);
-  const upload = requireUpload(context, view);
+  const sent = requireUpload(context, view);
   await view.requireFolder(input.path);
-  const name = await savedImageName(context, view.source.settings, upload, input);
+  const looked = (path: SourcePath, file: UploadedFile): Promise<UploadedFile> =>
+    inspected(context, view, path, file);
+  const bare = bareName(sent, input);
+  // Its content decides about the name, and is decoded for it.
+  const named = bare === undefined ? sent : await looked(input.path.child(bare), sent);
+  const name = await savedImageName(context, view.source.settings, named, input);
   const path = input.path.child(name);
   view.require(KEY, path, 'file');
   requirePictureName(view.source.settings, name);
   const overwrite = await isOverwrite(view, path, input.name);
+  const upload = await looked(path, named);
   const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
   const made = await verified(context, view, upload, target);
   try {
@@ -187,6 +202,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
       key: KEY,
       path: input.path.child(made.name),
       from: input.name === undefined ? undefined : input.path.child(input.name),
+      sent: upload,
       bytes: made.content.staged.size,
       isOver: overwrite,
       make: (store) => store(made),

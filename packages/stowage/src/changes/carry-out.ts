@@ -1,6 +1,7 @@
 import type { Change, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
 import type { ChangeContext } from './context.ts';
 import { events, hooks } from './events.ts';
+import { inspection } from './inspection.ts';
 import { lock } from './lock.ts';
 import { quota } from './quota.ts';
 import { contents, rights } from './rights.ts';
@@ -9,7 +10,7 @@ import { thumbnails } from './thumbnails.ts';
 import { trash } from './trash.ts';
 
 /**
- * What every change passes: rights > lock > contents > hooks > quota > trash > store > thumbnails > events.
+ * What every change passes: rights > lock > contents > inspection > hooks > quota > trash > store > thumbnails > events.
  * Each stage encloses those below it; the two that follow what has happened stand where they begin.
  */
 const STAGES: readonly Stage[] = [
@@ -23,6 +24,8 @@ const STAGES: readonly Stage[] = [
   thumbnails,
   /** The access rules for what a folder holds, while nothing else moves it. */
   contents,
+  /** Has clamd and the host look at what users send. */
+  inspection,
   /** Asks the host, who may refuse, or give another name: then it begins anew with that. */
   hooks,
   /** The room that it takes, or gives back. */

@@ -1,3 +1,4 @@
+import type { InspectionVerdict } from '../config/event.ts';
 import type { PictureSize } from '../pictures/engine.ts';
 import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
@@ -85,6 +86,8 @@ export interface Edit extends At {
   readonly key: string;
   /** What it was made of. */
   readonly from: SourcePath | undefined;
+  /** What was sent, where the content does not come from the source itself. */
+  readonly sent: UploadedFile | undefined;
   /** As far as it is known before. */
   readonly bytes?: number;
   /** It goes over the file that has the path, whatever the strategy of the source. */
@@ -126,7 +129,8 @@ export type Change =
 
 /** Content without a name: staged, or in memory, perhaps for nothing but one version of a file. */
 export type Content =
-  Pick<UploadedFile, 'staged' | 'stagedIn'> | { readonly bytes: Buffer; readonly version?: Stat | undefined };
+  | Pick<UploadedFile, 'staged' | 'stagedIn' | 'inspection'>
+  | { readonly bytes: Buffer; readonly version?: Stat | undefined };
 
 /** Content with what is known of it, and what is kept beside it. */
 export interface NewContent {
@@ -145,6 +149,8 @@ export interface NewContent {
 export interface Done {
   readonly path: SourcePath;
   readonly bytes?: number | undefined;
+  /** Of content that was looked at. */
+  readonly inspection?: InspectionVerdict | undefined;
 }
 
 /** A file that has got its name. */

@@ -2,6 +2,7 @@ import type { Events } from '../operations/events/events.ts';
 import type { ImageEditor } from '../pictures/image-editor.ts';
 import type { Thumbnails } from '../pictures/kept/thumbnails.ts';
 import type { Logger } from '../basics/log/logger.ts';
+import type { Inspector } from '../operations/inspection/inspector.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
 import type { TrashKeeper } from '../storage/trash/keeper.ts';
@@ -17,6 +18,7 @@ export interface ChangeServices {
   readonly trash: TrashKeeper;
   readonly events: Events;
   readonly quotas: Quotas;
+  readonly inspector: Inspector;
 }
 
 /** Who asks. */

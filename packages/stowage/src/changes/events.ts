@@ -51,7 +51,7 @@ const originOf = (change: Change): Pick<ServiceEvent, 'from' | 'fromSource'> => 
 const eventOf = (
   { requester }: ChangeContext,
   change: Change,
-  { path, bytes }: Done,
+  { path, bytes, inspection }: Done,
 ): ServiceEvent | undefined => {
   const type = typeOf(change);
   if (type === undefined) return undefined;
@@ -68,6 +68,7 @@ const eventOf = (
     fromSource: undefined,
     ...originOf(change),
     bytes,
+    inspection,
     role,
     subject,
   };
@@ -127,7 +128,11 @@ const askForFiles = async (passage: Passage, change: Create): Promise<Create> =>
   for (const file of change.files)
     await withFileNameIf(change.isForm, file.filename, async () => {
       const path = folder.child(checkName(open, folder, file.filename, keys));
-      const otherName = await ask(passage, change, { path, bytes: file.staged.size });
+      const otherName = await ask(passage, change, {
+        path,
+        bytes: file.staged.size,
+        inspection: file.inspection,
+      });
       if (otherName !== undefined) checkName(open, folder, otherName, keys);
       files.push({ ...file, otherName });
     });

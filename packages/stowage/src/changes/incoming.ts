@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
 import { extensionOf, splitExtension } from '../basics/content/extension.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
@@ -14,6 +15,7 @@ import { stageContent } from '../storage/staging.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { ChangeContext } from './context.ts';
+import { type InspectionContext, inspectStaged } from './inspected.ts';
 import { newFileName, newFolderName } from './new-name.ts';
 import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
 
@@ -185,44 +187,78 @@ const receivedPicture = async (
   return { content: Readable.from([bytes], { objectMode: false }), size: bytes.length };
 };
 
+/** Content that enters, which can be read once more. */
+interface Entering {
+  readonly size: number | undefined;
+  readonly stream: Readable;
+  readonly again: () => Promise<Readable>;
+}
+
 /**
- * What is stored of a file that enters a source with these settings: with `sanitizeSvg`, drawings come out
- * cleaned and XML is checked, as uploads are; with `uploadImages`, pictures become what it says, in the
- * format that they have; all else as it is. Drawings and XML are read once more for it.
+ * What is stored of content that enters: with `sanitizeSvg`, drawings come out cleaned and XML is checked, as
+ * uploads are; with `uploadImages`, pictures become what it says, in the format that they have; all else as it is.
  */
-export const incomingContent =
-  (context: Context, settings: Settings): NonNullable<CopyFileOptions['contentFor']> =>
-  async ({ stat, stream }, from, target) => {
-    const { services, signal } = context;
-    const most = settings.maxUploadFileSize;
+const received = async (
+  context: Context,
+  settings: Settings,
+  { size, stream, again }: Entering,
+  name: string,
+): Promise<ReplacedContent> => {
+  const policy = policyFor(settings, name);
+  if (policy !== undefined)
+    return receivedPicture(context, { size, open: () => stream }, policy).finally(() => stream.destroy());
+  const extension = extensionOf(name);
+  if (!settings.sanitizeSvg || (extension !== 'svg' && extension !== 'xml')) return { content: stream, size };
+  stream.destroy();
+  const { services, signal } = context;
+  const cleaned = await services.images.clean(
+    name,
+    { size, open: again },
+    ({ content }) => Promise.resolve(content),
+    signal,
+  );
+  if (cleaned === undefined) return { content: await again(), size };
+  return { content: Readable.from([cleaned], { objectMode: false }), size: cleaned.length };
+};
+
+/**
+ * What is stored of a file that enters a source from another one: what the settings make of it, when it has been
+ * looked at where the other source does not have that done. Drawings and XML are read once more for it; what
+ * is looked at is staged first, so that the very bytes are stored.
+ */
+export const incomingContent = (
+  context: Context & InspectionContext,
+  { from: source, to }: { readonly from: SourceView; readonly to: SourceView },
+  onInspected: (verdict: InspectionVerdict) => void,
+): NonNullable<CopyFileOptions['contentFor']> => {
+  const { services, signal } = context;
+  const { settings } = to.source;
+  const most = settings.maxUploadFileSize;
+  const isCovered = services.inspector.covers(source.source.settings, settings);
+  return async ({ stat, stream: read }, from, target) => {
     const refuse = (): Error => fileTooLarge(target.name, most);
     if (stat.size !== undefined && stat.size > most) {
-      stream.destroy();
+      read.destroy();
       throw refuse();
     }
-    const policy = policyFor(settings, target.name);
-    if (policy !== undefined) {
-      const picture = { size: stat.size, open: () => Readable.from(atMost(stream, most, refuse)) };
-      return receivedPicture(context, picture, policy).finally(() => stream.destroy());
+    const isKnown = stat.size !== undefined;
+    const stream = isKnown ? read : Readable.from(atMost(read, most, refuse), { objectMode: false });
+    const again = async (): Promise<Readable> => (await readSame(from, stat, signal)).stream;
+    if (isCovered) return received(context, settings, { size: stat.size, stream, again }, target.name);
+    const staged = await stageContent(storeOf(to), stream, { near: target.parent, signal });
+    const release = (): Promise<void> => staged.discard();
+    try {
+      const verdict = await inspectStaged(context, to, target, staged);
+      if (verdict !== undefined) onInspected(verdict);
+      const again = (): Promise<Readable> => Promise.resolve(staged.open());
+      const entering = { size: staged.size, stream: staged.open(), again };
+      return { ...(await received(context, settings, entering, target.name)), release };
+    } catch (error) {
+      await release();
+      throw error;
     }
-    const extension = extensionOf(target.name);
-    if (settings.sanitizeSvg && (extension === 'svg' || extension === 'xml')) {
-      stream.destroy();
-      const open = async (): Promise<Readable> => (await readSame(from, stat, signal)).stream;
-      const picture = { size: stat.size, open };
-      const cleaned = await services.images.clean(
-        target.name,
-        picture,
-        ({ content }) => Promise.resolve(content),
-        signal,
-      );
-      if (cleaned === undefined) return { content: await open(), size: stat.size };
-      return { content: Readable.from([cleaned], { objectMode: false }), size: cleaned.length };
-    }
-    if (stat.size !== undefined) return { content: stream, size: stat.size };
-    const counted = Readable.from(atMost(stream, most, refuse), { objectMode: false });
-    return { content: counted, size: undefined };
   };
+};
 
 /** An uploaded file as the image editor reads it. */
 export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () => Readable } => ({

@@ -34,15 +34,18 @@ const remove = async ({ signal, done }: Passage, { open, path, kind }: Remove): 
 };
 
 const move = async (passage: Passage, change: Transfer): Promise<void> => {
-  await (change.from.source === change.open.source ? relocate : transferAcross)(passage, change);
-  passage.done.push({ path: change.path, bytes: change.item.stat.size });
+  const inspection = await (change.from.source === change.open.source ? relocate : transferAcross)(
+    passage,
+    change,
+  );
+  passage.done.push({ path: change.path, bytes: change.item.stat.size, inspection });
 };
 
 /** Copies inside one source, in the store's own way. */
 const copyInside = async (
   { signal }: Passage,
   { open, item: { path: from, stat }, path: to }: Transfer,
-): Promise<void> => {
+): Promise<undefined> => {
   const storage = storeOf(open);
   if (stat.kind === 'file') await storage.copyFile(from, to, { createOnly: true, signal });
   else await copyFolder(storage, from, to, { signal });
@@ -54,16 +57,16 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
   const { kind, size: bytes } = item.stat;
   const names = kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name);
   const search = searchIn(passage, open, wanted.parent, names);
-  const path = await takeFreeName(search, async (to) => {
+  const { path, inspection } = await takeFreeName(search, async (to) => {
     const one = { ...change, path: to };
     if (!to.equals(wanted)) {
       await requireRights(one);
       await requireContents(passage, one);
     }
-    await (from.source === open.source ? copyInside : transferAcross)(passage, one);
-    return to;
+    const inspection = await (from.source === open.source ? copyInside : transferAcross)(passage, one);
+    return { path: to, inspection };
   });
-  passage.done.push({ path, bytes });
+  passage.done.push({ path, bytes, inspection });
 };
 
 /** A store destroys the stream that it was given, and a taken name needs a second one. */
@@ -107,7 +110,8 @@ const write = (passage: Passage, put: Put): Promise<Stat> => {
 const put = async (passage: Passage, change: Put): Promise<void> => {
   const { path, content, createOnly = false } = change;
   const stat = await write(passage, change);
-  const stored: Stored = { path, stat, bytes: sizeOf(content), replaced: !createOnly };
+  const inspection = 'staged' in content ? content.inspection : undefined;
+  const stored: Stored = { path, stat, bytes: sizeOf(content), replaced: !createOnly, inspection };
   passage.done.push(stored);
 };
 

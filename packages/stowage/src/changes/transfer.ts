@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { InspectionVerdict } from '../config/event.ts';
 import { hasAllowedExtension } from '../basics/content/extension.ts';
 import { withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
 import type { Passage, Transfer } from './change.ts';
@@ -63,12 +64,15 @@ const changeLetterCase = async (
 };
 
 /** Gives a file or folder another path in its source. Never replaces anything. @throws AlreadyExistsError */
-export const relocate = ({ signal }: Passage, { open, item, path: to }: Transfer): Promise<void> => {
+export const relocate = async (
+  { signal }: Passage,
+  { open, item, path: to }: Transfer,
+): Promise<undefined> => {
   const storage = storeOf(open);
   const { path: from, stat } = item;
   const isSame = isSameLocation({ storage, path: from }, { storage, path: to });
   const run = isSame && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
-  return run(storage, stat.kind, from, to, signal);
+  await run(storage, stat.kind, from, to, signal);
 };
 
 const isThumbnailFolder = ({ from }: Transfer, { kind, name }: Entry): boolean => {
@@ -112,21 +116,29 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
 /**
  * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold,
  * and the target's settings about names, types, sizes and content as for an upload; nothing is replaced; what
- * a move removes is unchanged and whole at the target.
+ * a move removes is unchanged and whole at the target. What has come of the look at its content.
  * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError,
- *   and errors of either store
+ *   RefusedByInspectionError, and errors of either store
  */
-export const transferAcross = async (passage: Passage, transfer: Transfer): Promise<void> => {
+export const transferAcross = async (
+  passage: Passage,
+  transfer: Transfer,
+): Promise<InspectionVerdict | undefined> => {
   const { type, item, from, open: to } = transfer;
   const { services, signal } = passage;
   const source = { storage: storeOf(from), path: item.path };
   const target = { storage: storeOf(to), path: transfer.path };
-  const options = { signal, contentFor: incomingContent(passage, to.source.settings) };
+  let inspection: InspectionVerdict | undefined;
+  const contentFor = incomingContent(passage, { from, to }, (verdict) => {
+    if (inspection?.verdict !== 'skipped') inspection = verdict;
+  });
+  const options = { signal, contentFor };
   if (item.stat.kind === 'file') {
     await (type === 'copy' ? copyFileTo : moveFileTo)(source, target, options);
-    return;
+    return inspection;
   }
   const derivedOf = (path: SourcePath) => services.thumbnails.pathsOf({ source: from.source, path });
   const treeOptions = { ...options, nameFor: nameInOtherSource(transfer), derivedOf };
   await (type === 'copy' ? copyTree : moveTree)(source, target, treeOptions);
+  return inspection;
 };

@@ -1,5 +1,6 @@
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { humanSize } from '../basics/content/human-size.ts';
+import type { InspectionVerdict } from '../config/event.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { ReadableStore, StagedFile } from '../storage/adapter.ts';
@@ -23,6 +24,8 @@ export interface UploadedFile {
   readonly near?: SourcePath | undefined;
   /** Cleaning has removed something that a browser would have drawn or run. */
   readonly isReduced?: boolean;
+  /** What has come of the look at it; undefined before, and where nothing looks. */
+  readonly inspection?: InspectionVerdict | undefined;
   /** An earlier try to store it has ended without an answer: it may have succeeded. */
   readonly mayBeStored?: boolean;
 }

@@ -19,6 +19,14 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number];
 
+/** What has come of the look at content that was stored: see `inspection` and the hook `inspectUpload`. */
+export interface InspectionVerdict {
+  /** `skipped`: clamd was not asked, or could not be. */
+  readonly verdict: 'clean' | 'skipped';
+  /** Of what was skipped: larger than `maxBytes`, or clamd was not available. */
+  readonly reason?: 'larger' | 'unavailable';
+}
+
 /** Something that happens, or has happened, to what a source holds. Plain data. */
 export interface ServiceEvent {
   readonly type: EventType;
@@ -41,6 +49,8 @@ export interface ServiceEvent {
   readonly fromSource?: string | undefined;
   /** Of a file, and of a folder that goes into the trash, where it is known. */
   readonly bytes?: number | undefined;
+  /** Of content that was inspected; of a folder `skipped` when any of its files was. */
+  readonly inspection?: InspectionVerdict | undefined;
   readonly role: string;
   /** The user, as far as `checkAuthentication` says. */
   readonly subject?: string | undefined;

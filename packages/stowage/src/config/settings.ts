@@ -33,7 +33,7 @@ const ORDER = list(
     'safeThumbsCountInOneTime generateSvgThumbs svgThumbWidth svgThumbHeight forceSingleExtension ' +
     'sanitizeSvg accessControl imageMemory defaultRole auth rateLimits trustedProxies roleSessionVar ' +
     'allowCrossOrigin allowedOrigins onlyPOST refuseCrossSite errorHttpStatus allowPrivateNetworkUploads ' +
-    'timeoutLimit memoryLimit documents pdf serve delivery deliveryPrefix serveCacheControl ' +
+    'timeoutLimit inspection memoryLimit documents pdf serve delivery deliveryPrefix serveCacheControl ' +
     'redirectMoved signedUrlLifetime thumbPlaceholder trash quota tus audit webhooks redis stateDirectory uploadImages ' +
     'imagePresets thumbDensity thumbPrograms signingSecret publicUrl',
 );

@@ -41,6 +41,21 @@ export const baseurlProblem = (text: string): string | undefined => {
 /** The address with the slash that paths are added to. */
 export const withSlash = (baseurl: string): string => (baseurl.endsWith('/') ? baseurl : `${baseurl}/`);
 
+/**
+ * Where clamd listens: `tcp://127.0.0.1:3310`, `tcp://[::1]:3310` or `unix:/run/clamav/clamd.ctl`. Undefined for
+ * anything else.
+ */
+export const parseClamdAddress = (
+  text: string,
+): { readonly path: string } | { readonly host: string; readonly port: number } | undefined => {
+  const path = /^unix:([^\0]+)$/u.exec(text)?.[1];
+  if (path !== undefined) return { path: path.replace(/^\/{2,}/u, '/') };
+  const match = /^tcp:\/\/(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})\/?$/iu.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  return host === undefined || port < 1 || port > 65_535 ? undefined : { host, port };
+};
+
 /** An object as JSON has them: no class of its own. */
 export type PlainObject = Readonly<Record<string, unknown>>;
 

@@ -148,6 +148,12 @@ export class RangeNotSatisfiableError extends errorOf('RANGE_NOT_SATISFIABLE') {
 export class RateLimitedError extends errorOf('RATE_LIMITED') {}
 /** A number that is not one. */
 export class UnprocessableError extends errorOf('UNPROCESSABLE') {}
+/** clamd or the host has found something in content that must not be stored. */
+export class RefusedByInspectionError extends errorOf('REFUSED_BY_INSPECTION') {}
+/** What inspects content cannot be asked. */
+export class InspectionUnavailableError extends errorOf('INSPECTION_UNAVAILABLE', {
+  headers: { 'Retry-After': '30' },
+}) {}
 /** A fault of this service or of a hook of its host. */
 export class InternalError extends errorOf('INTERNAL') {}
 /** The store refused: its permissions or credentials do not allow the operation. */

@@ -46,6 +46,7 @@ export const errorTable = {
   QUOTA_EXCEEDED: { status: 413, message: 'There is not enough room left here.' },
   RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range is outside of the file.' },
   UNPROCESSABLE: { status: 422, message: 'A parameter could not be read.' },
+  REFUSED_BY_INSPECTION: { status: 422, message: 'The file was refused by the inspection.' },
   RATE_LIMITED: { status: 429, message: 'Too many requests. Try again later.' },
   HEADERS_TOO_LARGE: {
     status: 431,
@@ -61,6 +62,10 @@ export const errorTable = {
   CORRUPT: { status: 500, message: 'The storage returned damaged data.' },
   UNSUPPORTED: { status: 501, message: 'This is not supported here.' },
   BUSY: { status: 503, message: 'The service is busy. Try again in a moment.' },
+  INSPECTION_UNAVAILABLE: {
+    status: 503,
+    message: 'Files cannot be inspected at the moment. Try again later.',
+  },
   SHUTTING_DOWN: { status: 503, message: 'The service is shutting down.' },
 } as const satisfies Record<string, ErrorRow>;
 
@@ -74,6 +79,7 @@ export const detailedMessages = {
   TYPE_NOT_ALLOWED: '"{name}": this file type is not allowed.',
   FILE_TOO_LARGE: 'The file "{name}" is too large: at most {limit} are allowed.',
   BROKEN_IMAGE: '"{name}": this file is not an image that can be processed.',
+  REFUSED_BY_INSPECTION: 'The file "{name}" was refused by the inspection: {reason}',
   QUOTA_EXCEEDED: 'There is not enough room left here: {left} of {limit} are free.',
 } as const satisfies Partial<Record<ErrorCode, string>>;
 

@@ -31,6 +31,8 @@ const PARALLEL_REMOVALS = 8;
 export interface ReplacedContent {
   readonly content: Readable;
   readonly size: number | undefined;
+  /** Called when it is stored, or has failed: what it comes from is needed no longer. Never throws. */
+  readonly release?: (() => Promise<void>) | undefined;
 }
 
 /** How a single file is copied. */
@@ -89,11 +91,11 @@ const copyThrough = async (
   { signal, contentFor }: CopyFileOptions,
 ): Promise<CopiedFile> => {
   const read = await from.storage.read(from.path, { signal });
-  const { content, size } = (await contentFor?.(read, from, to.path)) ?? {
-    content: read.stream,
-    size: read.stat.size,
-  };
-  const copy = await to.storage.write(to.path, content, { createOnly: true, size, signal });
+  const replaced = await contentFor?.(read, from, to.path);
+  const { content, size } = replaced ?? { content: read.stream, size: read.stat.size };
+  const copy = await to.storage
+    .write(to.path, content, { createOnly: true, size, signal })
+    .finally(() => replaced?.release?.());
   if (size !== undefined && copy.size !== undefined && copy.size !== size) {
     await to.storage.removeFile(to.path, { ifUnchanged: copy });
     throw new CorruptError({ detail: `wrote ${String(copy.size)} of ${String(size)} bytes` });

@@ -9,6 +9,7 @@ import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
 import { partsDirectory } from '../../http/tus/resumable-uploads.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
+import { pingClamd } from '../../operations/inspection/clamd.ts';
 import { createRedisConnection } from '../../operations/state/redis-state.ts';
 import { Findings, reasonOf } from './finding.ts';
 
@@ -126,6 +127,27 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
   }
 };
 
+/** How long clamd may take to say that it is there. */
+const PING_MS = 5000;
+
+/** Whether each clamd answers that a source has uploads scanned by. */
+const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Promise<void> => {
+  const addresses = new Set(sources.map(({ settings }) => settings.inspection?.clamd ?? false));
+  for (const address of addresses) {
+    if (address === false) continue;
+    try {
+      await pingClamd({ address, timeoutMs: PING_MS });
+      findings.ok('inspection', `clamd answers at ${address}`);
+    } catch (error) {
+      findings.broken(
+        'inspection',
+        `clamd does not answer at ${address}: ${reasonOf(error)}`,
+        'Start clamd (systemctl start clamav-daemon), let the service open its socket, or correct inspection.clamd.',
+      );
+    }
+  }
+};
+
 /** Whether parts of uploads can be kept. Nothing is made: the nearest folder that is there must allow it. */
 const checkParts = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
   const { tus, stateDirectory } = settings;
@@ -154,6 +176,7 @@ export const checkMachine = async (config: ConnectorConfig): Promise<Findings> =
   await checkBrowser(findings);
   await checkPrograms(config, findings);
   await checkRedis(config, findings);
+  await checkClamd(config, findings);
   await checkParts(config, findings);
   return findings;
 };

@@ -160,7 +160,7 @@ export const checkSettings = async (
  */
 const LEFT_OUT = [
   ...['accessControl', 'auth', 'onlyPOST', 'refuseCrossSite', 'rateLimits'],
-  ...['createThumb', 'quota', 'trash', 'uploadImages'],
+  ...['createThumb', 'quota', 'trash', 'uploadImages', 'inspection'],
 ];
 
 const lookingAt = (settings: PlainObject): PlainObject => ({

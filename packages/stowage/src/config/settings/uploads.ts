@@ -11,6 +11,7 @@ import {
   source,
   unused,
 } from './values.ts';
+import { parseClamdAddress } from '../values.ts';
 
 /** Uploads in parts, which go on after a broken connection. */
 const tusSchema = z.strictObject({
@@ -52,6 +53,43 @@ const tusSchema = z.strictObject({
     .describe(
       'Most bytes of all unfinished uploads of one client, unless it has a single one. Default: half of `maxBytes`.',
     ),
+});
+
+const CLAMD = 'must be tcp://host:port or unix:path, or false';
+
+/** A look at what comes in, by clamd. */
+const inspectionSchema = z.strictObject({
+  clamd: z
+    .union(
+      [z.literal(false), z.string().refine((text) => parseClamdAddress(text) !== undefined, CLAMD)],
+      CLAMD,
+    )
+    .default(false)
+    .describe(
+      'Where clamd (ClamAV) listens: `tcp://127.0.0.1:3310` or `unix:/run/clamav/clamd.ctl`; false: nothing is scanned, ' +
+        'for one source of several.',
+    ),
+  maxBytes: byteSize
+    .prefault('100mb')
+    .describe(
+      'The largest file that clamd is given, as `maxUploadFileSize` is written: not more than its StreamMaxLength.',
+    ),
+  larger: z
+    .enum(['refuse', 'pass'])
+    .default('refuse')
+    .describe('What becomes of larger files: refused (422), or stored with a line in the log.'),
+  failClosed: z
+    .boolean()
+    .default(true)
+    .describe(
+      'While clamd cannot be asked uploads are refused (503); false: stored, with a line in the log.',
+    ),
+  timeout: z
+    .number()
+    .positive()
+    .max(MAX_TIMER_SECONDS)
+    .default(60)
+    .describe('How long clamd may take for one file, in seconds.'),
 });
 
 /** What comes into a source. */
@@ -98,6 +136,13 @@ export const uploadsSettings = {
       'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; ' +
         'malformed ones are refused. The same for `.xml` files that are drawings; XML that browsers show as ' +
         'a page is refused.',
+    ),
+  ),
+  inspection: setting(
+    inspectionSchema.optional(),
+    source(
+      'Have clamd look at all that users upload or fetch, before it is stored. Absent: nothing is scanned; the hook ' +
+        '`inspectUpload` needs no setting.',
     ),
   ),
   allowPrivateNetworkUploads: setting(

@@ -62,6 +62,7 @@ const english = [
   'Animated PNG images cannot be edited.',
   'TIFF images in Lab colours or of floating-point numbers cannot be edited.',
   'The file is malformed XML.',
+  'The file is too large to be inspected.',
   'The document takes too long to make.',
   'The document has too many parts.',
   'The document is nested too deeply.',

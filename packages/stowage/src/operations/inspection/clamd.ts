@@ -1,0 +1,116 @@
+import { connect, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { parseClamdAddress } from '../../config/values.ts';
+import { InspectionUnavailableError } from '../../errors/errors.ts';
+
+/** How clamd is asked. */
+export interface ClamdOptions {
+  /** `tcp://host:port` or `unix:path`. */
+  readonly address: string;
+  /** For the whole of one question, connecting included. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** clamd answers with one line that names a signature. */
+const MOST_ANSWER_BYTES = 4096;
+const MOST_NAME_LENGTH = 200;
+const UNPRINTABLE = /[^\x20-\x7e]/gu;
+
+/** The answer of clamd, which ends with a NUL or with the connection. */
+const answerOf = async (socket: Socket): Promise<string> => {
+  let answer = Buffer.alloc(0);
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    answer = Buffer.concat([answer, chunk]);
+    const end = answer.indexOf(0);
+    if (end >= 0) return answer.toString('latin1', 0, end).trim();
+    if (answer.length > MOST_ANSWER_BYTES) throw new Error('clamd writes more than an answer');
+  }
+  return answer.toString('latin1').trim();
+};
+
+/** What is sent to clamd. `progress` knows how far it has come, and whether the content itself has failed. */
+async function* framed(
+  content: Readable,
+  progress: { isWhole: boolean; failure?: unknown },
+): AsyncGenerator<Buffer, void, undefined> {
+  yield Buffer.from('zINSTREAM\0');
+  try {
+    for await (const chunk of content as AsyncIterable<Uint8Array>) {
+      // A length of zero ends the stream.
+      if (chunk.byteLength === 0) continue;
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(chunk.byteLength);
+      yield length;
+      yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    }
+  } catch (error) {
+    progress.failure = error;
+    throw error;
+  }
+  progress.isWhole = true;
+  yield Buffer.alloc(4);
+}
+
+/** Talks to clamd over a connection of its own, which ends with the talk, the time or the signal. */
+const withClamd = <Result>(
+  { address, timeoutMs, signal }: ClamdOptions,
+  talk: (socket: Socket, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> =>
+  inTimeLimit(timeoutMs, signal, async (limited) => {
+    limited.throwIfAborted();
+    const target = parseClamdAddress(address);
+    if (target === undefined) throw new Error('the address of clamd is not valid');
+    const socket = connect(target);
+    const end = (): void => void socket.destroy(limited.reason as Error);
+    // Reading and writing report the same failure.
+    socket.on('error', () => undefined);
+    limited.addEventListener('abort', end, { once: true });
+    try {
+      return await talk(socket, limited);
+    } finally {
+      limited.removeEventListener('abort', end);
+      socket.destroy();
+    }
+  });
+
+/**
+ * Has clamd look at content, which is streamed to it and destroyed on every way out. The name of the signature that it
+ * has found; undefined: none.
+ * @throws the content's own error, the signal's reason; InspectionUnavailableError when clamd cannot be reached,
+ *   reports an error, does not answer in time or answers with something else
+ */
+export const scanWithClamd = async (
+  content: Readable,
+  options: ClamdOptions,
+): Promise<string | undefined> => {
+  const progress: { isWhole: boolean; failure?: unknown } = { isWhole: false };
+  try {
+    const answer = await withClamd(options, async (socket) => {
+      const sending = pipeline(framed(content, progress), socket, { end: false });
+      // clamd may answer and hang up before it has read everything.
+      sending.catch(() => undefined);
+      return answerOf(socket);
+    });
+    const found = /^stream: (.+) FOUND$/u.exec(answer)?.[1];
+    if (found !== undefined) return found.replaceAll(UNPRINTABLE, '?').slice(0, MOST_NAME_LENGTH);
+    if (answer === 'stream: OK' && progress.isWhole) return undefined;
+    throw new Error(`clamd answers: ${answer.replaceAll(UNPRINTABLE, '?').slice(0, MOST_NAME_LENGTH)}`);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    if (progress.failure !== undefined) throw progress.failure as Error;
+    throw new InspectionUnavailableError({ detail: 'clamd cannot be asked', cause: error });
+  } finally {
+    content.destroy();
+  }
+};
+
+/** Asks clamd whether it is there. @throws when it is not */
+export const pingClamd = (options: ClamdOptions): Promise<void> =>
+  withClamd(options, async (socket) => {
+    socket.write('zPING\0');
+    const answer = await answerOf(socket);
+    if (answer !== 'PONG') throw new Error('what listens there is not clamd');
+  });
