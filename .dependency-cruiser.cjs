@@ -87,7 +87,7 @@ module.exports = {
       severity: 'error',
       from: { pathNot: `${SERVER}changes/` },
       to: {
-        path: `${SERVER}changes/(events|inspection|rights|lock|thumbnails|trash|store|create|transfer)\\.ts$`,
+        path: `${SERVER}changes/(events|inspection|rights|lock|moved|thumbnails|trash|store|create|transfer)\\.ts$`,
       },
     },
     {

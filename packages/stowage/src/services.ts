@@ -15,6 +15,7 @@ import { createQuotas } from './operations/quotas/quotas.ts';
 import { createRemoteFetcher } from './basics/network/remote.ts';
 import { createLocationLocks } from './storage/location-locks.ts';
 import type { State } from './operations/state/state.ts';
+import { createNameMemory } from './storage/moved/memory.ts';
 import { createTrashKeeper } from './storage/trash/keeper.ts';
 import { readBrowser, readThreadPoolSize } from './config/environment.ts';
 import type { ConnectorConfig } from './config/types.ts';
@@ -43,6 +44,7 @@ export const createServices = (
     reservations: createNameReservations(),
     locations,
     trash: createTrashKeeper(locations, log),
+    names: createNameMemory(log),
     quotas,
     events: createEvents({
       before: hooks.beforeEvent && ((event) => fromHook('beforeEvent', () => hooks.beforeEvent?.(event))),
@@ -70,13 +72,13 @@ interface Closable {
 
 /** Closes uploads first, then event sinks, then shared state, then stores. */
 export const closeInOrder = async (
-  { thumbnails, trash, quotas, events, documents }: ActionServices,
+  { thumbnails, trash, names, quotas, events, documents }: ActionServices,
   storing: readonly (Closable | undefined)[],
   state: Closable,
   stores: readonly Closable[],
 ): Promise<void> => {
   await Promise.all(storing.map(async (one) => one?.close()));
-  await Promise.all([thumbnails.close(), trash.close(), quotas.close()]);
+  await Promise.all([thumbnails.close(), trash.close(), names.close(), quotas.close()]);
   await events.close();
   await state.close();
   await Promise.all([...stores, documents].map((one) => one.close()));

@@ -34,12 +34,12 @@ export class FileAnswer implements FileAnswerFields {
   }
 }
 
-/** An answer whose bytes somebody else sends: the store, or the web server in front. */
+/** An answer whose bytes somebody else sends: the store, the web server in front, or the service by another link. */
 export class HandedOverAnswer {
-  readonly status: 200 | 302;
+  readonly status: 200 | 302 | 308;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: 200 | 302, headers: Readonly<Record<string, string>>) {
+  constructor(status: 200 | 302 | 308, headers: Readonly<Record<string, string>>) {
     this.status = status;
     this.headers = headers;
   }

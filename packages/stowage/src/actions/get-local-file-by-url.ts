@@ -1,15 +1,18 @@
 import * as z from 'zod';
 import { type ActionContext, defineAction } from './action.ts';
-import { type PublicFile, entryShownAt, filesOfPublicUrl } from './public-files.ts';
+import { type PublicFile, entryShownAt, filesOfPublicUrl, itemAt } from './public-files.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import type { Item } from '../view/item.ts';
 import type { Rights } from '../view/rights.ts';
 
-const isAllowed = (rights: Rights, path: SourcePath): boolean =>
-  ['GET_LOCAL_FILE_BY_URL', 'FILES'].every((key) => rights.may(key, path, 'file'));
+const KEYS = ['GET_LOCAL_FILE_BY_URL', 'FILES'];
 
-type Outcome = 'denied' | 'missing' | SourcePath;
+const isAllowed = (rights: Rights, path: SourcePath): boolean =>
+  KEYS.every((key) => rights.may(key, path, 'file'));
+
+type Outcome = 'denied' | 'missing' | Item;
 
 /** The file that a public URL shows, or whose thumbnail or variant it shows. */
 const check = async (context: ActionContext, { source, path }: PublicFile): Promise<Outcome> => {
@@ -18,7 +21,9 @@ const check = async (context: ActionContext, { source, path }: PublicFile): Prom
   try {
     const entry = (await entryShownAt(view, path))?.entry ?? path;
     if (!isAllowed(view, entry)) return 'denied';
-    return (await view.look(entry)).kind === 'file' ? entry : 'missing';
+    const item = await itemAt(context.views, view, entry);
+    // What has moved to where it may not be known is no more than gone from here.
+    return item.kind === 'file' && KEYS.every((key) => item.may(key)) ? item : 'missing';
   } catch (error) {
     if (error instanceof NotFoundError) return 'missing';
     throw error;
@@ -44,8 +49,8 @@ export const getLocalFileByUrlAction = defineAction({
       const outcome = await check(context, candidate);
       if (outcome === 'denied') isDenied = true;
       else if (outcome !== 'missing') {
-        const { parent, name } = outcome;
-        return { path: `/${parent.toString()}`, name, source: candidate.source.name };
+        const { path, folder, source } = outcome;
+        return { path: `/${folder.toString()}`, name: path.name, source: source.name };
       }
     }
     throw isDenied ? new AccessDeniedError() : new NotFoundError();

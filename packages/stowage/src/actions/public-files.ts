@@ -1,9 +1,11 @@
-import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import { NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 import { MOST_ADDRESS_UNITS } from '../parameters/fields.ts';
 import { variantNameOf } from '../pictures/kept/plan.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import type { SourceView } from '../view/source-view.ts';
+import type { Item } from '../view/item.ts';
+import { presentOf } from '../view/moved.ts';
+import type { SourceView, SourceViews } from '../view/source-view.ts';
 
 /** Decodes once. What is not an encoding of UTF-8 (a lone `%`, as browsers leave it) stands for itself. */
 const decoded = (segment: string): string =>
@@ -123,4 +125,18 @@ export const entryShownAt = async (view: SourceView, path: SourcePath): Promise<
   if (preset === undefined) return undefined;
   const original = await originalOf(view, entry.parent, { kept: entry.name, preset });
   return original === undefined ? undefined : { entry: entry.parent.child(original), preset };
+};
+
+/**
+ * What a link to this path means: what lies there, else what had the name and has another one now. The rules are
+ * for the caller to ask, at the path of the item. @throws NotFoundError
+ */
+export const itemAt = async (views: SourceViews, view: SourceView, path: SourcePath): Promise<Item> => {
+  try {
+    return await view.look(path);
+  } catch (error) {
+    const item = error instanceof NotFoundError ? await presentOf(views, view, path) : undefined;
+    if (item === undefined) throw error;
+    return item;
+  }
 };

@@ -3,6 +3,7 @@ import type { ChangeContext } from './context.ts';
 import { events, hooks } from './events.ts';
 import { inspection } from './inspection.ts';
 import { lock } from './lock.ts';
+import { moved } from './moved.ts';
 import { quota } from './quota.ts';
 import { contents, rights } from './rights.ts';
 import { store } from './store.ts';
@@ -10,8 +11,9 @@ import { thumbnails } from './thumbnails.ts';
 import { trash } from './trash.ts';
 
 /**
- * What every change passes: rights > lock > contents > inspection > hooks > quota > trash > store > thumbnails > events.
- * Each stage encloses those below it; the two that follow what has happened stand where they begin.
+ * What every change passes: rights > lock > contents > inspection > hooks > quota > trash > store > names >
+ * thumbnails > events. Each stage encloses those below it; the three that follow what has happened stand where
+ * they begin.
  */
 const STAGES: readonly Stage[] = [
   /** Tells what has happened, and nothing else. */
@@ -22,6 +24,8 @@ const STAGES: readonly Stage[] = [
   lock,
   /** Thumbnails follow their pictures. */
   thumbnails,
+  /** Remembers what had which name. */
+  moved,
   /** The access rules for what a folder holds, while nothing else moves it. */
   contents,
   /** Has clamd and the host look at what users send. */

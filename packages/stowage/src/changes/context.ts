@@ -5,6 +5,7 @@ import type { Logger } from '../basics/log/logger.ts';
 import type { Inspector } from '../operations/inspection/inspector.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { LocationLocks } from '../storage/location-locks.ts';
+import type { NameMemory } from '../storage/moved/memory.ts';
 import type { TrashKeeper } from '../storage/trash/keeper.ts';
 import type { NameReservations } from './names.ts';
 
@@ -16,6 +17,8 @@ export interface ChangeServices {
   /** Held by whatever takes entries away from their locations: moves and removals. */
   readonly locations: LocationLocks;
   readonly trash: TrashKeeper;
+  /** What has left which name, in sources that remember it. */
+  readonly names: NameMemory;
   readonly events: Events;
   readonly quotas: Quotas;
   readonly inspector: Inspector;

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Access } from '../access/access.ts';
 import { InternalError } from '../errors/errors.ts';
 import { type RequestAddress, seenFrom } from '../sources/own-address.ts';
+import type { SourceSet } from '../sources/source.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import { hostOf } from './cors.ts';
 import type { ConnectorRequest, HookRequest, Identity } from './message.ts';
@@ -47,18 +48,23 @@ export const leaseConfigured = (
   request: ConnectorRequest,
 ): Promise<SourceLease> => fromHook('resolveSources', () => resolveSources(request));
 
-/**
- * The sources that serve a request, with their addresses as it sees them. `ownSegments`: how many at the end
- * of the path are not part of a mount. The lease is the caller's.
- */
+/** Sources with their addresses as a request sees them. `ownSegments`: how many at the end of its path are no mount. */
+export const seenBy = (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  ownSegments: number,
+  sources: SourceSet,
+): SourceSet =>
+  seenFrom(addressOf(dependencies, request, ownSegments), sources, dependencies.settings.publicUrl);
+
+/** The sources that serve a request, as it sees them: `seenBy`. The lease is the caller's. */
 export const leaseSources = async (
   dependencies: PipelineDependencies,
   request: ConnectorRequest,
   ownSegments: number,
 ): Promise<SourceLease> => {
   const lease = await leaseConfigured(dependencies, request);
-  const address = addressOf(dependencies, request, ownSegments);
-  return { ...lease, sources: seenFrom(address, lease.sources, dependencies.settings.publicUrl) };
+  return { ...lease, sources: seenBy(dependencies, request, ownSegments, lease.sources) };
 };
 
 /** Who asks, and what they may do. */

@@ -4,7 +4,7 @@ import { NotFoundError } from '../errors/errors.ts';
 import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import type { PipelineDependencies, RequestScope } from './request-scope.ts';
-import { authorize, leaseConfigured } from './requester.ts';
+import { authorize, leaseConfigured, seenBy } from './requester.ts';
 import { SourceViews } from '../view/source-view.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, isOfFileRoute } from './target.ts';
@@ -56,7 +56,13 @@ export const answerFile = async (
   const run = async (): ReturnType<typeof serveFile> => {
     const access = isProtected ? await authorize(dependencies, request, scope) : EVERYTHING;
     const view = await new SourceViews(lease.sources, access, { signal }).of(source);
-    return serveFile(dependencies.services, { view, segments, query, signal, isPlain });
+    const viewsFor = async (isAsking: boolean): Promise<SourceViews> =>
+      new SourceViews(
+        seenBy(dependencies, request, segments.length + 2, lease.sources),
+        isAsking ? await authorize(dependencies, request, scope) : access,
+        { signal },
+      );
+    return serveFile(dependencies.services, { view, viewsFor, segments, query, signal, isPlain });
   };
   return answerWhole(run, request, dependencies.services.yieldToLoop);
 };

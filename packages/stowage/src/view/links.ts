@@ -31,6 +31,15 @@ export interface Links {
   variants(item: Item<Entry>, relative: Variants): Variants | undefined;
   /** What `thumb` or `variants` have returned, as a link that needs no `baseurl`. */
   whole(item: Item<Entry>, link: string): string;
+  /**
+   * The link that an old one leads to: of an item, or by `path` of what is drawn of it. It ends no later than the
+   * old one. Undefined where the old one gives no right to it, and where the service does not serve it.
+   */
+  instead(
+    item: Item,
+    path: SourcePath,
+    old: { readonly source: Source; readonly query: string },
+  ): string | undefined;
   /** Whether the query of a link has a signature of this path that has not expired. */
   isSigned(source: Source, path: SourcePath, query: string): boolean;
   readonly urlFor: (settings: Pick<Settings, 'publicUrl'>, sources: SourceSet) => UrlFor;
@@ -79,22 +88,48 @@ const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
 const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
 
+/** Signatures of one connector. */
+interface Signing {
+  /** The link until a moment, in seconds since 1970; without a signature where its source needs none. */
+  readonly signedUntil: (source: Source, path: SourcePath, expires: number) => string;
+  readonly isSigned: Links['isSigned'];
+}
+
+const plain = (source: Source, path: SourcePath): string => source.baseurl + encodedPath(path);
+
+const createSigning = (keys: readonly string[], now: () => number): Signing => ({
+  signedUntil: (source, path, expires) => {
+    const [key] = keys;
+    // The configuration is refused when a signed source has no key.
+    if (source.settings.serve !== 'signed' || key === undefined) return plain(source, path);
+    const signature = digest(key, source, path, expires).toString('base64url');
+    return `${plain(source, path)}?expires=${String(expires)}&signature=${signature}`;
+  },
+  isSigned: (source, path, query) => {
+    const [, seconds, signature] = QUERY.exec(query) ?? [];
+    if (seconds === undefined || signature === undefined) return false;
+    const expires = Number(seconds);
+    const given = Buffer.from(signature, 'base64url');
+    // Every key is tried, whatever the others say: the time does not tell which one fits.
+    const fits = keys.filter((key) => {
+      const expected = digest(key, source, path, expires);
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    });
+    return fits.length > 0 && expires * 1000 > now();
+  },
+});
+
 /** Makes the links of one connector. The first key signs, all of them are accepted. `now` in milliseconds. */
 export const createLinks = (
   keys: readonly string[],
   { iconNamed }: Pick<Thumbnails, 'iconNamed'>,
   now: () => number = Date.now,
 ): Links => {
-  const plain = (source: Source, path: SourcePath): string => source.baseurl + encodedPath(path);
+  const { signedUntil, isSigned } = createSigning(keys, now);
 
   const signed = (source: Source, path: SourcePath, lifetime = source.settings.signedUrlLifetime): string => {
-    const [key] = keys;
-    // The configuration is refused when a signed source has no key.
-    if (source.settings.serve !== 'signed' || key === undefined) return plain(source, path);
     const step = Math.max(1, Math.floor(lifetime / 20));
-    const expires = Math.floor(now() / 1000 / step) * step + lifetime;
-    const signature = digest(key, source, path, expires).toString('base64url');
-    return `${plain(source, path)}?expires=${String(expires)}&signature=${signature}`;
+    return signedUntil(source, path, Math.floor(now() / 1000 / step) * step + lifetime);
   };
 
   const links: Links = {
@@ -118,18 +153,15 @@ export const createLinks = (
       return Object.fromEntries(made) as Variants;
     },
     whole: (item, link) => (isOfSigned(item) ? link : plain(item.source, below(item.folder, link))),
-    isSigned: (source, path, query) => {
-      const [, seconds, signature] = QUERY.exec(query) ?? [];
-      if (seconds === undefined || signature === undefined) return false;
-      const expires = Number(seconds);
-      const given = Buffer.from(signature, 'base64url');
-      // Every key is tried, whatever the others say: the time does not tell which one fits.
-      const fits = keys.filter((key) => {
-        const expected = digest(key, source, path, expires);
-        return given.length === expected.length && timingSafeEqual(given, expected);
-      });
-      return fits.length > 0 && expires * 1000 > now();
+    instead: ({ source }, path, old) => {
+      const [from, to] = [old.source.settings.serve, source.settings.serve];
+      if (to === 'off') return undefined;
+      if (to !== 'signed') return plain(source, path);
+      if (from === 'signed') return signedUntil(source, path, Number(QUERY.exec(old.query)?.[1]));
+      // Whoever knows a link to what everybody may have has no right to what needs a signature.
+      return from === 'protected' ? signed(source, path) : undefined;
     },
+    isSigned,
     urlFor:
       ({ publicUrl }, sources) =>
       (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {

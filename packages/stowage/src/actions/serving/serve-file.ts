@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import { FileAnswer, type HandedOverAnswer } from '../file-answer.ts';
-import { entryShownBy } from '../public-files.ts';
+import { type ShownEntry, entryShownBy } from '../public-files.ts';
+import { followMoved } from './follow-moved.ts';
+import type { ServingRequest, ServingServices } from './request.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 import { contentDisposition } from '../../basics/content/content-disposition.ts';
 import { mimeTypeOf } from '../../basics/content/mime-type.ts';
@@ -11,32 +13,10 @@ import {
   UnsafePathError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
 import type { Stat } from '../../storage/entry.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { ViewedFile } from '../../view/item.ts';
-import type { Links } from '../../view/links.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
-import type { SourceView } from '../../view/source-view.ts';
-
-/** A request for a file itself, not for an action. */
-export interface ServingRequest {
-  /** The source, as the one who asks may see it; of others than protected sources, as everybody may. */
-  readonly view: SourceView;
-  /** The path below the source, decoded segment by segment. */
-  readonly segments: readonly string[];
-  /** Without `?`. Only a signature is read from it. */
-  readonly query: string;
-  readonly signal: AbortSignal;
-  /** A GET without ranges and conditions: the file may be opened without a look at it before. */
-  readonly isPlain: boolean;
-}
-
-/** What serving needs of its connector. */
-export interface ServingServices {
-  readonly thumbnails: Thumbnails;
-  readonly links: Links;
-}
 
 /** Files of this size are sent from memory, as they are read: a stream would take longer than its content. */
 const SMALL_BYTES = 64 * 1024;
@@ -128,32 +108,48 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
   }
 };
 
-/**
- * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before.
- * What listings hide is not there. Signature and rules decide before the store is asked.
- * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
- */
-export const serveFile = async (
-  { thumbnails, links }: ServingServices,
+/** Sends a file, or the thumbnail or variant of an entry. @throws as `serveFile` */
+const serveThere = async (
+  { thumbnails }: ServingServices,
   request: ServingRequest,
+  { entry, preset, isDrawn }: ShownEntry & { readonly isDrawn: boolean },
 ): Promise<FileAnswer | HandedOverAnswer> => {
-  const { view, query, signal } = request;
+  const { view, signal } = request;
   const { source } = view;
-  const served = parsePath(request.segments);
-  const shownBy = entryShownBy(source, served);
-  const { entry, preset } = shownBy ?? { entry: served, preset: undefined };
-  if (source.settings.serve === 'signed' && !links.isSigned(source, served, query))
-    throw new AccessDeniedError();
-  view.require(preset === undefined ? FILE_KEYS : VARIANT_KEYS, entry, 'file');
-
-  const isThumb = shownBy !== undefined && preset === undefined;
-  const icon = isThumb ? thumbnails.iconNamed(source, entry.name) : undefined;
+  if (!isDrawn) return asMissing(() => sendStored(request, view.file(entry)));
+  const icon = preset === undefined ? thumbnails.iconNamed(source, entry.name) : undefined;
   if (icon !== undefined) return sendIcon(request, icon, FOREVER);
-  if (shownBy === undefined) return asMissing(() => sendStored(request, view.file(entry)));
   const item = await view.look(entry, 'file');
   const shown = await thumbnails.show(source, entry.parent, item.stat, { preset, signal });
   if (shown.kind === 'icon') return sendIcon(request, shown.svg);
   if (shown.kind === 'stored') return sendStored(request, item.drawn(shown.path));
   if (item.kind !== 'file') throw new NotFoundError();
   return sendStored(request, item.file, item.stat);
+};
+
+/**
+ * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before.
+ * What listings hide is not there; what has another name now is answered with its link. Signature and rules
+ * decide before the store is asked.
+ * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
+ */
+export const serveFile = async (
+  services: ServingServices,
+  request: ServingRequest,
+): Promise<FileAnswer | HandedOverAnswer> => {
+  const { view, query } = request;
+  const { source } = view;
+  const served = parsePath(request.segments);
+  const shownBy = entryShownBy(source, served);
+  const shown = { entry: served, ...shownBy, isDrawn: shownBy !== undefined };
+  if (source.settings.serve === 'signed' && !services.links.isSigned(source, served, query))
+    throw new AccessDeniedError();
+  view.require(shown.preset === undefined ? FILE_KEYS : VARIANT_KEYS, shown.entry, 'file');
+  try {
+    return await serveThere(services, request, shown);
+  } catch (error) {
+    const answer = error instanceof NotFoundError ? await followMoved(services, request, shown) : undefined;
+    if (answer === undefined) throw error;
+    return answer;
+  }
 };
