@@ -1,9 +1,9 @@
 import { h, iconButton } from './dom.ts';
 import type { Texts } from './texts.ts';
 
-/** How long a message stays, in milliseconds. One with an offer stays as long as there is time for it. */
+/** How long a message stays, in milliseconds. One with an offer leaves time to reach it by keys. */
 const STAYS = 6000;
-const STAYS_WITH_OFFER = 12_000;
+const STAYS_WITH_OFFER = 20_000;
 /** Messages that are shown at once. */
 const MOST = 4;
 
