@@ -32,7 +32,7 @@ const ORDER = list(
     'imageExtensions quality maxImageWidth maxImageHeight createThumb thumbSize thumbFolderName ' +
     'safeThumbsCountInOneTime generateSvgThumbs svgThumbWidth svgThumbHeight forceSingleExtension ' +
     'sanitizeSvg accessControl imageMemory defaultRole auth rateLimits trustedProxies roleSessionVar ' +
-    'allowCrossOrigin allowedOrigins onlyPOST refuseCrossSite errorHttpStatus allowPrivateNetworkUploads ' +
+    'allowCrossOrigin allowedOrigins onlyPOST refuseCrossSite errorHttpStatus compressAnswers allowPrivateNetworkUploads ' +
     'timeoutLimit inspection memoryLimit documents pdf serve delivery deliveryPrefix serveCacheControl ' +
     'redirectMoved signedUrlLifetime thumbPlaceholder trash quota tus audit webhooks redis stateDirectory uploadImages ' +
     'imagePresets thumbDensity thumbPrograms signingSecret publicUrl',

@@ -51,6 +51,10 @@ const listMatches = (header: string, etag: string | undefined, weak: boolean): b
   return tagsOf(header).some((tag) => (weak ? tag.replace(/^W\//u, '') : tag) === etag);
 };
 
+/** Whether `If-None-Match` names the version that a client would get now. */
+export const hasVersion = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  ifNoneMatch !== undefined && listMatches(ifNoneMatch, etag.replace(/^W\//u, ''), true);
+
 const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boolean | undefined =>
   modifiedAt === undefined || date === undefined ? undefined : seconds(modifiedAt) > date;
 

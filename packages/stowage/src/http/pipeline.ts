@@ -17,6 +17,7 @@ import { clientWording, createErrorResponder } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { answerFile } from './served-file.ts';
+import { type RepresentationRules, represented } from './representation.ts';
 import { answerTus } from './tus-route.ts';
 import {
   allowedMethods,
@@ -179,6 +180,21 @@ const outcomeOf = (
   };
 };
 
+/**
+ * Signed links are secrets beside names that others may choose: the length of a compressed answer would tell them
+ * apart (BREACH), and a copy on a disk would outlive the session.
+ */
+const rulesFor = (
+  { compressAnswers }: PipelineDependencies['settings'],
+  { method }: ConnectorRequest,
+  scope: RequestScope,
+): RepresentationRules => {
+  const isRead = scope.ofAction && !scope.isChange && (method === 'GET' || method === 'HEAD');
+  return scope.maySign
+    ? { compresses: false, isKept: false }
+    : { compresses: compressAnswers, isKept: isRead };
+};
+
 /** Builds the core of a connector out of its parts. */
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
@@ -193,7 +209,11 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     try {
-      response = await answer(dependencies, request, cors, scope, bounds);
+      response = await represented(
+        await answer(dependencies, request, cors, scope, bounds),
+        request,
+        rulesFor(settings, request, scope),
+      );
       logAnswer(dependencies, scope, response);
     } catch (error) {
       response = answerError(error, request, scope);

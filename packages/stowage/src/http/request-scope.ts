@@ -141,6 +141,11 @@ export class RequestScope {
     this.#lease = lease;
   }
 
+  /** Whether the answer may hold links with signatures, which are as good as a password while they last. */
+  get maySign(): boolean {
+    return this.#lease?.sources.all.some(({ settings }) => settings.serve === 'signed') === true;
+  }
+
   holdUploads(uploads: readonly UploadedFile[]): void {
     this.#uploads = uploads;
   }

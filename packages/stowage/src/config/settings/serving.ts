@@ -83,6 +83,13 @@ export const servingSettings = {
         'or only a path. Default: the path that requests come to.',
     ),
   ),
+  compressAnswers: setting(
+    z.boolean().default(true),
+    global(
+      'Compress JSON answers of a kilobyte or more for clients that ask for it (`Accept-Encoding`: Brotli, gzip). ' +
+        'False where a proxy in front does so. Files are sent as they are stored.',
+    ),
+  ),
   errorHttpStatus: setting(
     z.boolean().default(true),
     global(
