@@ -4,123 +4,17 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { build } from 'esbuild';
-import type { Browser, Page } from 'puppeteer-core';
+import type { Browser, ElementHandle, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRouter, type Logger, type Router } from 'stowage';
+import { bundled, type Attributes, type Sample, samples, click, galleries } from './editor-samples.ts';
 import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { jpeg } from './pictures.ts';
-
-const root = path.join(import.meta.dirname, '../..');
 
 const nothing = (): void => undefined;
 const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** The packages behind `ckeditor5`, which has 100 MB more that no example needs. */
-const CKEDITOR = ['editor-classic', 'essentials', 'paragraph', 'image', 'link', 'ui'];
-
-interface Sample {
-  /** The page in `docs/editors`. */
-  readonly page: string;
-  /** An expression of the page for the document as HTML. */
-  readonly html: string;
-  /** Where people type. */
-  readonly area: string;
-  readonly browse: (page: Page) => Promise<void>;
-  /** Ends the dialog of the editor after a file was picked. */
-  readonly confirm?: (page: Page) => Promise<void>;
-  /** What the editor says of a file that is refused; where absent it is in an alert. */
-  readonly said?: string;
-}
-
-const click =
-  (selector: string) =>
-  async (page: Page): Promise<void> =>
-    (await page.waitForSelector(selector))?.click();
-
-const samples: readonly Sample[] = [
-  {
-    page: 'tinymce',
-    html: 'tinymce.activeEditor.getContent()',
-    area: '#editor_ifr',
-    browse: async (page) => {
-      await click('button[data-mce-name="image"]')(page);
-      await click('.tox-dialog .tox-browse-url')(page);
-    },
-    confirm: async (page) => {
-      await page.waitForFunction('document.querySelector(".tox-dialog input").value !== ""');
-      await click('.tox-dialog button[data-mce-name="Save"]')(page);
-    },
-    said: '.tox-notification',
-  },
-  {
-    page: 'ckeditor',
-    html: 'editor.getData()',
-    area: '.ck-content',
-    browse: async (page) => {
-      // Behind the picture, which is selected.
-      await page.keyboard.press('Enter');
-      await click('button[data-cke-tooltip-text="Choose files"]')(page);
-    },
-  },
-  { page: 'tiptap', html: 'editor.getHTML()', area: '.tiptap', browse: click('#browse') },
-  { page: 'quill', html: 'quill.root.innerHTML', area: '.ql-editor', browse: click('button.ql-image') },
-  {
-    page: 'summernote',
-    html: 'editor.summernote("code")',
-    area: '.note-editable',
-    browse: click('button.browse'),
-  },
-];
-
-/** The first example of a page: its program, and what of HTML it needs. */
-const exampleOf = async (name: string): Promise<{ readonly js: string; readonly html: string }> => {
-  const text = await readFile(path.join(root, 'docs/editors', `${name}.md`), 'utf8');
-  const block = (language: string): string =>
-    new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'msu').exec(text)?.[1] ?? '';
-  return { js: block('js'), html: block('html') };
-};
-
-/** The page with its styles, and its program. */
-const bundled = async ({
-  page,
-  html,
-}: Sample): Promise<{ readonly document: string; readonly js: string }> => {
-  const example = await exampleOf(page);
-  const [instance = ''] = html.split('.');
-  const { outputFiles } = await build({
-    stdin: { contents: `${example.js}\nglobalThis.${instance} = ${instance};`, resolveDir: root },
-    bundle: true,
-    format: 'esm',
-    target: 'es2022',
-    write: false,
-    outdir: '/',
-    logLevel: 'error',
-    external: ['*.eot', '*.eot?#iefix', '*.woff', '*.woff2', '*.ttf'],
-    plugins: [
-      {
-        name: 'ckeditor',
-        setup: (building) => {
-          building.onResolve({ filter: /^ckeditor5/ }, ({ path: name }) => ({
-            path: name,
-            namespace: 'ckeditor',
-          }));
-          building.onLoad({ filter: /./, namespace: 'ckeditor' }, ({ path: name }) => ({
-            contents: name.endsWith('.css')
-              ? ''
-              : CKEDITOR.map((part) => `export * from '@ckeditor/ckeditor5-${part}';`).join('\n'),
-            resolveDir: root,
-          }));
-        },
-      },
-    ],
-  });
-  const textOf = (ending: string): string =>
-    outputFiles.find(({ path: name }) => name.endsWith(ending))?.text ?? '';
-  const head = `<!doctype html><meta charset="utf-8"><style>${textOf('.css')}</style>`;
-  const document = `${head}${example.html}<script type="module" src="/${page}.js"></script>`;
-  return { document, js: textOf('.js') };
-};
+const form = { page: 'forms', html: 'field', area: '#picture' };
 
 describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}`, () => {
   let folder = '';
@@ -153,11 +47,13 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
       {},
       { basePath: '/connector', logger: silent },
     );
-    for (const sample of samples) {
-      const { document, js } = await bundled(sample);
-      served.set(`/${sample.page}`, ['text/html', document]);
-      served.set(`/${sample.page}.js`, ['text/javascript', js]);
-    }
+    await Promise.all(
+      [...samples, form].map(async (sample) => {
+        const { document, js } = await bundled(sample);
+        served.set(`/${sample.page}`, ['text/html', document]);
+        served.set(`/${sample.page}.js`, ['text/javascript', js]);
+      }),
+    );
     server = createServer((request, response) => {
       const url = request.url ?? '/';
       const [type, text] = served.get(url) ?? ['text/plain', ''];
@@ -183,7 +79,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     await writeFile(inPhotos('blue-door.jpg'), await jpeg(320, 240));
   });
 
-  const open = async ({ page, area }: Sample): Promise<void> => {
+  const open = async ({ page, area }: Pick<Sample, 'page' | 'area'>): Promise<void> => {
     for (const old of await browser.pages()) if (old.url() !== 'about:blank') await old.close();
     opened = await browser.newPage();
     opened.setDefaultTimeout(PATIENCE);
@@ -228,10 +124,10 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   };
 
   /** The attributes of the pictures of the document, by the names of their files. */
-  const pictures = async (html: string): Promise<Readonly<Record<string, Record<string, string>>>> =>
-    opened.evaluate((expression) => {
+  const pictures = async (html: string): Promise<Readonly<Record<string, Attributes>>> =>
+    opened.evaluate(async (expression) => {
       const template = document.createElement('template');
-      template.innerHTML = String((0, eval)(expression));
+      template.innerHTML = String(await (0, eval)(expression));
       return Object.fromEntries(
         [...template.content.querySelectorAll('img')].map((image) => [
           decodeURIComponent(image.getAttribute('src')?.split('/').pop() ?? ''),
@@ -240,12 +136,26 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
       );
     }, html);
 
+  /** Picks `blue-door.jpg` in the picker that is about to open. */
+  const pickDoor = async (): Promise<void> => {
+    // The first entry of the list.
+    await expect.poll(focus).toContain('closed');
+    await opened.keyboard.press('b');
+    await opened.keyboard.press('Enter');
+    await opened.waitForSelector('stowage-picker', { hidden: true });
+  };
+
   it.each(samples)('$page: uploads, picks, and says why a file is refused', async (sample) => {
-    const { page, html, area, browse, confirm, said } = sample;
+    const { page, html, area, browse, confirm, said, kept = (all) => all } = sample;
     await open(sample);
     const bytes = await jpeg(640, 480);
     await paste(area, 'red-cat.jpg', 'image/jpeg', bytes);
-    const cat = { src: '/connector/file/photos/red-cat.jpg', alt: 'red cat', width: '640', height: '480' };
+    const cat = kept({
+      src: '/connector/file/photos/red-cat.jpg',
+      alt: 'red cat',
+      width: '640',
+      height: '480',
+    });
     await expect.poll(() => pictures(html), { message: page }).toMatchObject({ 'red-cat.jpg': cat });
     expect((await readFile(inPhotos('red-cat.jpg'))).equals(bytes)).toBe(true);
 
@@ -254,18 +164,14 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     if (srcset !== undefined) expect(srcset).toMatch(/ 320w, \S*red-cat\.jpg 640w$/u);
 
     await browse(opened);
-    // The first entry of the list.
-    await expect.poll(focus, { message: page }).toContain('closed');
-    await opened.keyboard.press('b');
-    await opened.keyboard.press('Enter');
-    await opened.waitForSelector('stowage-picker', { hidden: true });
+    await pickDoor();
     await confirm?.(opened);
-    const door = {
+    const door = kept({
       src: '/connector/file/photos/blue-door.jpg',
       alt: 'blue door',
       width: '320',
       height: '240',
-    };
+    });
     await expect
       .poll(() => pictures(html), { message: page })
       .toMatchObject({ 'red-cat.jpg': cat, 'blue-door.jpg': door });
@@ -278,5 +184,40 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     await expect.poll(told, { message: page }).toContain('moving.gif');
     expect(await pictures(html)).not.toHaveProperty(['moving.gif']);
     expect((await readdir(inPhotos())).filter((name) => name.endsWith('.gif'))).toEqual([]);
+  });
+
+  it.each(galleries)('$page: its own browser of pictures lists and inserts', async (gallery) => {
+    const sample = samples.find(({ page }) => page === gallery.page);
+    if (sample === undefined) throw new Error(`There is no sample of ${gallery.page}.`);
+    await writeFile(inPhotos('closed', 'not-here.jpg'), await jpeg(32, 24));
+    await open(sample);
+    await click(sample.area)(opened);
+    for (const button of gallery.open) await click(button)(opened);
+    const listed = (): Promise<string[]> =>
+      opened.$$eval(gallery.listed, (all) => all.map(({ src }) => src.split('/').pop() ?? ''));
+    await expect.poll(listed, { message: gallery.page }).toEqual(['blue-door.jpg']);
+    await gallery.choose(opened);
+    await expect
+      .poll(() => pictures(sample.html), { message: gallery.page })
+      .toMatchObject({ 'blue-door.jpg': { src: '/connector/file/photos/blue-door.jpg' } });
+  });
+
+  it('a form: its field gets the link of what is picked or uploaded', async () => {
+    await open(form);
+    const shown = (): Promise<(string | number)[]> =>
+      opened.evaluate(() => {
+        const { value } = document.querySelector<HTMLInputElement>('#picture') ?? {};
+        const { alt, width, height } = document.querySelector<HTMLImageElement>('#preview') ?? {};
+        return [value ?? '', alt ?? '', width ?? 0, height ?? 0];
+      });
+    await click('#browse')(opened);
+    await pickDoor();
+    await expect.poll(shown).toEqual(['/connector/file/photos/blue-door.jpg', 'blue door', 320, 240]);
+
+    const local = path.join(folder, 'red-cat.jpg');
+    await writeFile(local, await jpeg(640, 480));
+    const input = await opened.waitForSelector('#file');
+    await (input as ElementHandle<HTMLInputElement>).uploadFile(local);
+    await expect.poll(shown).toEqual(['/connector/file/photos/red-cat.jpg', 'red cat', 640, 480]);
   });
 });

@@ -1,0 +1,188 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { build } from 'esbuild';
+import type { Page } from 'puppeteer-core';
+
+const root = path.join(import.meta.dirname, '../..');
+
+/** The packages behind `ckeditor5`, which has 100 MB more that no example needs. */
+const CKEDITOR = ['editor-classic', 'essentials', 'paragraph', 'image', 'link', 'ui'];
+
+/** Attributes of a picture. */
+export type Attributes = Readonly<Record<string, string>>;
+
+/** The example of a page in `docs/editors`, and how a person uses it. */
+export interface Sample {
+  /** The page in `docs/editors`. */
+  readonly page: string;
+  /** An expression of the page for the document as HTML, or a promise of it. */
+  readonly html: string;
+  /** Where people type. */
+  readonly area: string;
+  readonly browse: (page: Page) => Promise<void>;
+  /** Ends the dialog of the editor after a file was picked. */
+  readonly confirm?: (page: Page) => Promise<void>;
+  /** What the editor says of a file that is refused; where absent it is in an alert. */
+  readonly said?: string;
+  /** How the document keeps a picture, where it has other attributes. */
+  readonly kept?: (attributes: Attributes) => Attributes;
+}
+
+export const click =
+  (selector: string) =>
+  async (page: Page): Promise<void> =>
+    (await page.waitForSelector(selector))?.click();
+
+export const samples: readonly Sample[] = [
+  {
+    page: 'tinymce',
+    html: 'tinymce.activeEditor.getContent()',
+    area: '#editor_ifr',
+    browse: async (page) => {
+      await click('button[data-mce-name="image"]')(page);
+      await click('.tox-dialog .tox-browse-url')(page);
+    },
+    confirm: async (page) => {
+      await page.waitForFunction('document.querySelector(".tox-dialog input").value !== ""');
+      await click('.tox-dialog button[data-mce-name="Save"]')(page);
+    },
+    said: '.tox-notification',
+  },
+  {
+    page: 'ckeditor',
+    html: 'editor.getData()',
+    area: '.ck-content',
+    browse: async (page) => {
+      // Behind the picture, which is selected.
+      await page.keyboard.press('Enter');
+      await click('button[data-cke-tooltip-text="Choose files"]')(page);
+    },
+  },
+  { page: 'tiptap', html: 'editor.getHTML()', area: '.tiptap', browse: click('#browse') },
+  { page: 'quill', html: 'quill.root.innerHTML', area: '.ql-editor', browse: click('button.ql-image') },
+  {
+    page: 'summernote',
+    html: 'editor.summernote("code")',
+    area: '.note-editable',
+    browse: click('button.browse'),
+  },
+  {
+    page: 'editorjs',
+    // What the editor saves, as a page would draw it.
+    html: `editor.save().then(({ blocks }) => blocks.filter(({ data }) => data.file?.url).map(({ data: { file } }) =>
+      Object.assign(new Image(), { alt: file.alt, width: file.width, height: file.height }).outerHTML
+        .replace('<img', '<img src="' + file.url + '"')).join(''))`,
+    area: '#editor .ce-block [contenteditable]',
+    browse: click('#browse'),
+    said: '.cdx-notify',
+  },
+  {
+    page: 'froala',
+    html: 'editor.html.get()',
+    area: '.fr-element',
+    browse: async (page) => {
+      // The picture is chosen, and the toolbar is its own.
+      await page.keyboard.press('Escape');
+      await click('button[data-cmd="browse"]:not(.fr-disabled)')(page);
+    },
+  },
+  {
+    page: 'suneditor',
+    html: 'editor.$.html.get()',
+    area: '.se-wrapper-wysiwyg',
+    browse: click('#browse'),
+    said: '.se-alert-content',
+    kept: ({ src = '', alt = '', width, height }) => ({
+      src,
+      alt,
+      style: `width: ${String(width)}px; height: ${String(height)}px;`,
+    }),
+  },
+  {
+    page: 'lexical',
+    html: 'editor.getRootElement().innerHTML',
+    area: '#editor',
+    browse: click('#browse'),
+  },
+  {
+    page: 'milkdown',
+    html: 'document.querySelector(".milkdown .editor").innerHTML',
+    area: '.milkdown .editor',
+    browse: click('#browse'),
+  },
+  {
+    page: 'blocknote',
+    html: 'editor.blocksToHTMLLossy()',
+    area: '.bn-editor',
+    browse: click('#browse'),
+    kept: ({ src = '', alt = '', width = '' }) => ({ src, alt, width }),
+  },
+];
+
+/** The browsers of pictures that editors have themselves, fed by `files?responseType=`. */
+export const galleries = [
+  {
+    page: 'froala',
+    open: ['button[data-cmd="insertImage"]', 'button[data-cmd="imageManager"]'],
+    listed: '.fr-image-list img',
+    choose: async (page: Page): Promise<void> => {
+      await page.hover('.fr-image-list .fr-image-container');
+      await click('.fr-image-list .fr-insert-img')(page);
+    },
+  },
+  {
+    page: 'suneditor',
+    open: ['button[data-command="imageGallery"]'],
+    listed: '.se-file-item-img img',
+    choose: click('.se-file-item-img'),
+  },
+] as const;
+
+/** The first example of a page: its program, and what of HTML it needs. */
+const exampleOf = async (name: string): Promise<{ readonly js: string; readonly html: string }> => {
+  const text = await readFile(path.join(root, 'docs/editors', `${name}.md`), 'utf8');
+  const block = (language: string): string =>
+    new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'msu').exec(text)?.[1] ?? '';
+  return { js: block('js'), html: block('html') };
+};
+
+/** The page with its styles, and its program. */
+export const bundled = async ({
+  page,
+  html,
+}: Pick<Sample, 'page' | 'html'>): Promise<{ readonly document: string; readonly js: string }> => {
+  const example = await exampleOf(page);
+  const instance = /^\w+/u.exec(html)?.[0] ?? '';
+  const { outputFiles } = await build({
+    stdin: { contents: `${example.js}\nObject.assign(globalThis, { ${instance} });`, resolveDir: root },
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+    outdir: '/',
+    logLevel: 'error',
+    external: ['*.eot', '*.eot?#iefix', '*.woff', '*.woff2', '*.ttf'],
+    plugins: [
+      {
+        name: 'ckeditor',
+        setup: (building) => {
+          building.onResolve({ filter: /^ckeditor5/ }, ({ path: name }) => ({
+            path: name,
+            namespace: 'ckeditor',
+          }));
+          building.onLoad({ filter: /./, namespace: 'ckeditor' }, ({ path: name }) => ({
+            contents: name.endsWith('.css')
+              ? ''
+              : CKEDITOR.map((part) => `export * from '@ckeditor/ckeditor5-${part}';`).join('\n'),
+            resolveDir: root,
+          }));
+        },
+      },
+    ],
+  });
+  const textOf = (ending: string): string =>
+    outputFiles.find(({ path: name }) => name.endsWith(ending))?.text ?? '';
+  const head = `<!doctype html><meta charset="utf-8"><style>${textOf('.css')}</style>`;
+  const document = `${head}${example.html}<script type="module" src="/${page}.js"></script>`;
+  return { document, js: textOf('.js') };
+};
