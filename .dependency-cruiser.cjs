@@ -97,7 +97,7 @@ module.exports = {
       from: { path: `${SERVER}actions/` },
       to: {
         path: `${SERVER}(access|storage|operations|view/writable)`,
-        pathNot: `${SERVER}storage/(entry|source-path|recycling-stream)\\.ts$`,
+        pathNot: `${SERVER}storage/(entry|source-path)\\.ts$`,
       },
     },
     {
@@ -105,7 +105,7 @@ module.exports = {
       severity: 'error',
       from: { path: `${SERVER}view/`, pathNot: `${SERVER}view/(source-view|writable)\\.ts$` },
       to: {
-        path: `${SERVER}(storage/(adapter|copy-tree|move-tree|location-locks|staging|emptied-folders|index)|view/writable)\\.ts$`,
+        path: `${SERVER}(storage/(adapter|copy-tree|move-tree|location|staging|emptied-folders|index)|view/writable)\\.ts$`,
       },
     },
     {
@@ -114,7 +114,7 @@ module.exports = {
       from: { path: `${SERVER}pictures/` },
       to: {
         path: `${SERVER}storage/`,
-        pathNot: `${SERVER}storage/(entry|readable|source-path|same-version)\\.ts$`,
+        pathNot: `${SERVER}storage/(entry|readable|source-path)\\.ts$`,
       },
     },
     {

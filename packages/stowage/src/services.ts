@@ -13,7 +13,7 @@ import { createImageEditor, createImagePool } from './pictures/image-editor.ts';
 import { createPictureSizes } from './pictures/kept/sizes.ts';
 import { createQuotas } from './operations/quotas/quotas.ts';
 import { createRemoteFetcher } from './basics/network/remote.ts';
-import { createLocationLocks } from './storage/location-locks.ts';
+import { createLocationLocks } from './storage/location.ts';
 import type { State } from './operations/state/state.ts';
 import { createNameMemory } from './storage/moved/memory.ts';
 import { createTrashKeeper } from './storage/trash/keeper.ts';

@@ -1,6 +1,6 @@
 import type { AccessRule } from '../config/settings.ts';
-import { extensionOf } from '../basics/content/extension.ts';
-import { withoutCase } from '../basics/content/letter-case.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
+import { withoutCase } from '../basics/content/file-name.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 

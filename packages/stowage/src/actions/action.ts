@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ChangeContext, ChangeServices } from '../changes/context.ts';
-import type { Slots } from '../basics/concurrency/slots.ts';
+import type { Slots } from '../basics/concurrency/queues.ts';
 import type { DocumentMaker } from '../documents/documents.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import type { PictureSizes } from '../pictures/kept/sizes.ts';

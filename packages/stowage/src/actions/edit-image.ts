@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type ActionContext, defineAction } from './action.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import { requireUntaken } from '../changes/check-upload.ts';
 import { renamedFileName } from '../changes/new-name.ts';

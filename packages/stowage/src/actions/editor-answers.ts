@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { extensionOf, splitExtension } from '../basics/content/extension.ts';
+import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { isFilesField, type UploadedFile } from '../changes/uploaded-file.ts';
 import { choice } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';

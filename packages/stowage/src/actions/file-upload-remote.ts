@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { checkUpload } from '../changes/check-upload.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../basics/network/target.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';

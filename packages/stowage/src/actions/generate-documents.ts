@@ -6,7 +6,7 @@ import { MadeFileAnswer } from './file-answer.ts';
 import { type UploadAnswer, uploadAnswerSchema } from './file-upload.ts';
 import { type PublicFile, type ShownEntry, entryShownAt, filesOfPublicUrl, itemAt } from './public-files.ts';
 import { type DocumentTarget, saveDocument, savedNameField } from './save-document.ts';
-import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';

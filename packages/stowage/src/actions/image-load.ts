@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import * as z from 'zod';
-import { extensionOf } from '../basics/content/extension.ts';
-import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { CorruptError, FileTooLargeError, TypeNotAllowedError } from '../errors/errors.ts';
 import { mimeTypeOfPicture } from '../pictures/picture-format.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';

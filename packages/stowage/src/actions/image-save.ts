@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type ActionContext, defineAction } from './action.ts';
 import { filesOf } from './editor-answers.ts';
-import { extensionOf, splitExtension } from '../basics/content/extension.ts';
+import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { NewContent } from '../changes/change.ts';

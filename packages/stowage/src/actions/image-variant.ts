@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../basics/content/file-type.ts';
 import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/errors.ts';
 import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createLimiter } from '../basics/concurrency/limiter.ts';
+import { createLimiter } from '../basics/concurrency/queues.ts';
 import type { ActionContext } from './action.ts';
 import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
 

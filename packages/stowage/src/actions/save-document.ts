@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import { carryOut } from '../changes/carry-out.ts';
 import { checkUpload } from '../changes/check-upload.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
-import { mimeTypeOf } from '../basics/content/mime-type.ts';
 import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { stageFile } from '../changes/incoming.ts';

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { foldedFor } from '../basics/content/letter-case.ts';
+import { foldedFor } from '../basics/content/file-name.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';

@@ -4,7 +4,7 @@ import type { Thumbnails } from '../pictures/kept/thumbnails.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import type { Inspector } from '../operations/inspection/inspector.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
-import type { LocationLocks } from '../storage/location-locks.ts';
+import type { LocationLocks } from '../storage/location.ts';
 import type { NameMemory } from '../storage/moved/memory.ts';
 import type { TrashKeeper } from '../storage/trash/keeper.ts';
 import type { NameReservations } from './names.ts';

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { isSameType, splitExtension } from '../basics/content/extension.ts';
-import { sanitizeName } from '../basics/content/file-name.ts';
-import { foldedFor } from '../basics/content/letter-case.ts';
-import { mimeTypeOf } from '../basics/content/mime-type.ts';
-import { uploadNames } from '../basics/content/file-name.ts';
+import { isSameType, mimeTypeOf, splitExtension } from '../basics/content/file-type.ts';
+import { foldedFor, sanitizeName, uploadNames } from '../basics/content/file-name.ts';
 import type { Create, Edit, NewContent, Passage, Replace, Stored } from './change.ts';
 import { requireUntaken } from './check-upload.ts';
 import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';

@@ -1,4 +1,4 @@
-import { orAborted } from '../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../basics/concurrency/abort.ts';
 import type { EventType, ServiceEvent } from '../config/event.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Change, Create, Done, MakeFolder, Passage, Stage, Stored, Transfer } from './change.ts';

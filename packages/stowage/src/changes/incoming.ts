@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
-import { extensionOf, splitExtension } from '../basics/content/extension.ts';
+import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
@@ -10,7 +10,7 @@ import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
 import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import type { StoreLocation } from '../storage/location.ts';
-import { isSameVersion } from '../storage/same-version.ts';
+import { isSameVersion } from '../storage/entry.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';

@@ -1,4 +1,4 @@
-import { mimeTypeOf } from '../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../basics/content/file-type.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import type { StagedFile } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';

@@ -1,4 +1,4 @@
-import { createLimiter } from '../basics/concurrency/limiter.ts';
+import { createLimiter } from '../basics/concurrency/queues.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import type { Create, Passage, Stage } from './change.ts';
 import { inspected } from './inspected.ts';

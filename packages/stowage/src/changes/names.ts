@@ -1,6 +1,5 @@
 import type { SameNameStrategy } from '../config/settings/values.ts';
-import { foldedFor } from '../basics/content/letter-case.ts';
-import { type NumberedNames, uploadNames } from '../basics/content/file-name.ts';
+import { foldedFor, uploadNames, type NumberedNames } from '../basics/content/file-name.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';

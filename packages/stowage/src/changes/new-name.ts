@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { extensionOf, hasAllowedExtension, splitExtension } from '../basics/content/extension.ts';
+import { extensionOf, hasAllowedExtension, splitExtension } from '../basics/content/file-type.ts';
 import {
   isHiddenName,
   isServerConfigName,

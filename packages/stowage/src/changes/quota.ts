@@ -1,12 +1,11 @@
-import { orAborted } from '../basics/concurrency/or-aborted.ts';
-import { inTimeLimit } from '../basics/concurrency/time-limit.ts';
+import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
 import { type QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
 import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
-import { measure, type Measure } from '../storage/measure.ts';
+import { measure, type Measure } from '../storage/folders.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { isMovedRecord } from '../storage/moved/name-events.ts';
 import { isTrashRecord } from '../storage/trash/trash-folder.ts';

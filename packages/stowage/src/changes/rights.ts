@@ -1,4 +1,4 @@
-import { isSameType } from '../basics/content/extension.ts';
+import { isSameType } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { walkFolder } from '../storage/folders.ts';

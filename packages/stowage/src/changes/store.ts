@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { createLimiter } from '../basics/concurrency/limiter.ts';
+import { createLimiter } from '../basics/concurrency/queues.ts';
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
 import { storeEdit, storeFiles, storeReplacement } from './create.ts';
@@ -10,7 +10,7 @@ import { relocate, transferAcross } from './transfer.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { copyFolder } from '../storage/folders.ts';
-import { isSameVersion } from '../storage/same-version.ts';
+import { isSameVersion } from '../storage/entry.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { storeOf } from '../view/writable.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { InspectionVerdict } from '../config/event.ts';
-import { hasAllowedExtension } from '../basics/content/extension.ts';
+import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
 import type { Passage, Transfer } from './change.ts';
 import { incomingContent, incomingName } from './incoming.ts';

@@ -1,7 +1,7 @@
 import { compileRules } from '../access/access.ts';
 import { accessKeyOf, neededKeys } from '../actions/action.ts';
 import type { CheckedConfiguration } from '../checked-configuration.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { parsePath, UsageError } from './arguments.ts';
 
 /** What is asked: may this role do this to that file or folder? */

@@ -5,7 +5,7 @@ import { drawingPrograms } from '../pictures/previews/programs.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { checkConfiguration } from '../checked-configuration.ts';
 import { readThreadPoolSize } from '../config/environment.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { NotFoundError, StowageError, WrongKindError } from '../errors/errors.ts';
 import { createSilentLogger } from '../basics/log/logger.ts';
 import { createSourceGroup } from '../sources/source-group.ts';

@@ -1,6 +1,5 @@
 import type { Logger } from '../basics/log/logger.ts';
-import { orAborted } from '../basics/concurrency/or-aborted.ts';
-import { TimeLimit } from '../basics/concurrency/time-limit.ts';
+import { orAborted, TimeLimit } from '../basics/concurrency/abort.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
 import { DocumentFailedError, DocumentLimitError, RemoteFailedError } from '../errors/errors.ts';
 import type { DocumentJob, Resource } from './documents.ts';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Access } from '../access/access.ts';
 import { InternalError } from '../errors/errors.ts';
-import { type RequestAddress, seenFrom } from '../sources/own-address.ts';
+import { seenFrom, type RequestAddress } from '../sources/source-group.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import { hostOf } from './cors.ts';

@@ -2,7 +2,7 @@ import type { Action } from '../actions/action.ts';
 import { InvalidParametersError, MethodNotAllowedError } from '../errors/errors.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { ConnectorRequest, HookRequest } from './message.ts';
-import { FILE_ROUTE } from '../sources/own-address.ts';
+import { FILE_ROUTE } from '../sources/source-group.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 
 /** What a request's URL says, before the query is parsed. */

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { createSharedQueues, type TaskQueue } from '../basics/concurrency/task-queue.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { createSharedQueues, type TaskQueue } from '../basics/concurrency/queues.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { BrokenImageError } from '../errors/errors.ts';
 import {
   type Edit,

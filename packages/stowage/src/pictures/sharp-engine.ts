@@ -1,7 +1,7 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import { type Edit, type ImageEngine, type Received, sizeWithin, type ThumbnailSpec } from './engine.ts';
-import type { TaskQueue } from '../basics/concurrency/task-queue.ts';
+import type { TaskQueue } from '../basics/concurrency/queues.ts';
 import {
   asBroken,
   createSharpLoader,

@@ -9,7 +9,7 @@ import {
   type PlanOptions,
   type TreePlan,
 } from './tree-plan.ts';
-import { createLimiter } from '../basics/concurrency/limiter.ts';
+import { createLimiter } from '../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,

@@ -1,4 +1,4 @@
-import { foldedFor } from '../basics/content/letter-case.ts';
+import { foldedFor } from '../basics/content/file-name.ts';
 import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import type { StorageAdapter } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';

@@ -1,5 +1,5 @@
 import { SpillFile, planTree, type TreePlan } from './tree-plan.ts';
-import { createLimiter } from '../basics/concurrency/limiter.ts';
+import { createLimiter } from '../basics/concurrency/queues.ts';
 import {
   ChangedMeanwhileError,
   ContentsConflictError,
@@ -19,7 +19,7 @@ import {
 } from './copy-tree.ts';
 import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
 import type { StoreLocation } from './location.ts';
-import { isSameVersion } from './same-version.ts';
+import { isSameVersion } from './entry.ts';
 import type { SourcePath } from './source-path.ts';
 
 const PARALLEL_REMOVALS = 8;

@@ -1,5 +1,4 @@
-import { orAborted } from '../basics/concurrency/or-aborted.ts';
-import { inTimeLimit } from '../basics/concurrency/time-limit.ts';
+import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import {
   NotFoundError,
   StorageDeniedError,

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { FirstInOrder, sortPatiently, TimeSlice } from '../basics/concurrency/time-slice.ts';
-import { holdsWords } from '../basics/content/letter-case.ts';
+import { holdsWords } from '../basics/content/file-name.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError, WrongKindError } from '../errors/errors.ts';
 import type { Entry, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';

@@ -1,5 +1,5 @@
-import { extensionOf } from '../basics/content/extension.ts';
-import { withoutCase } from '../basics/content/letter-case.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
+import { withoutCase } from '../basics/content/file-name.ts';
 import type { Source } from '../sources/source.ts';
 import type { Entry } from '../storage/entry.ts';
 import type { ListOptions, ReadableStore } from '../storage/readable.ts';

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { InvalidParametersError, UnknownSourceError } from '../errors/errors.ts';
 import type { Thumbnails, Variants } from '../pictures/kept/thumbnails.ts';
-import { seenFrom } from '../sources/own-address.ts';
+import { seenFrom } from '../sources/source-group.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { Entry } from '../storage/entry.ts';
 import { SourcePath } from '../storage/source-path.ts';

@@ -1,5 +1,5 @@
 import type { Access } from '../access/access.ts';
-import { extensionOf } from '../basics/content/extension.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { UnsafePathError } from '../errors/errors.ts';
 import type { Entry, EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';

@@ -1,5 +1,5 @@
 import type { Access } from '../access/access.ts';
-import { hasAllowedExtension } from '../basics/content/extension.ts';
+import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { NotFoundError, UnknownSourceError, WrongKindError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';

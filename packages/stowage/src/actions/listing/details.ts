@@ -1,4 +1,4 @@
-import { mimeTypeOf } from '../../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../../basics/content/file-type.ts';
 import type { PictureSizes } from '../../pictures/kept/sizes.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import * as z from 'zod';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
-import { inTimeLimit, TimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { inTimeLimit, orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
 import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { extensionOf } from '../../basics/content/extension.ts';
+import { extensionOf } from '../../basics/content/file-type.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import type { Variants } from '../../pictures/kept/thumbnails.ts';
 import type { Entry } from '../../storage/entry.ts';

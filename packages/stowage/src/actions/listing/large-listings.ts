@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { createSlots } from '../../basics/concurrency/slots.ts';
+import { createSlots } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { FolderView } from '../../view/folder-view.ts';
 

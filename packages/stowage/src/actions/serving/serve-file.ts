@@ -5,7 +5,7 @@ import { followMoved } from './follow-moved.ts';
 import type { ServingRequest, ServingServices } from './request.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 import { contentDisposition } from '../../basics/content/content-disposition.ts';
-import { mimeTypeOf } from '../../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../../basics/content/file-type.ts';
 import {
   AccessDeniedError,
   NotFoundError,

@@ -1,5 +1,4 @@
-import { fileCopyNames, isWindowsDevice } from '../../basics/content/file-name.ts';
-import { withoutCase } from '../../basics/content/letter-case.ts';
+import { fileCopyNames, isWindowsDevice, withoutCase } from '../../basics/content/file-name.ts';
 
 const REPLACEMENT = '_';
 /** What Windows takes in no name. Control characters and backslashes are in none of a source. */

@@ -7,7 +7,7 @@ import {
   WrongKindError,
 } from '../../errors/errors.ts';
 import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../storage/adapter.ts';
-import { isSameVersion } from '../../storage/same-version.ts';
+import { isSameVersion } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { copyAcross } from './across.ts';

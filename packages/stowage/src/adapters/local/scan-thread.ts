@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { createSlots } from '../../basics/concurrency/slots.ts';
+import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { ScanAnswer, ScanPage, ScanRequest, TreePage, WalkRequest } from './scan-messages.ts';

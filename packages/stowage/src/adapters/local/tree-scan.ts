@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { holdsWords } from '../../basics/content/letter-case.ts';
+import { holdsWords } from '../../basics/content/file-name.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import { byKey, firstOf, keyOf } from '../../storage/entry.ts';
 import { NameFilter, type SeenName } from './names.ts';

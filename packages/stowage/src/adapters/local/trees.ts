@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Dir } from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { createLimiter } from '../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../basics/concurrency/queues.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';

@@ -19,9 +19,8 @@ import { consumeContent, type ContentOptions } from '../../storage/content.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { capabilitiesOf } from '../capabilities.ts';
-import { createBudget, type Budget } from './budget.ts';
+import { createBudget, Tree, type Budget, type FileNode, type Node } from './tree.ts';
 import { DEFAULT_MAX_BYTES, parseMemoryOptions, type MemoryOptions } from './options.ts';
-import { Tree, type FileNode, type Node } from './tree.ts';
 
 const PAGE = 1000;
 const CHUNK_BYTES = 64 * 1024;

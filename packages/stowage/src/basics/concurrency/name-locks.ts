@@ -1,4 +1,4 @@
-import { createSlots, type Slots } from './slots.ts';
+import { createSlots, type Slots } from './queues.ts';
 
 const MAY_WAIT = 1000;
 

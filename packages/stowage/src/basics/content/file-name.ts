@@ -1,5 +1,4 @@
-import { splitExtension } from './extension.ts';
-import { withoutCase } from './letter-case.ts';
+import { splitExtension } from './file-type.ts';
 
 /** Longest name of common file systems, in bytes of UTF-8. */
 const MAX_BYTES = 255;
@@ -171,3 +170,32 @@ export const folderCopyNames = (name: string): NumberedNames =>
     (number) => (number === 0 ? name : withFolderSuffix(name, ` (${String(number)})`)),
     (other) => / \((\d+)\)$/u.exec(other)?.[1],
   );
+
+/**
+ * A text in a form that all its spellings in other letter cases share. Both ways, because some letters have
+ * one upper-case form for several lower-case ones (σ and ς, s and ſ), others the reverse.
+ */
+export const withoutCase = (text: string): string =>
+  // Most names: the rest is expensive when there are 100,000 of them.
+  /^[\u0000-\u007f]*$/u.test(text) ? text.toUpperCase() : text.normalize('NFC').toLowerCase().toUpperCase();
+
+/** As people search: the dot of İ is all that would keep `istanbul` from İstanbul. */
+const searched = (text: string): string => withoutCase(text).replaceAll('I\u0307', 'I');
+
+/** The test whether a name holds all of these words, whatever their case. */
+export const holdsWords = (words: readonly string[]): ((name: string) => boolean) => {
+  const wanted = words.map(searched);
+  return (name) => {
+    const text = searched(name);
+    return wanted.every((word) => text.includes(word));
+  };
+};
+
+/**
+ * What tells names and paths apart in a store: the text itself, or without its case where the store takes `a`
+ * and `A` for one.
+ */
+export const foldedFor = (
+  { capabilities }: { readonly capabilities: { readonly caseSensitive: boolean } },
+  text: string,
+): string => (capabilities.caseSensitive ? text : withoutCase(text));

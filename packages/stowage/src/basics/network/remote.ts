@@ -2,8 +2,7 @@ import type { Readable } from 'node:stream';
 import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { boundBody, encodingsOf } from './bounded-body.ts';
-import { orAborted } from '../concurrency/or-aborted.ts';
-import { TimeLimit } from '../concurrency/time-limit.ts';
+import { orAborted, TimeLimit } from '../concurrency/abort.ts';
 import type { PinnedAnswer, ResolveHost } from './checked-request.ts';
 import { parseTarget, type Target } from './target.ts';
 

@@ -1,4 +1,4 @@
-import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { inTimeLimit } from '../../basics/concurrency/abort.ts';
 import type { App, ServiceDefinition } from '../../app.ts';
 import { type Connector, createConnector } from '../../connector.ts';
 import { toFetchHandler } from '../../http/bridges/fetch.ts';

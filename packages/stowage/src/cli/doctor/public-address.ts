@@ -1,4 +1,4 @@
-import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import type { App } from '../../app.ts';
 import { givesUrls } from '../../adapters/table.ts';
 import type { SourceConfig } from '../../config/types.ts';

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import type { SourceConfig } from '../../config/types.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
 import { Findings, reasonOf } from './finding.ts';
-import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { inTimeLimit } from '../../basics/concurrency/abort.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';

@@ -1,4 +1,4 @@
-import { mediaTypeExtensions } from '../../basics/content/mime-type.ts';
+import { mediaTypeExtensions } from '../../basics/content/file-type.ts';
 import { defaultExtensions } from '../settings/values.ts';
 import type { Settings } from '../settings.ts';
 

@@ -2,8 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Picture } from 'stowage-html-docx';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
-import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 
 /** To the process. */

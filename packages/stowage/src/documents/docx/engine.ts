@@ -1,7 +1,7 @@
 import type { DocxPage } from 'stowage-html-docx';
 import { DocumentLimitError, ShuttingDownError } from '../../errors/errors.ts';
 import { requireInstalled } from '../../errors/optional-package.ts';
-import { createTaskQueue } from '../../basics/concurrency/task-queue.ts';
+import { createTaskQueue } from '../../basics/concurrency/queues.ts';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
 import { createSharpLoader } from '../../pictures/open-picture.ts';
 import type { Logger } from '../../basics/log/logger.ts';

@@ -1,5 +1,5 @@
 import type { Picture, PictureType } from 'stowage-html-docx';
-import type { TaskQueue } from '../../basics/concurrency/task-queue.ts';
+import type { TaskQueue } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { asBroken, type OpenedPicture, openPicture, type SharpLibrary } from '../../pictures/open-picture.ts';

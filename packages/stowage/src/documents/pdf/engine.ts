@@ -1,5 +1,5 @@
 import { DocumentFailedError } from '../../errors/errors.ts';
-import { createTaskQueue } from '../../basics/concurrency/task-queue.ts';
+import { createTaskQueue } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
 import { withinDocumentTime } from '../document-resources.ts';

@@ -1,8 +1,8 @@
 import type { BrowserContext } from 'puppeteer-core';
 import { DocumentFailedError, StowageError } from '../../errors/errors.ts';
-import type { TaskQueue } from '../../basics/concurrency/task-queue.ts';
+import type { TaskQueue } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
 import { createDocumentResources, type DocumentClock } from '../document-resources.ts';
 import type { DocumentJob, PdfLimits } from '../documents.ts';

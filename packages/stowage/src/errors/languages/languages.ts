@@ -1,3 +1,5 @@
+import { detailedMessages, errorTable, filled, type DetailedCode, type ErrorCode } from '../table.ts';
+import { translated, type Phrases } from './phrases.ts';
 import ar from './ar.json' with { type: 'json' };
 import de from './de.json' with { type: 'json' };
 import es from './es.json' with { type: 'json' };
@@ -9,10 +11,30 @@ import pl from './pl.json' with { type: 'json' };
 import pt from './pt.json' with { type: 'json' };
 import ru from './ru.json' with { type: 'json' };
 import zh from './zh.json' with { type: 'json' };
-import { type Catalogue, english } from './catalogue.ts';
-import { translated } from './phrases.ts';
-import { type DetailedCode, filled } from '../table.ts';
 import type { StowageError } from '../errors.ts';
+
+/** All messages of errors in one language. The values of an error stand in braces: `{name}`. */
+export interface Catalogue {
+  /** When nothing more exact is known. */
+  readonly messages: Readonly<Record<ErrorCode, string>>;
+  /** With the values of the error. */
+  readonly detailed: Readonly<Record<DetailedCode, string>>;
+  /** Beside the error of a form with several files. */
+  readonly nothingUploaded: string;
+  readonly nothingUploadedBecause: string;
+  /** What English texts say more exactly; English needs none. */
+  readonly phrases?: Phrases;
+}
+
+/** The error table itself. */
+export const english: Catalogue = {
+  messages: Object.fromEntries(
+    Object.entries(errorTable).map(([code, { message }]) => [code, message]),
+  ) as Record<ErrorCode, string>,
+  detailed: detailedMessages,
+  nothingUploaded: 'Nothing was uploaded.',
+  nothingUploadedBecause: 'Nothing was uploaded because of "{name}".',
+};
 
 /** The languages of messages, by their primary subtags. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'ru', 'zh', 'ja', 'ar'] as const;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { Settings } from '../../config/settings.ts';
 import {

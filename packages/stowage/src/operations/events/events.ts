@@ -1,4 +1,4 @@
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import { InternalError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { EventSink, ServiceEvent, WebhookFigures } from '../../config/event.ts';

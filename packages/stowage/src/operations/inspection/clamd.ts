@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { inTimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { inTimeLimit } from '../../basics/concurrency/abort.ts';
 import { parseClamdAddress } from '../../config/values.ts';
 import { InspectionUnavailableError } from '../../errors/errors.ts';
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { InspectionVerdict } from '../../config/event.ts';

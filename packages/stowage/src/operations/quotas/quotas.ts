@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import { BusyError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { Records } from '../state/state.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
-import { measure, type Measure } from '../../storage/measure.ts';
+import { measure, type Measure } from '../../storage/folders.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import {
   type Account,

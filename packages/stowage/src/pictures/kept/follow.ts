@@ -1,8 +1,7 @@
 import { BrokenImageError, BusyError, NotFoundError } from '../../errors/errors.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
-import type { Entry } from '../../storage/entry.ts';
-import { isSameVersion } from '../../storage/same-version.ts';
+import { isSameVersion, type Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { openKeptFolder, type KeptContext } from './kept-pictures.ts';
 import { versionOf, type Target } from './memory.ts';

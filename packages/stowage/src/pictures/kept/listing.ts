@@ -1,5 +1,5 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
-import { TimeLimit } from '../../basics/concurrency/time-limit.ts';
+import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { orAborted } from '../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import type { DerivedStore } from '../../sources/derived-store.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { ReadableStore } from '../../storage/readable.ts';

@@ -1,4 +1,4 @@
-import { extensionOf } from '../../basics/content/extension.ts';
+import { extensionOf } from '../../basics/content/file-type.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { ThumbnailFormat } from '../engine.ts';

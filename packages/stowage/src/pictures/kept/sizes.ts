@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { extensionOf } from '../../basics/content/extension.ts';
+import { extensionOf } from '../../basics/content/file-type.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entry, ReadableStore } from '../../storage/readable.ts';

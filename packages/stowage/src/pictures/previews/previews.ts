@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createTaskQueue } from '../../basics/concurrency/task-queue.ts';
+import { createTaskQueue } from '../../basics/concurrency/queues.ts';
 import {
   makeTemporaryFolder,
   removeTemporaryFolder,

@@ -1,5 +1,5 @@
 import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import { boundedText } from '../bounded-text.ts';
+import { boundedText } from '../content.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
 import { MOST_RECORD_BYTES, movedPaths, type NameHistory, NO_HISTORY, parseHistory } from './name-events.ts';

@@ -1,4 +1,4 @@
-import { createLimiter } from '../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';

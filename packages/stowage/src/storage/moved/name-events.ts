@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { foldedFor } from '../../basics/content/letter-case.ts';
+import { foldedFor } from '../../basics/content/file-name.ts';
 import { StowageError } from '../../errors/errors.ts';
 import type { EntryKind } from '../entry.ts';
 import type { ReadableStore } from '../readable.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageAdapter } from '../adapter.ts';
-import type { LocationLocks } from '../location-locks.ts';
+import type { LocationLocks } from '../location.ts';
 import { sweepTrash, type TrashPolicy } from './sweep.ts';
 
 const HOUR_MS = 60 * 60 * 1000;

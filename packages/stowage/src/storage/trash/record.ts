@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
-import { boundedText } from '../bounded-text.ts';
+import { boundedText } from '../content.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 

@@ -1,6 +1,6 @@
 import { BusyError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type { OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
-import type { LocationLocks } from '../location-locks.ts';
+import type { LocationLocks } from '../location.ts';
 import { eraseId, isHalfErased } from './erase.ts';
 import { findRecord } from './record.ts';
 import { isTrashId, timeOf, trashPaths, type TrashId } from './trash-folder.ts';

@@ -1,8 +1,7 @@
 import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import { isRefusal } from '../../errors/refusals.ts';
 import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../adapter.ts';
-import { moveFolder } from '../folders.ts';
-import { measure } from '../measure.ts';
+import { measure, moveFolder } from '../folders.ts';
 import type { SourcePath } from '../source-path.ts';
 import { eraseId, forgetId } from './erase.ts';
 import { type TrashRecord, writeRecord } from './record.ts';

@@ -1,6 +1,6 @@
 import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
-import { inTimeLimit } from '../../../basics/concurrency/time-limit.ts';
+import { inTimeLimit } from '../../../basics/concurrency/abort.ts';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
 import { inTime } from '../../remote/core/connections.ts';

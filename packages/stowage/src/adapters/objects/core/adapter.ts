@@ -23,7 +23,7 @@ import type {
   WriteOptions,
 } from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { stageLocally } from '../../../storage/staging.ts';
 import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';

@@ -10,7 +10,7 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { originalMayStay } from '../../../storage/move-tree.ts';
 import { firstKey } from './lookup.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../../basics/concurrency/queues.ts';
 
 /**
  * To be called before a create-only copy: looks where the service does not decide by itself. Returns whether

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,

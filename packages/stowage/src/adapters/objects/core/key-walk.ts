@@ -1,4 +1,4 @@
-import { holdsWords } from '../../../basics/content/letter-case.ts';
+import { holdsWords } from '../../../basics/content/file-name.ts';
 import { UnsupportedError } from '../../../errors/errors.ts';
 import type { Entry } from '../../../storage/adapter.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';

@@ -1,4 +1,4 @@
-import { mimeTypeOf } from '../../../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../../../basics/content/file-type.ts';
 import { NotFoundError, UnsafeNameError, UnsafePathError } from '../../../errors/errors.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { Spellings } from '../../support/spellings.ts';

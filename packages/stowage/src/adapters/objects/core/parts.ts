@@ -1,5 +1,4 @@
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
-import type { Slots } from '../../../basics/concurrency/slots.ts';
+import { createLimiter, type Slots } from '../../../basics/concurrency/queues.ts';
 import { PART_BYTES } from './objects.ts';
 
 /** Takes a content in pieces of the size that the reader wants. */

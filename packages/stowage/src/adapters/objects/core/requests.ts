@@ -1,5 +1,5 @@
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
-import type { Slots } from '../../../basics/concurrency/slots.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
+import type { Slots } from '../../../basics/concurrency/queues.ts';
 import { StorageUnavailableError, StowageError } from '../../../errors/errors.ts';
 import { pause } from '../../remote/core/http.ts';
 import { createConnectionSlots } from '../../remote/core/connections.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import { createSlots } from '../../../basics/concurrency/slots.ts';
+import { createSlots } from '../../../basics/concurrency/queues.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, BusyError } from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';

@@ -3,7 +3,7 @@ import type { TemporaryUrlOptions } from '../../../storage/adapter.ts';
 import { GcsClient } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 import { Spellings } from '../../support/spellings.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageDeniedError } from '../../../errors/errors.ts';
 import { ObjectStoreAdapter } from '../core/adapter.ts';
 import { createKeys, partsOf, type Keys } from '../core/keys.ts';

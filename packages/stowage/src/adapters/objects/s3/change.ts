@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { HeadObjectCommandOutput, StorageClass } from '@aws-sdk/client-s3';
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,

@@ -4,7 +4,7 @@ import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-
 import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageUnavailableError } from '../../../errors/errors.ts';
 import { Requests } from '../core/requests.ts';
 import { attemptsOf, fromS3Error, isConflict } from './errors.ts';

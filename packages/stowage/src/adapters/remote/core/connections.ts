@@ -1,6 +1,6 @@
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
-import { createSlots, type Slots } from '../../../basics/concurrency/slots.ts';
+import { createSlots, type Slots } from '../../../basics/concurrency/queues.ts';
 
 /** A connection that outlives the operations that use it. */
 export interface PooledConnection {

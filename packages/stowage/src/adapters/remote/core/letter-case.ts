@@ -1,6 +1,6 @@
 import { NotFoundError, StorageDeniedError, type StowageError } from '../../../errors/errors.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 
 /**

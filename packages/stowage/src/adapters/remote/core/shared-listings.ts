@@ -1,4 +1,4 @@
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import type { Entry, ListOptions, StagedFile, StorageAdapter } from '../../../storage/adapter.ts';
 import { containsLocation, type StoreLocation } from '../../../storage/location.ts';
 import { SourcePath } from '../../../storage/source-path.ts';

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Client, FTPResponse, RawListParser } from 'basic-ftp';
 import { importOptional } from '../../../errors/optional-package.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { inTime, LostConnectionError, type PooledConnection } from '../core/connections.ts';
 import { createDataStrategy, logIn } from './login.ts';
 import { codeOf, errorOf, isFinalRefusal } from './errors.ts';

@@ -6,7 +6,7 @@ import {
   WrongKindError,
 } from '../../../errors/errors.ts';
 import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../../storage/adapter.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { isStale, isTempName, type Leftover, newTempName } from '../core/temporary.ts';
 import {

@@ -1,4 +1,4 @@
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../../basics/concurrency/queues.ts';
 import type { Leftover } from '../core/temporary.ts';
 import type { EntryKind, Stat } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';

@@ -1,5 +1,5 @@
 import { respell, Spellings } from '../../support/spellings.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
 import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
@@ -11,7 +11,7 @@ import type {
   ReadResult,
   Stat,
 } from '../../../storage/adapter.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { isTempName, Leftovers, newAsideName, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';

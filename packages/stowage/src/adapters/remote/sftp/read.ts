@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import { passBody } from '../core/body.ts';
 import type { ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import type { PathStore } from '../paths/store.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { errorOf } from './errors.ts';

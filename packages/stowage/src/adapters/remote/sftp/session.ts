@@ -1,6 +1,6 @@
 import type { FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2';
 import type { Spellings } from '../../support/spellings.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, NotFoundError, StorageFullError } from '../../../errors/errors.ts';
 import {
   ROOT,

@@ -1,4 +1,4 @@
-import { createLimiter } from '../../../basics/concurrency/limiter.ts';
+import { createLimiter } from '../../../basics/concurrency/queues.ts';
 import { CorruptError, UnsupportedError } from '../../../errors/errors.ts';
 import type { Found, Names } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../../errors/errors.ts';
 import { decomposed } from '../../support/spellings.ts';
 import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { isStale, isTempName, newAsideName } from '../core/temporary.ts';
 import { errorOfStatus } from './errors.ts';

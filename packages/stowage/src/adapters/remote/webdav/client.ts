@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Slots } from '../../../basics/concurrency/slots.ts';
+import type { Slots } from '../../../basics/concurrency/queues.ts';
 import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { createConnectionSlots } from '../core/connections.ts';
 import { Connections, LostConnectionError } from './connection.ts';

@@ -1,4 +1,4 @@
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { pause } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';

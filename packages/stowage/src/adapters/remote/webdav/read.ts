@@ -3,7 +3,7 @@ import { ChangedMeanwhileError, CorruptError } from '../../../errors/errors.ts';
 import { strongEtag, wholeSize } from '../core/http.ts';
 import { passBody } from '../core/body.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
-import { isSameVersion } from '../../../storage/same-version.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { type DavAnswer, type DavRequest, dropBody } from './client.ts';
 import { errorOfStatus } from './errors.ts';

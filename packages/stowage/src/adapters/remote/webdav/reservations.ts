@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { inTimeLimit } from '../../../basics/concurrency/time-limit.ts';
+import { inTimeLimit } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, StorageTimeoutError } from '../../../errors/errors.ts';
 import { pause } from '../core/http.ts';
 import type { Leftovers } from '../core/temporary.ts';

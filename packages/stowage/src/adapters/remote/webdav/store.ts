@@ -1,6 +1,6 @@
 import { decomposed } from '../../support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import { orAborted } from '../../../basics/concurrency/or-aborted.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, NotFoundError } from '../../../errors/errors.ts';
 import { isTempName, type Leftover, Leftovers, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';

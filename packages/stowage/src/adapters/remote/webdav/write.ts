@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { spool } from '../../../storage/content.ts';
-import { mimeTypeOf } from '../../../basics/content/mime-type.ts';
+import { mimeTypeOf } from '../../../basics/content/file-type.ts';
 import {
   AlreadyExistsError,
   CorruptError,

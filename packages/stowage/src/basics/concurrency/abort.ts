@@ -1,4 +1,22 @@
 /**
+ * What a promise gives, or the signal's reason as soon as that aborts. The work of the promise goes on,
+ * for others or unheard: it may be shared, or know no signal.
+ */
+export const orAborted = <Value>(
+  promise: Promise<Value>,
+  signal: AbortSignal | undefined,
+): Promise<Value> => {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason as Error);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    // Also after an abort: a caller that has left must not make its failure an unhandled one.
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+};
+
+/**
  * A signal that aborts when a time is over, or with the signal of the caller; whichever comes first. Unlike
  * `AbortSignal.timeout`, it is held by its timer: on Node 20 a timeout that only `AbortSignal.any` refers to is
  * collected as garbage and never aborts. The caller disposes of it when its work is done; else it ends with the
