@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
 
@@ -48,4 +48,14 @@ it('the index for programs names every page', async () => {
   const pages = await site.readPages();
   const text = await site.llmsText(pages);
   for (const { address } of pages) expect(text).toContain(`](${address})`);
+});
+
+it.each(['', 'site'])('the lock file of "%s" holds what other systems install', async (folder) => {
+  const text = await readFile(join(root, folder, 'package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(text) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string> }>;
+  };
+  const names = new Set(Object.keys(packages).map((path) => path.split('node_modules/').at(-1)));
+  for (const [path, { optionalDependencies = {} }] of Object.entries(packages))
+    for (const name of Object.keys(optionalDependencies)) expect(names, `${path}: ${name}`).toContain(name);
 });
