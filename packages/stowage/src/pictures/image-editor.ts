@@ -11,6 +11,7 @@ import {
   type Received,
   type ReceivingPolicy,
 } from './engine.ts';
+import type { ReadResult } from '../storage/readable.ts';
 import { sniffPicture } from './picture-format.ts';
 import { createSharpEngine } from './sharp-engine.ts';
 import type { CleanedSvg } from './svg/clean-svg.ts';
@@ -110,6 +111,22 @@ export const collect = async (
   }
   const [first] = chunks;
   return first?.length === length ? first : Buffer.concat(chunks, length);
+};
+
+/**
+ * What a store has opened for reading, in memory: at most `limit` bytes.
+ * @throws as `collect`
+ */
+export const inMemory = async (
+  read: Pick<ReadResult, 'bytes' | 'stream'>,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const { bytes } = read;
+  // The stream of what has been read is made when it is asked for.
+  return bytes === undefined
+    ? collect(read.stream, limit, signal)
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 };
 
 /** Bytes of memory that cleaning takes for each byte of a file. */

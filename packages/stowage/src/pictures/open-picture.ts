@@ -12,6 +12,7 @@ import {
 } from './engine.ts';
 import { decodeIcoBitmap, readIco } from './ico.ts';
 import { hasTangledExif } from './metadata/exif.ts';
+import { startOfScan } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
 import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-format.ts';
 
@@ -107,7 +108,8 @@ const openEncoded = async (
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
   const budget = pictureBudget(file);
-  if (await hasTangledExif(file, budget))
+  const header = format === 'jpeg' ? file.subarray(0, startOfScan(file, budget)) : file;
+  if (await hasTangledExif(header, budget))
     throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
   const bytes = await withoutLongTexts(file, budget);
   // Without the library's own limit: ours has the clearer message, and nothing is decoded here.

@@ -57,7 +57,8 @@ export interface ReadOptions extends OperationOptions {
   /** Throws ChangedMeanwhileError when the file is not (or no longer) this version. */
   readonly ifMatch?: string | undefined;
   /**
-   * The caller takes whole files of at most so many bytes as `bytes`. A store may give a stream all the same.
+   * The caller takes files, or their ranges, of at most so many bytes as `bytes`. A store may give a stream all the
+   * same.
    */
   readonly bytesUpTo?: number | undefined;
 }
@@ -93,7 +94,7 @@ export interface TemporaryUrlOptions extends OperationOptions {
 /** A file being read. The caller owns the stream: reads it to its end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
-  /** All the content, where the store has read it already. A caller that uses it leaves `stream` alone. */
+  /** All that was asked for, where the store has read it already. A caller that uses it leaves `stream` alone. */
   readonly bytes?: Uint8Array | undefined;
   readonly stream: Readable;
 }

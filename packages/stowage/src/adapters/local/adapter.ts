@@ -99,7 +99,6 @@ export class LocalAdapter implements StorageAdapter {
 
   read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
     return attempt('read', options, async () => {
-      const takesWhole = options.range === undefined ? (options.bytesUpTo ?? 0) : 0;
       const { fd, stat } = await this.#openFile(path);
       try {
         requireVersion(stat, options);
@@ -111,11 +110,12 @@ export class LocalAdapter implements StorageAdapter {
         await closeFile(fd);
         return { stat, stream: Readable.from([]) };
       }
-      if ((stat.size ?? 0) <= takesWhole) return wholeFile(stat, await readWhole(fd, stat.size ?? 0));
       // Not beyond the reported size: a file that another program is appending to must not yield more than
       // its size.
-      const { start, end } = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
-      const stream = createReadStream('', { fd, start, end, highWaterMark: READ_AHEAD_BYTES });
+      const range = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
+      if (range.end - range.start < (options.bytesUpTo ?? 0))
+        return wholeFile(stat, await readWhole(fd, range, options.signal));
+      const stream = createReadStream('', { fd, ...range, highWaterMark: READ_AHEAD_BYTES });
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
     });
   }

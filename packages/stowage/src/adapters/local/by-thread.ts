@@ -66,9 +66,11 @@ export async function* walkFolders(
   }
 }
 
-/** Whether a path lies on disk as it is spelled, for certain. */
-const isExact = ({ segments }: SourcePath): boolean =>
-  segments.length > 0 && !segments.some((segment) => hasOtherSpellings(segment) || isReserved(segment));
+/** Whether a path lies on disk as it is spelled, for certain, if it does. */
+export const isExact = ({ segments }: SourcePath): boolean =>
+  !segments.some((segment) => hasOtherSpellings(segment) || isReserved(segment));
+
+const isFile = (path: SourcePath): boolean => !path.isRoot && isExact(path);
 
 const wholeFiles = ({ bytes, sizes, times }: FilesPage): readonly (WholeFile | undefined)[] => {
   let at = 0;
@@ -123,7 +125,7 @@ export const readSmallFiles = async (
   { signal, bytesUpTo, memory }: ReadManyOptions,
 ): Promise<readonly (WholeFile | undefined)[]> => {
   signal?.throwIfAborted();
-  const asked = paths.filter(isExact);
+  const asked = paths.filter(isFile);
   const files: (WholeFile | undefined)[] = [];
   let left = bytesUpTo;
   while (files.length < asked.length) {
@@ -136,5 +138,5 @@ export const readSmallFiles = async (
     for (const file of next) files.push(file);
   }
   const read = files.values();
-  return paths.map((path) => (isExact(path) ? read.next().value : undefined));
+  return paths.map((path) => (isFile(path) ? read.next().value : undefined));
 };

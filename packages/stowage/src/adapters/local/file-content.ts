@@ -1,4 +1,4 @@
-import type { WriteOptions } from '../../storage/adapter.ts';
+import type { ByteRange, WriteOptions } from '../../storage/adapter.ts';
 import { ChangedMeanwhileError } from '../../errors/errors.ts';
 import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
 import { closeFile, flushData, readPart, writeParts } from './system.ts';
@@ -141,16 +141,24 @@ export async function* chunksOfFile(
   }
 }
 
+/** Of a large file so much is read before the signal is looked at. */
+const PIECE_BYTES = 8 * 1024 * 1024;
+
 /**
- * Reads an open file of that size, and closes it without waiting for that.
- * @throws ChangedMeanwhileError when it has become shorter
+ * Reads bytes of an open file that lie inside of it, and closes it without waiting for that.
+ * @throws ChangedMeanwhileError when it has become shorter; the signal's reason
  */
-export const readWhole = async (fd: number, size: number): Promise<Uint8Array> => {
+export const readWhole = async (
+  fd: number,
+  { start, end }: ByteRange,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> => {
   try {
-    const bytes = Buffer.allocUnsafeSlow(size);
+    const bytes = Buffer.allocUnsafeSlow(end - start + 1);
     let length = 0;
-    while (length < size) {
-      const read = await readPart(fd, length === 0 ? bytes : bytes.subarray(length));
+    while (length < bytes.length) {
+      signal?.throwIfAborted();
+      const read = await readPart(fd, bytes.subarray(length, length + PIECE_BYTES), start + length);
       if (read === 0) throw new ChangedMeanwhileError();
       length += read;
     }

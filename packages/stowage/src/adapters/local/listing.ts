@@ -4,6 +4,7 @@ import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
+import { isExact } from './by-thread.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { NameFilter, type SeenName, type SpellingIndex, isVisible } from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
@@ -174,7 +175,7 @@ export const statSeveral = async (
 };
 
 // Above it the thread is cheaper than callbacks of this thread.
-const SMALL_FOLDER = 500;
+const SMALL_FOLDER = 64;
 const PAGE = 2000;
 
 type Pages = AsyncGenerator<readonly Entry[], void, undefined>;
@@ -201,17 +202,24 @@ async function* listDirectly(store: LocalStore, path: SourcePath, options: ListO
   if (omitted + more > 0) options.onOmitted?.(omitted + more);
 }
 
+/** As the thread reports it. @throws ScanThreadMissing, errors of the system */
+const scanned = (
+  { root, walker, scans }: LocalStore,
+  diskNames: readonly string[],
+  options: ListOptions,
+): Pages => {
+  const { detail = 'full' } = options;
+  return scans.scan({ root, diskNames, detail, handles: walker.confinement.holds }, options);
+};
+
 async function* listByThread(
   store: LocalStore,
   path: SourcePath,
   diskNames: readonly string[],
   options: ListOptions,
 ): Pages {
-  const { detail = 'full' } = options;
-  const handles = store.walker.confinement.holds;
-  const target = { root: store.root, diskNames, detail, handles };
   try {
-    yield* store.scans.scan(target, options);
+    yield* scanned(store, diskNames, options);
   } catch (error) {
     options.signal?.throwIfAborted();
     if (!(error instanceof ScanThreadMissing)) throw fromSystemError(error, 'list');
@@ -219,12 +227,8 @@ async function* listByThread(
   }
 }
 
-/**
- * Entries in pages: small folders by this thread in one page, big ones by the scanning thread, so that the
- * event loop stays free.
- * @see StorageAdapter.list
- */
-export async function* listFolder(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
+/** Finds the folder, reads it itself where it is small, and leaves big ones to the thread. */
+async function* listFound(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
     store.walker.within(path, { file: 'wrong-kind' }, async ({ folder, diskNames }) => {
       const names = await readSmallFolder(folder, SMALL_FOLDER);
@@ -236,4 +240,28 @@ export async function* listFolder(store: LocalStore, path: SourcePath, options: 
   if (found.shown === undefined) return yield* listByThread(store, path, found.diskNames, options);
   if (found.shown.omitted > 0) options.onOmitted?.(found.shown.omitted);
   if (found.shown.entries.length > 0) yield found.shown.entries;
+}
+
+/**
+ * Entries in pages. The scanning thread finds and reads folders with a fifth of the work, and the event loop stays
+ * free; while it does something else, or has to start, small folders are read here in one page.
+ * @see StorageAdapter.list
+ */
+export async function* listFolder(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
+  options.signal?.throwIfAborted();
+  if (isExact(path) && store.scans.isFree) {
+    let isBegun = false;
+    try {
+      for await (const page of scanned(store, path.segments, options)) {
+        isBegun = true;
+        yield page;
+      }
+      return;
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      // Before anything was seen, the other way tells what is missing.
+      if (isBegun) throw fromSystemError(error, 'list');
+    }
+  }
+  yield* listFound(store, path, options);
 }

@@ -61,10 +61,27 @@ export class ScanThread {
   readonly #listings = new Map<number, Listing>();
   readonly #slots = createSlots(OPEN_LISTINGS, WAITING_LISTINGS, SHARE);
   #worker: Worker | undefined;
+  #isOnline = false;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
   /** Ends the wait of listings that have no slot yet. */
   #closing = new AbortController();
+
+  /**
+   * Whether a listing would be answered without a wait behind others, one of a disk that hangs among them. Starts
+   * the thread where it does not run: that takes longer than to read a small folder in another way.
+   */
+  get isFree(): boolean {
+    if (this.#worker === undefined) {
+      try {
+        this.#begin().unref();
+        this.#rest();
+      } catch {
+        // It is said to the listing that needs the thread.
+      }
+    }
+    return this.#isOnline && this.#listings.size === 0;
+  }
 
   /**
    * The pages of a folder, one read ahead. A bounded number of listings is open at the same time, further
@@ -127,7 +144,9 @@ export class ScanThread {
     const id = this.#lastId;
     const listing: Listing = { pages: [], failure: undefined, wake: undefined };
     const wake = (): void => listing.wake?.();
-    const worker = this.#begin(id, listing);
+    const worker = this.#begin();
+    this.#listings.set(id, listing);
+    worker.ref();
     signal?.addEventListener('abort', wake, { once: true });
     let isOver = false;
     try {
@@ -152,7 +171,7 @@ export class ScanThread {
     this.#closing = new AbortController();
     clearTimeout(this.#idle);
     const worker = this.#worker;
-    this.#worker = undefined;
+    this.#leave();
     this.#fail(closed());
     if (worker === undefined) return;
     // The thread closes its folders itself: one that is terminated leaves them to the garbage collection.
@@ -162,18 +181,19 @@ export class ScanThread {
     await ended;
   }
 
-  #begin(id: number, listing: Listing): Worker {
+  #begin(): Worker {
     clearTimeout(this.#idle);
-    const worker = (this.#worker ??= this.#start());
-    this.#listings.set(id, listing);
-    worker.ref();
-    return worker;
+    return (this.#worker ??= this.#start());
   }
 
   #end(id: number): void {
     this.#listings.delete(id);
     if (this.#listings.size > 0) return;
     this.#worker?.unref();
+    this.#rest();
+  }
+
+  #rest(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
   }
@@ -193,13 +213,21 @@ export class ScanThread {
     }
     const lose = (cause: unknown): void => {
       if (this.#worker !== worker) return;
-      this.#worker = undefined;
+      this.#leave();
       this.#fail(new BusyError({ detail: 'the scanning thread died', cause }));
     };
+    worker.once('online', () => {
+      this.#isOnline = this.#worker === worker;
+    });
     worker.on('message', (answer: ScanAnswer) => this.#take(answer));
     worker.on('error', lose);
     worker.on('exit', lose);
     return worker;
+  }
+
+  #leave(): void {
+    this.#worker = undefined;
+    this.#isOnline = false;
   }
 
   #take(answer: ScanAnswer): void {

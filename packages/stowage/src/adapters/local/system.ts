@@ -52,10 +52,10 @@ export const setTimes: (fd: number, accessed: number, modified: number) => Promi
   fs.futimes,
 );
 
-/** Up to `length` bytes at the file's position. */
-export const readPart = (fd: number, into: Buffer): Promise<number> =>
+/** At most as many bytes as there is room for, from there on; `null`: from the file's position on. */
+export const readPart = (fd: number, into: Buffer, at: number | null = null): Promise<number> =>
   new Promise((resolve, reject) =>
-    fs.read(fd, into, 0, into.length, null, (error, bytes) => (error ? reject(error) : resolve(bytes))),
+    fs.read(fd, into, 0, into.length, at, (error, bytes) => (error ? reject(error) : resolve(bytes))),
   );
 
 /** A directory whose entries come in batches; `latin1` gives each byte of a name as one character. */

@@ -6,7 +6,7 @@ import type { ReadableStore } from '../../storage/readable.ts';
 import { isSameVersion, type Entry, type Stat } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
-import { collect, type ImagePool } from '../image-editor.ts';
+import { inMemory, type ImagePool } from '../image-editor.ts';
 import type { PictureSizes } from './sizes.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { DrawingProgram } from '../previews/programs.ts';
@@ -151,12 +151,12 @@ const makeOfImage = async (
   const { store: derived } = job.target;
   if ((entry.size ?? 0) > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
   const work = async (): Promise<Outcome> => {
-    const { stat: original, stream } = await derived.files.read(path, { signal });
-    const image = await collect(stream, MAX_PICTURE_BYTES, signal);
+    const read = await derived.files.read(path, { signal, bytesUpTo: MAX_PICTURE_BYTES });
+    const image = await inMemory(read, MAX_PICTURE_BYTES, signal);
     const bytes = await pool.engine.thumbnail(image, spec, signal);
-    if (isSameVersion(original, { ...entry, etag: entry.etag }))
+    if (isSameVersion(read.stat, { ...entry, etag: entry.etag }))
       await context.sizes.learn(derived.files, path, entry, image);
-    return storeDrawn(context, job, path, { bytes, original }, signal);
+    return storeDrawn(context, job, path, { bytes, original: read.stat }, signal);
   };
   return pool.hold('thumbnails', entry.size, work, signal);
 };

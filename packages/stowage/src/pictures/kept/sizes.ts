@@ -6,7 +6,7 @@ import type { Entry, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Settings } from '../../config/settings.ts';
 import { sizeWithin, type PictureSize } from '../engine.ts';
-import { collect, type ImagePool } from '../image-editor.ts';
+import { inMemory, type ImagePool } from '../image-editor.ts';
 import type { Variants } from './thumbnails.ts';
 import { createStoreKeys } from './memory.ts';
 import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';
@@ -56,8 +56,8 @@ const partReader =
   async (start, length) => {
     const end = Math.min(size, start + length) - 1;
     if (end < start) return Buffer.alloc(0);
-    const { stream } = await storage.read(path, { range: { start, end }, signal });
-    return collect(stream, length, signal);
+    const read = await storage.read(path, { range: { start, end }, bytesUpTo: length, signal });
+    return inMemory(read, length, signal);
   };
 
 const sizeOf = async (

@@ -76,6 +76,21 @@ export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPict
   return isScanned ? { header, between, end: undefined } : undefined;
 };
 
+/**
+ * Where the first scan begins, behind which decoders of a header do not read; undefined where a segment on the way
+ * is not what it should be.
+ */
+export const startOfScan = (file: Buffer, budget: ParseBudget): number | undefined => {
+  let end: number | undefined = 2;
+  while (end !== undefined) {
+    const at = nextMarker(file, end);
+    if (at === undefined || file[at + 1] === START_OF_SCAN) return at;
+    budget.spendItems();
+    end = endOfSegment(file, at);
+  }
+  return undefined;
+};
+
 /** A segment as it stands in a file. */
 export const encodeSegment = (marker: number, content: Buffer): Buffer => {
   const header = Buffer.from([0xff, marker, 0, 0]);
