@@ -57,11 +57,12 @@ export class PickerService {
       {
         sources: {
           photos: source('Photos', 'photos'),
-          papers: source('Papers', 'papers'),
+          papers: { ...source('Papers', 'papers'), serve: 'signed' },
           many: source('Many', 'many'),
         },
         imagePresets: { half: { width: 200, height: 200, fit: 'inside' } },
         stateDirectory: this.at('state'),
+        signingSecret: 'a secret of the tests, and of nothing else',
         tus: {},
         accessControl: [{ role: '*', path: '/closed', CHANGE: false }],
         maxUploadFileSize: '20mb',

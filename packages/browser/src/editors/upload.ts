@@ -1,5 +1,6 @@
+import { aboutOf } from '../picker/coming.ts';
 import { altOf, fullSrcset, type PickedFile, type PickerOptions } from '../picker/options.ts';
-import { type Entry, isAbort, Service, trimmed } from '../picker/service.ts';
+import { isAbort, Service, trimmed } from '../picker/service.ts';
 import { languageFor, loadTexts } from '../picker/texts.ts';
 import { uploadFile } from '../transfer/upload.ts';
 
@@ -47,17 +48,6 @@ const named = (file: Blob): File => {
   return new File([file], ending === '' ? given : `${given}.${ending}`, { type: file.type });
 };
 
-/** What a listing says beside the answer to the upload: a link that fits the page, and smaller variants. */
-const listed = async (
-  service: Service,
-  { source, path, name }: Pick<PickedFile, 'source' | 'path' | 'name'>,
-): Promise<Partial<Entry>> => {
-  const mods = { details: true, variants: true, filterWord: name, limit: 100 };
-  const { sources } = await service.client.files({ source, path, mods });
-  const entries = sources.flatMap((one) => service.entriesOf(one));
-  return entries.find((entry) => entry.name === name) ?? {};
-};
-
 /** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
   const { source = 'default', path = '', language } = options;
@@ -82,10 +72,11 @@ export const createUploader = (options: UploaderOptions): Upload => {
       const stored = {
         ...item,
         path: trimmed(item.path),
-        alt: file === blob ? altOf(file.name) : '',
+        alt: altOf({ name: file === blob ? file.name : '', about: aboutOf(item) }),
         isImage,
       };
-      const { url = item.url, srcset } = await listed(service, stored).catch((): Partial<Entry> => ({}));
+      // A listing says what the answer to an upload does not: a link that fits the page, and smaller variants.
+      const { url = item.url, srcset } = (await service.find(stored).catch(() => undefined)) ?? {};
       return { ...stored, url, srcset: fullSrcset({ ...stored, url, srcset }) };
     } catch (error) {
       if (signal.aborted || isAbort(error)) throw error;

@@ -1,7 +1,10 @@
+import type { AboutChange } from './about-form.ts';
 import { ConnectorError } from '../client/index.ts';
-import type { Dialogs } from './dialogs.ts';
-import { type AskForMany, doToMany, folderOf, groupBy, type Outcome, TOGETHER } from './many.ts';
+import type { Dialogs, Note } from './dialogs.ts';
+import { saveFile } from './dom.ts';
+import { type AskForMany, doToMany, folderOf, groupBy, type Outcome } from './many.ts';
 import type { Notices } from './notices.ts';
+import type { About } from './options.ts';
 import {
   type Entry,
   type Folder,
@@ -12,7 +15,9 @@ import {
   type SourceInfo,
 } from './service.ts';
 import { counted, fill, type Plural, type Texts } from './texts.ts';
-import { TrashUndo } from './undo.ts';
+import { copiesAmong, namesLike, TrashUndo } from './undo.ts';
+import type { Uploads } from './uploads.ts';
+import { noteOfUses } from './uses.ts';
 
 /** What commands need of the picker. */
 export interface Surroundings {
@@ -21,6 +26,7 @@ export interface Surroundings {
   readonly notices: Notices;
   readonly texts: Texts;
   readonly sources: () => readonly SourceInfo[];
+  readonly uploads: Uploads;
   /** Told when something has failed: others may have changed what is shown. */
   readonly reload: () => void;
   /** Told of folders whose content has changed. */
@@ -58,7 +64,8 @@ export class Commands {
 
   async rename(entry: Entry): Promise<void> {
     const { dialogs, texts, notices, changed } = this.#surroundings;
-    const newName = await dialogs.askName(`${texts.rename}: ${entry.name}`, texts.newName, entry.name);
+    const title = `${texts.rename}: ${entry.name}`;
+    const newName = await dialogs.askName(title, texts.newName, entry.name, this.#usesOf([entry]));
     if (newName === undefined) return;
     const folder = folderOf(entry);
     await this.#trying(async () => {
@@ -84,7 +91,8 @@ export class Commands {
     const { permissions } = await service.rightsIn(folderOf(first));
     const comesBack = permissions.allowTrashRestore === true;
     const question = counted(texts, texts.removeQuestion, entries.length, { name: first.name });
-    if (!(await dialogs.confirm(question, comesBack ? undefined : texts.removeFinal, texts.remove))) return;
+    const warning = comesBack ? undefined : texts.removeFinal;
+    if (!(await dialogs.confirm(question, warning, texts.remove, this.#usesOf(entries)))) return;
     const outcome = await this.#many(entries, (isFolder, { source, path }, names) =>
       isFolder
         ? service.client.folderRemove({ source, path, names })
@@ -104,15 +112,36 @@ export class Commands {
     const { dialogs, texts, service, sources } = this.#surroundings;
     const forms = way === 'move' ? texts.moveTo : texts.copyTo;
     const title = counted(texts, forms, entries.length, { name: entries[0]?.name ?? '' });
-    const folder = await dialogs.chooseFolder(title, service, sources(), at);
-    if (folder !== undefined) await this.sendTo(entries, way, folder);
+    const note = way === 'move' ? this.#usesOf(entries) : undefined;
+    const folder = await dialogs.chooseFolder(title, service, sources(), at, note);
+    if (folder !== undefined) await this.#send(entries, way, folder);
   }
 
+  /** Moves or copies into a folder that was chosen by a drop or a key: pages that show what is moved are named first. */
   async sendTo(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<void> {
-    const { texts, changed } = this.#surroundings;
+    const { texts } = this.#surroundings;
+    const title = counted(texts, texts.moveTo, entries.length, { name: entries[0]?.name ?? '' });
+    const action = fill(texts.moveHere, { folder: this.#titleOf(to) });
+    if (way === 'copy' || (await this.#accepted(entries, title, action))) await this.#send(entries, way, to);
+  }
+
+  #usesOf(entries: readonly Entry[]): Note {
+    const { service, texts } = this.#surroundings;
+    return noteOfUses(service, texts, entries);
+  }
+
+  /** Asks only where pages show one of the entries. */
+  async #accepted(entries: readonly Entry[], title: string, action: string): Promise<boolean> {
+    const note = await this.#usesOf(entries);
+    const { dialogs } = this.#surroundings;
+    return note === undefined || dialogs.confirm(title, undefined, action, Promise.resolve(note));
+  }
+
+  async #send(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<void> {
+    const { texts, changed, service } = this.#surroundings;
     const own = entries.filter((entry) => way === 'copy' || !isSameFolder(entry, to));
     if (own.length === 0) return;
-    const before = way === 'copy' ? await this.#namesLike(own, to) : undefined;
+    const before = way === 'copy' ? await namesLike(service.client, own, to) : undefined;
     const outcome = await this.#sendAll(own, way, to);
     const folders = [to, ...(way === 'move' ? own.map(folderOf) : [])];
     const values = { folder: this.#titleOf(to) };
@@ -146,29 +175,9 @@ export class Commands {
     }
   }
 
-  /** The names in a folder that a copy may get, or its neighbours: `a.jpg`, `a(1).jpg`. */
-  async #namesLike(entries: readonly Entry[], { source, path }: Folder): Promise<ReadonlySet<string>> {
-    const { client } = this.#surroundings.service;
-    const names = new Set<string>();
-    for (const { name } of entries.slice(0, TOGETHER)) {
-      const dot = name.lastIndexOf('.');
-      const filterWord = dot > 0 ? name.slice(0, dot) : name;
-      const mods = { withFolders: true, filterWord, limit: 1000 };
-      const { sources } = await client.files({ source, path, mods });
-      for (const file of sources[0]?.files ?? []) names.add(file.name);
-    }
-    return names;
-  }
-
   async #removeCopies(copied: readonly Entry[], to: Folder, before: ReadonlySet<string>): Promise<void> {
-    const after = await this.#namesLike(copied, to);
-    const made = [...after].filter((name) => !before.has(name));
-    const stems = copied.map(({ name, type }) => ({ type, stem: name.replace(/\.[^.]*$/u, '') }));
-    const entries = made.flatMap((name): readonly Entry[] => {
-      const origin = stems.find(({ stem }) => name.startsWith(stem));
-      return origin === undefined ? [] : [{ ...to, name, type: origin.type }];
-    });
     const { client } = this.#surroundings.service;
+    const entries = copiesAmong(await namesLike(client, copied, to), before, copied, to);
     await this.#many(entries, (isFolder, { source, path }, names) =>
       isFolder ? client.folderRemove({ source, path, names }) : client.fileRemove({ source, path, names }),
     );
@@ -185,29 +194,53 @@ export class Commands {
       const response = await service.client.fileDownload(
         isOne ? { source, path, name: first.name } : { source, path, names: entries.map(({ name }) => name) },
       );
-      const address = URL.createObjectURL(await response.blob());
-      const archive = /filename\*=UTF-8''([^;]+)/u.exec(
-        response.headers.get('content-disposition') ?? '',
-      )?.[1];
-      const link = document.createElement('a');
-      link.href = address;
-      link.download = isOne ? first.name : decodeURIComponent(archive ?? 'files.zip');
-      link.click();
-      // The browser reads it after this turn.
-      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      await saveFile(response, isOne ? first.name : undefined);
     });
   }
 
-  /** Changes a picture in its position, with the offer to take that back where its old content is kept. */
-  async edit(entry: Entry, change: () => Promise<unknown>): Promise<boolean> {
+  /**
+   * Changes the content of a file, with the offer to take that back where the old content is kept. A change that answers false
+   * was given up, and is not reported.
+   */
+  async edit(
+    entry: Entry,
+    change: () => Promise<unknown>,
+    message = this.#surroundings.texts.imageChanged,
+  ): Promise<boolean> {
     const { texts, notices, changed } = this.#surroundings;
     const folder = folderOf(entry);
     return this.#trying(async () => {
-      const back = await this.#trash.around(entry, change);
+      let isDone = true;
+      const back = await this.#trash.around(entry, async () => {
+        isDone = (await change()) !== false;
+      });
+      if (!isDone) return;
       const offer = back && { label: texts.undo, run: () => this.#undo(back, [folder]) };
-      notices.tell(fill(texts.imageChanged, { name: entry.name }), offer);
+      notices.tell(fill(message, { name: entry.name }), offer);
       changed([folder], { focus: entry });
     });
+  }
+
+  /** Gives a file the content of another one under its old link. */
+  async replace(entry: Entry, file: File): Promise<void> {
+    const { texts, uploads } = this.#surroundings;
+    const { name } = entry;
+    if (!(await this.#accepted([entry], `${texts.replace} ${name}`, texts.replace))) return;
+    const send = async (): Promise<boolean> =>
+      (await uploads.store([{ ...folderOf(entry), file, replaces: name }])).length > 0;
+    await this.edit(entry, send, texts.replaced);
+  }
+
+  /** Writes words about a file. @throws ConnectorError: the window with the words stays open */
+  async describe(entry: Entry, change: AboutChange): Promise<void> {
+    const { service, texts, notices, changed } = this.#surroundings;
+    const folder = folderOf(entry);
+    await service.describe(entry, change);
+    const before = Object.keys(change).map((key) => [key, entry.about?.[key as keyof About] ?? null]);
+    const back = (): Promise<void> => service.describe(entry, Object.fromEntries(before) as AboutChange);
+    const undo = { label: texts.undo, run: () => this.#undo(back, [folder]) };
+    notices.tell(fill(texts.described, { name: entry.name }), undo);
+    changed([folder], { focus: entry });
   }
 
   async turn(entry: Entry, angle: 90 | 270): Promise<void> {

@@ -42,7 +42,14 @@ export class CropArea {
   ) {
     this.#size = size;
     this.#box = { x: 0, y: 0, w: size.width, h: size.height };
-    const handles = HANDLES.map(([name]) => h('span', { class: `handle ${name}`, 'data-handle': name }));
+    const handles = HANDLES.map(([name, across, down]) => {
+      const handle = h('span', { class: `handle ${name}`, 'data-handle': name });
+      Object.assign(handle.style, {
+        left: `${String(50 + 50 * across)}%`,
+        top: `${String(50 + 50 * down)}%`,
+      });
+      return handle;
+    });
     this.#frame = h(
       'div',
       { class: 'crop', tabindex: 0, role: 'group', 'aria-label': texts.cropArea },

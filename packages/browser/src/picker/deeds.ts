@@ -1,5 +1,6 @@
 import type { Commands, Surroundings } from './commands.ts';
 import { openDetails } from './details-dialog.ts';
+import type { Frame } from './frame.ts';
 import { openImageEditor } from './image-editor.ts';
 import type { Selection } from './selection.ts';
 import { type Entry, type Folder, isSameFolder, keyOf, type Rights, type Service } from './service.ts';
@@ -19,7 +20,7 @@ export interface Stage {
   readonly active: () => Entry | undefined;
   /** Draws these entries faintly. */
   readonly faint: (keys: ReadonlySet<string>) => void;
-  readonly askForFiles: () => void;
+  readonly askForFiles: Frame['askForFiles'];
   /** Told when something else is offered. */
   readonly offersChanged: () => void;
 }
@@ -90,13 +91,18 @@ export class Deeds {
 
   #doTo(deed: Deed, first: Entry, entries: readonly Entry[], folder: Folder): void {
     const commands = this.#commands;
-    const { dialogs, texts, service, sources } = this.#surroundings;
+    const { dialogs, texts, service } = this.#surroundings;
     if (deed === 'rename') void commands.rename(first);
     else if (deed === 'remove') void commands.remove(entries);
     else if (deed === 'download') void commands.download(entries);
     else if (deed === 'turnLeft') void commands.turn(first, 270);
     else if (deed === 'turnRight') void commands.turn(first, 90);
-    else if (deed === 'details') void openDetails(first, sources(), dialogs, texts);
+    else if (deed === 'replace')
+      this.#stage.askForFiles({
+        accept: /\.jpe?g$/iu.test(first.name) ? '.jpg,.jpeg' : (/\.[^.]*$/u.exec(first.name)?.[0] ?? ''),
+        take: (file) => void commands.replace(first, file),
+      });
+    else if (deed === 'details') void openDetails(first, this.#rightsOfChosen, this.#surroundings, commands);
     else if (deed === 'edit')
       void openImageEditor(first, this.#rightsOfChosen, { service, dialogs, commands, texts });
     else if (deed === 'move' || deed === 'copy') void commands.send(entries, deed, folder);

@@ -1,35 +1,76 @@
-import { pixelsOf } from './cell.ts';
-import type { Dialogs } from './dialogs.ts';
+import { type AboutChange, AboutForm } from './about-form.ts';
+import { pixelsOf, versioned } from './cell.ts';
+import type { Commands, Surroundings } from './commands.ts';
 import { h } from './dom.ts';
-import type { Entry, SourceInfo } from './service.ts';
-import { humanSize, humanTime, type Texts } from './texts.ts';
+import type { Entry, Rights } from './service.ts';
+import { humanSize, humanTime } from './texts.ts';
 
-/** All that is known of an entry, with a large picture. */
-export const openDetails = (
-  { name, type, source, path, url, bytes, modified, mime, width, height }: Entry,
-  sources: readonly SourceInfo[],
-  dialogs: Dialogs,
-  texts: Texts,
-): Promise<undefined> => {
-  const title = sources.find((one) => one.name === source)?.title ?? source;
-  const facts: readonly (readonly [string, string | undefined])[] = [
+type Facts = readonly (readonly [term: string, value: string | undefined])[];
+
+const listOf = (facts: Facts): HTMLElement => {
+  const list = h('dl', {});
+  for (const [term, value] of facts)
+    if (value !== undefined && value !== '') list.append(h('dt', {}, term), h('dd', { dir: 'auto' }, value));
+  return list;
+};
+
+const factsOf = (
+  { type, source, path, bytes, modified, mime, width, height }: Entry,
+  { texts, sources }: Surroundings,
+): Facts => {
+  const title = sources().find((one) => one.name === source)?.title ?? source;
+  return [
     [texts.location, [title, ...path.split('/').filter((part) => part !== '')].join(' / ')],
     [texts.type, type === 'folder' ? texts.folder : mime],
-    [texts.dimensions, pixelsOf({ width, height }) || undefined],
+    [texts.dimensions, pixelsOf({ width, height })],
     [texts.size, bytes === undefined ? undefined : humanSize(texts, bytes)],
     [texts.changed, modified === undefined ? undefined : humanTime(texts, modified)],
   ];
-  return dialogs.open<undefined>(
+};
+
+const wordsOf = ({ about = {} }: Entry, { texts: { about: texts } }: Surroundings): Facts => [
+  ...(['alt', 'title', 'caption', 'credit'] as const).map((key) => [texts[key], about[key]] as const),
+  [texts.tags, about.tags?.join(', ')],
+];
+
+/** All that is known of an entry, with a large picture. Words about a file can be written where that is permitted. */
+export const openDetails = async (
+  entry: Entry,
+  { permissions }: Rights,
+  surroundings: Surroundings,
+  commands: Commands,
+): Promise<void> => {
+  const { dialogs, texts, service } = surroundings;
+  const { name, type, url, about = {} } = entry;
+  const image = type === 'image' && url !== undefined;
+  const stage = image
+    ? h(
+        'div',
+        { class: 'stage' },
+        h('img', { src: versioned(url, entry.version), alt: about.alt ?? name, class: 'preview' }),
+      )
+    : undefined;
+  const picture = stage && h('div', { class: 'picture-frame', dir: 'ltr' }, stage);
+  const known = [...(picture === undefined ? [] : [picture]), listOf(factsOf(entry, surroundings))];
+  await dialogs.open<undefined>(
     name,
-    () => {
-      const list = h('dl', {});
-      for (const [term, value] of facts)
-        if (value !== undefined) list.append(h('dt', {}, term), h('dd', { dir: 'auto' }, value));
-      const preview =
-        type === 'image' && url !== undefined
-          ? [h('div', { class: 'picture-frame' }, h('img', { src: url, alt: name, class: 'preview' }))]
-          : [];
-      return { body: [...preview, list] };
+    (end) => {
+      if (type === 'folder' || permissions.allowFileDescribe !== true)
+        return { body: [...known, listOf(wordsOf(entry, surroundings))] };
+      const words = new AboutForm(about, stage, texts);
+      const failed = h('p', { role: 'alert', class: 'failure' });
+      const save = async (change: AboutChange): Promise<void> => {
+        try {
+          if (Object.keys(change).length > 0) await commands.describe(entry, change);
+          end();
+        } catch (error) {
+          // What was written stays in the fields.
+          failed.textContent = service.messageOf(error, texts);
+        }
+      };
+      const [submit, cancel] = [() => void save(words.change), () => end()];
+      const form = dialogs.form([...words.fields, failed], { action: texts.save, submit, cancel });
+      return { body: [...known, form] };
     },
     'wide',
   );

@@ -1,4 +1,4 @@
-import { h, iconButton, roveFocus } from './dom.ts';
+import { type Child, h, iconButton, roveFocus } from './dom.ts';
 import { Tree } from './tree.ts';
 import type { Folder, Service, SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
@@ -8,6 +8,17 @@ export interface MenuItem {
   readonly label: string;
   readonly run: () => void;
 }
+
+interface FormParts {
+  readonly action: string;
+  readonly kind?: 'danger';
+  readonly note?: Note | undefined;
+  readonly submit: () => void;
+  readonly cancel: () => void;
+}
+
+/** What a person should know before an answer. It may still be on its way. */
+export type Note = Promise<HTMLElement | undefined>;
 
 /** Asks a person in windows above the picker. One is open at a time; the focus goes back to where it was. */
 export class Dialogs {
@@ -64,7 +75,7 @@ export class Dialogs {
   }
 
   /** Asks for a name. In the name of a file the part before the extension is selected. */
-  askName(title: string, label: string, value = ''): Promise<string | undefined> {
+  askName(title: string, label: string, value = '', note?: Note): Promise<string | undefined> {
     return this.open<string>(title, (end) => {
       const field = h('input', {
         type: 'text',
@@ -76,37 +87,26 @@ export class Dialogs {
       });
       const dot = value.lastIndexOf('.');
       field.setSelectionRange(0, dot > 0 ? dot : value.length);
-      const submit = (event: SubmitEvent): void => {
-        event.preventDefault();
+      const submit = (): void => {
         const name = field.value.trim();
         end(name === '' || name === value ? undefined : name);
       };
-      const form = h(
-        'form',
-        { onsubmit: submit },
-        h('label', { class: 'field' }, label, field),
-        this.#buttons(() => end(), this.#texts.ok),
-      );
+      const fields = [h('label', { class: 'field' }, label, field)];
+      const form = this.form(fields, { action: this.#texts.ok, note, submit, cancel: () => end() });
       return { body: [form], first: field };
     });
   }
 
   /** Asks whether to do what cannot simply be taken back. */
-  async confirm(question: string, more: string | undefined, action: string): Promise<boolean> {
+  async confirm(question: string, more: string | undefined, action: string, note?: Note): Promise<boolean> {
     const answer = await this.open<true>(
       question,
       (end) => {
-        const submit = (event: SubmitEvent): void => {
-          event.preventDefault();
-          end(true);
-        };
-        const form = h(
-          'form',
-          { onsubmit: submit },
-          this.#buttons(() => end(), action, 'danger'),
-        );
+        const [submit, cancel] = [() => end(true), () => end()];
+        const text = more === undefined ? [] : [h('p', {}, more)];
+        const form = this.form(text, { action, kind: 'danger', note, submit, cancel });
         const first = form.querySelector<HTMLElement>('[type="submit"]');
-        return { body: [...(more === undefined ? [] : [h('p', {}, more)]), form], ...(first && { first }) };
+        return { body: [form], ...(first && { first }) };
       },
       'question',
     );
@@ -119,6 +119,7 @@ export class Dialogs {
     service: Service,
     sources: readonly SourceInfo[],
     at: Folder,
+    note?: Note,
   ): Promise<Folder | undefined> {
     let tree: Tree | undefined;
     const chosen = this.open<Folder>(title, (end) => {
@@ -134,30 +135,35 @@ export class Dialogs {
       });
       tree.sources = sources;
       void tree.show(at);
-      const submit = (event: SubmitEvent): void => {
-        event.preventDefault();
-        end(folder);
-      };
-      const form = h(
-        'form',
-        { onsubmit: submit },
-        h('div', { class: 'tree-frame' }, tree.element),
-        failed,
-        this.#buttons(() => end(), this.#texts.choose),
-      );
+      const [submit, cancel] = [() => end(folder), () => end()];
+      const content = [h('div', { class: 'tree-frame' }, tree.element), failed];
+      const form = this.form(content, { action: this.#texts.choose, note, submit, cancel });
       const first = tree.element.querySelector<HTMLElement>('[tabindex="0"]');
       return { body: [form], ...(first && { first }) };
     });
     return chosen.finally(() => tree?.close());
   }
 
-  #buttons(cancel: () => void, action: string, kind = ''): HTMLElement {
-    return h(
-      'footer',
-      {},
+  /** A form with its buttons. What is sent while its note is on the way waits for that, and for a second look where there is one. */
+  form(content: readonly Child[], { action, kind, note, submit, cancel }: FormParts): HTMLFormElement {
+    const line = h('div', { role: 'status', class: 'note' });
+    let state: 'open' | 'wanted' | 'ready' = note === undefined ? 'ready' : 'open';
+    void note?.then((found) => {
+      if (found !== undefined) line.append(found);
+      const isWanted = state === 'wanted' && found === undefined;
+      state = 'ready';
+      if (isWanted) submit();
+    });
+    const onsubmit = (event: SubmitEvent): void => {
+      event.preventDefault();
+      if (state === 'ready') submit();
+      else state = 'wanted';
+    };
+    const buttons = [
       h('button', { type: 'button', class: 'button', part: 'button', onclick: cancel }, this.#texts.cancel),
-      h('button', { type: 'submit', class: `button primary ${kind}`, part: 'button primary' }, action),
-    );
+      h('button', { type: 'submit', class: `button primary ${kind ?? ''}`, part: 'button primary' }, action),
+    ];
+    return h('form', { onsubmit }, ...content, line, h('footer', {}, ...buttons));
   }
 
   /** A menu at a place of the window. The focus goes back when it is closed. */

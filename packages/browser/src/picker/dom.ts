@@ -37,6 +37,7 @@ const ICONS = {
   copy: 'M8 8h12v12H8zM16 8V4H4v12h4',
   remove: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5m4-5v5',
   edit: 'M6 2v16h16M2 6h16v16',
+  replace: 'M4 12a8 8 0 0 1 14-5m2-4v5h-5M20 12a8 8 0 0 1-14 5m-2 4v-5h5',
   turnLeft: 'M4 9h10a5 5 0 0 1 0 10h-3M4 9l4-4M4 9l4 4',
   turnRight: 'M20 9H10a5 5 0 0 0 0 10h3m7-10-4-4m4 4-4 4',
   download: 'M12 4v12m0 0 5-5m-5 5-5-5M4 20h16',
@@ -132,4 +133,13 @@ export const roveFocus = (
     if (target instanceof HTMLElement && members().includes(target)) settle(target);
   });
   settle();
+};
+
+/** Gives the body of a response to a person as a file; without a name under that of the response. */
+export const saveFile = async (response: Response, name?: string): Promise<void> => {
+  const href = URL.createObjectURL(await response.blob());
+  const own = /filename\*=UTF-8''([^;]+)/u.exec(response.headers.get('content-disposition') ?? '')?.[1];
+  h('a', { href, download: name ?? decodeURIComponent(own ?? 'files.zip') }).click();
+  // The browser reads it after this turn.
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 };

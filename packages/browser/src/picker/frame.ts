@@ -1,4 +1,4 @@
-import { h, iconButton } from './dom.ts';
+import { h, iconButton, setAttributes } from './dom.ts';
 import { type Folder, joined, parentOf, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
@@ -43,6 +43,7 @@ export class Frame {
   readonly #insert: HTMLButtonElement;
   readonly #target = h('div', { class: 'target', 'aria-hidden': 'true', hidden: true });
   readonly #fileField: HTMLInputElement;
+  #takeFiles: (files: readonly File[]) => void;
   #marked: Element | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -80,12 +81,13 @@ export class Frame {
       part: 'button primary',
       onclick: events.picked,
     });
+    this.#takeFiles = events.filesChosen;
     this.#fileField = h('input', { type: 'file', multiple: true, hidden: true });
     this.#fileField.addEventListener('change', () => {
       const files = [...(this.#fileField.files ?? [])];
       // The same file may be chosen again.
       this.#fileField.value = '';
-      if (files.length > 0) events.filesChosen(files);
+      if (files.length > 0) this.#takeFiles(files);
     });
     this.#aside = h('nav', { class: 'folders', 'aria-label': texts.folders });
     const unfold = (): void => {
@@ -235,7 +237,11 @@ export class Frame {
     this.#marked?.classList.add('dropping');
   }
 
-  askForFiles(): void {
+  /** Lets a person choose files to upload, or one of the type of a file that it is to replace. */
+  askForFiles(replaced?: { readonly accept: string; readonly take: (file: File) => void }): void {
+    setAttributes(this.#fileField, { accept: replaced?.accept, multiple: replaced === undefined });
+    this.#takeFiles =
+      replaced === undefined ? this.#events.filesChosen : ([file]) => file && replaced.take(file);
     this.#fileField.click();
   }
 }

@@ -1,6 +1,18 @@
 import type { ClientOptions } from '../client/index.ts';
 import type { Texts } from './texts.ts';
 
+/** What people have written about a file, or its maker has into it. */
+export interface About {
+  /** What a picture shows, for those who do not see it. */
+  readonly alt?: string | undefined;
+  readonly title?: string | undefined;
+  readonly caption?: string | undefined;
+  readonly credit?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** What matters in a picture, as shares of its width and height from the upper left corner. */
+  readonly focalPoint?: { readonly x: number; readonly y: number } | undefined;
+}
+
 /** A file that was picked or uploaded, with what a document needs of it. */
 export interface PickedFile {
   readonly source: string;
@@ -10,8 +22,9 @@ export interface PickedFile {
   /** The link to write into a document: without a host where the connector is of the page's own site. */
   readonly url: string;
   readonly isImage: boolean;
-  /** Words for the attribute `alt`, made of the name; empty where the name is a camera's or a program's. */
+  /** Words for the attribute `alt`: those about the file, else of its name; empty where the name is a camera's or a program's. */
   readonly alt: string;
+  readonly about?: About | undefined;
   readonly thumb?: string | undefined;
   readonly mime?: string | undefined;
   readonly bytes?: number | undefined;
@@ -41,8 +54,9 @@ export interface PickerOptions extends ClientOptions {
 /** Names that say nothing of the picture. */
 const WORDLESS = /^(?:dsc[fn]?|image|img|photo|picture|pxl|screenshot|untitled)?[\s\d]*$/iu;
 
-/** The words of a file's name: `red-cat_2.jpg` as `red cat 2`. */
-export const altOf = (name: string): string => {
+/** The words about a picture, else those of its name: `red-cat_2.jpg` as `red cat 2`. */
+export const altOf = ({ name, about }: Pick<PickedFile, 'name' | 'about'>): string => {
+  if (about?.alt !== undefined) return about.alt;
   const words = name
     .replace(/\.[^.]*$/u, '')
     .replaceAll(/[\s_-]+/gu, ' ')

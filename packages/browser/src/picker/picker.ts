@@ -6,9 +6,9 @@ import { Drops } from './drops.ts';
 import { Frame, type FrameEvents } from './frame.ts';
 import { Grid, type GridEvents } from './grid.ts';
 import { Notices } from './notices.ts';
-import { altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
+import type { PickedFile, PickerOptions } from './options.ts';
 import { Selection } from './selection.ts';
-import { type Entry, type Folder, joined, Service } from './service.ts';
+import { type Entry, type Folder, joined, pickedOf, Service } from './service.ts';
 import { counted, fill, type Texts } from './texts.ts';
 import { DEEDS_FOR_ENTRIES, Toolbar } from './toolbar.ts';
 import { Tree } from './tree.ts';
@@ -20,6 +20,7 @@ export class Picker {
   readonly #options: PickerOptions;
   readonly #texts: Texts;
   readonly #done: (files?: readonly PickedFile[]) => void;
+  readonly #service: Service;
   readonly #selection = new Selection(() => this.#chosen());
   readonly #grid: Grid;
   readonly #tree: Tree;
@@ -42,11 +43,10 @@ export class Picker {
     this.#options = options;
     this.#texts = texts;
     this.#done = done;
-    const slow = (stop: () => void): (() => void) => this.#uploads.wait(texts.working, stop);
-    const service = new Service({ ...options, slow });
+    const service = new Service({ ...options, slow: (stop) => this.#uploads.wait(texts.working, stop) });
+    this.#service = service;
     const notices = new Notices(texts, () => this.#grid.focus());
     this.#notices = notices;
-    const selection = this.#selection;
     this.#toolbar = new Toolbar(texts, {
       asked: (deed) => this.#deeds.do(deed),
       sorted: (order) => this.#browsing.sort(order),
@@ -63,7 +63,7 @@ export class Picker {
       },
       failed: (error) => notices.warn(service.messageOf(error, texts)),
     });
-    this.#grid = new Grid(selection, texts, this.#gridEvents());
+    this.#grid = new Grid(this.#selection, texts, this.#gridEvents());
     this.#uploads = new Uploads(service, notices, texts, (stored) => {
       const focus = stored.at(-1);
       this.#changed(stored, focus && { focus });
@@ -78,13 +78,14 @@ export class Picker {
     this.#frame = new Frame(texts, parts, this.#frameEvents());
     this.element = this.#frame.element;
     this.#dialogs = new Dialogs(this.element, texts);
-    const [grid, tree, frame] = [this.#grid, this.#tree, this.#frame];
+    const [selection, grid, tree, frame] = [this.#selection, this.#grid, this.#tree, this.#frame];
     this.#browsing = new Browsing({
       ...{ service, texts, options, notices, selection, grid, tree, frame },
       rightsChanged: () => this.#chosen(),
     });
     const surroundings: Surroundings = {
-      ...{ service, dialogs: this.#dialogs, notices, texts, sources: () => this.#browsing.sources },
+      ...{ service, dialogs: this.#dialogs, notices, texts, uploads: this.#uploads },
+      sources: () => this.#browsing.sources,
       reload: () => this.#browsing.reload(),
       changed: (folders, change) => this.#changed(folders, change),
     };
@@ -142,7 +143,7 @@ export class Picker {
       isSearch: () => this.#browsing.isSearch,
       active: () => this.#grid.active,
       faint: (keys) => this.#grid.refresh(keys),
-      askForFiles: () => this.#frame.askForFiles(),
+      askForFiles: (replaced) => this.#frame.askForFiles(replaced),
       offersChanged: () => this.#offer(),
     };
   }
@@ -163,7 +164,7 @@ export class Picker {
   #offer(): void {
     const { entries } = this.#selection;
     this.#toolbar.show((deed) => this.#deeds.offers(deed), this.#browsing.sortBy, this.#grid.view);
-    const files = this.#picked();
+    const files = this.#insertable();
     const [first] = entries;
     const said = first && counted(this.#texts, this.#texts.selected, entries.length, { name: first.name });
     const canInsert = files.length > 0 && (files.length === 1 || this.#options.several === true);
@@ -171,23 +172,15 @@ export class Picker {
     this.#frame.showChosen(said ?? '', insert, canInsert);
   }
 
-  #picked(): readonly PickedFile[] {
-    return this.#selection.entries.flatMap(
-      ({ type, url, modified: _modified, version: _version, ...entry }) =>
-        type === 'folder' || url === undefined
-          ? []
-          : [
-              {
-                ...{ ...entry, url, isImage: type === 'image', alt: altOf(entry.name) },
-                srcset: fullSrcset({ ...entry, url }),
-              },
-            ],
-    );
+  /** The chosen entries that can be inserted. */
+  #insertable(): readonly Entry[] {
+    return this.#selection.entries.filter(({ type, url }) => type !== 'folder' && url !== undefined);
   }
 
   #pick(): void {
-    const files = this.#picked();
-    if (files.length > 0) this.#done(this.#options.several === true ? files : files.slice(0, 1));
+    const entries = this.#insertable().slice(0, this.#options.several === true ? undefined : 1);
+    if (entries.length > 0)
+      void this.#service.withNewLinks(entries).then((renewed) => this.#done(renewed.map(pickedOf)));
   }
 
   #opened(entry: Entry): void {
@@ -203,7 +196,7 @@ export class Picker {
     const insert = { label: counted(this.#texts, this.#texts.insert, 1), run: () => this.#pick() };
     const deeds = DEEDS_FOR_ENTRIES.filter((deed) => this.#deeds.offers(deed));
     const items = deeds.map((deed) => ({ label: this.#texts[deed], run: () => this.#deeds.do(deed) }));
-    const first = entry.type === 'folder' ? [open] : this.#picked().length > 0 ? [insert] : [];
+    const first = entry.type === 'folder' ? [open] : this.#insertable().length > 0 ? [insert] : [];
     const { source, path } = entry;
     const reveal = { label: this.#texts.reveal, run: () => this.#browsing.open({ source, path }, entry) };
     this.#dialogs.menu(entry.name, [...first, ...(this.#browsing.isSearch ? [reveal] : []), ...items], at);

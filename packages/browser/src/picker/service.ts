@@ -1,5 +1,4 @@
 import {
-  type Client,
   type ClientOptions,
   ConnectorError,
   createClient,
@@ -9,7 +8,9 @@ import {
 } from '../client/index.ts';
 import type { Reach } from '../transfer/request.ts';
 import { obstacleOf } from '../transfer/upload.ts';
-import type { PickedFile, PickerOptions } from './options.ts';
+import type { AboutChange } from './about-form.ts';
+import { aboutOf, type FullClient, type Permissions } from './coming.ts';
+import { altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
 import { fill, humanSize, type Texts } from './texts.ts';
 
 /** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
@@ -17,6 +18,9 @@ export interface Folder {
   readonly source: string;
   readonly path: string;
 }
+
+/** Where a file or folder is. */
+export type Place = Folder & { readonly name: string };
 
 /** A file or folder of a listing. */
 export interface Entry extends Omit<PickedFile, 'url' | 'isImage' | 'alt'> {
@@ -37,7 +41,7 @@ export interface SourceInfo {
 
 /** What a person may do in a folder, and how large files may be. */
 export interface Rights {
-  readonly permissions: Partial<PermissionsData['permissions']>;
+  readonly permissions: Permissions;
   readonly limits?: PermissionsData['limits'];
 }
 
@@ -78,7 +82,7 @@ interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language'> 
 
 /** What is only looked at comes within this time, or the person is told. Milliseconds. */
 const PATIENCE = 30_000;
-const LOOKS = /\/(?:files|folders|permissions|filesSearch|trashList)$/u;
+const LOOKS = /\/(?:files|fileUses|folders|permissions|filesSearch|trashList)$/u;
 /** Changes and downloads may take as long as they need: after this time the person is told, and can stop waiting. */
 const SLOW = 3000;
 
@@ -110,7 +114,7 @@ const patientFetch =
 
 /** Asks the connector, and makes of its answers entries whose links can be used as they are. */
 export class Service {
-  readonly client: Client;
+  readonly client: FullClient;
   readonly reach: Reach;
   readonly #rights = new Map<string, { readonly until: number; readonly rights: Promise<Rights> }>();
 
@@ -121,7 +125,8 @@ export class Service {
       ...(typeof given === 'function' ? await given() : given),
     });
     const base = new URL(`${String(url).replace(/\/*$/u, '')}/`, document.baseURI).href;
-    this.client = createClient({ url: base, headers, credentials, fetch: patientFetch(own ?? fetch, slow) });
+    const patient = patientFetch(own ?? fetch, slow);
+    this.client = createClient({ url: base, headers, credentials, fetch: patient }) as FullClient;
     this.reach = { base, headers, withCredentials: credentials === 'include' };
   }
 
@@ -159,6 +164,14 @@ export class Service {
     return rights;
   }
 
+  /** Changes the words about a file. In a form, a list without members and a point without numbers would not be sent. */
+  async describe({ source, path, name }: Entry, change: AboutChange): Promise<void> {
+    const sent = (value: unknown): unknown =>
+      Array.isArray(value) && value.length === 0 ? [''] : (value ?? '');
+    const given = Object.entries(change).map(([key, value]) => [key, sent(value)]);
+    await this.client.fileDescribe({ source, path, name, ...(Object.fromEntries(given) as object) });
+  }
+
   /** Uploads change how much room is left. */
   forgetRights(): void {
     this.#rights.clear();
@@ -187,15 +200,28 @@ export class Service {
    * expire are not written into documents.
    */
   async srcsetOf(
-    { source, path, name }: Folder & { readonly name: string },
+    { source, path, name }: Place,
     wanted?: true | readonly string[],
   ): Promise<{ readonly srcset: string; readonly width: number } | undefined> {
-    const mods = { details: true, variants: true, onlyImages: true, filterWord: name, limit: 1000 };
-    const { sources } = await this.client.files({ source, path, mods });
-    const [listed] = sources;
-    const entries = listed === undefined ? [] : this.entriesOf(listed, wanted);
-    const { srcset, width } = entries.find((entry) => entry.name === name) ?? {};
+    const { srcset, width } = (await this.find({ source, path, name }, wanted)) ?? {};
     return srcset === undefined || width === undefined ? undefined : { srcset, width };
+  }
+
+  /** A file as the connector lists it now. */
+  async find({ source, path, name }: Place, variants?: true | readonly string[]): Promise<Entry | undefined> {
+    const mods = { details: true, variants: true, filterWord: name, limit: 1000 };
+    const { sources } = await this.client.files({ source, path, mods });
+    const entries = sources.flatMap((listed) => this.entriesOf(listed, variants));
+    return entries.find((entry) => entry.name === name);
+  }
+
+  /** With links for documents: a signed link of a list ends the sooner the longer the list has been shown. */
+  withNewLinks(entries: readonly Entry[]): Promise<readonly Entry[]> {
+    const renewed = async (entry: Entry): Promise<Entry> => {
+      if (!/[?&]expires=/u.test(entry.url ?? '')) return entry;
+      return (await this.find(entry).catch(() => undefined)) ?? entry;
+    };
+    return Promise.all(entries.map(renewed));
   }
 
   entryFound(item: FoundItem): Entry {
@@ -224,7 +250,7 @@ export class Service {
     return {
       ...{ source, path, name, type: item.type, thumb, modified, version: item.etag ?? modified },
       url: item.file === '' ? undefined : link(item.file, isAbsolute),
-      ...{ bytes: item.bytes, mime: item.mime, width: item.width, height: item.height },
+      ...{ bytes: item.bytes, mime: item.mime, width: item.width, height: item.height, about: aboutOf(item) },
       srcset: isAbsolute === true ? undefined : srcsetOf(item, (value) => link(value, false), presets),
     };
   }
@@ -257,3 +283,9 @@ const srcsetOf = (
   if ((all[0]?.[0] ?? width) >= width) return undefined;
   return all.map(([pixels, url]) => `${url} ${String(pixels)}w`).join(', ');
 };
+
+/** An entry as documents get it. */
+export const pickedOf = ({ type, url = '', modified: _, version: __, ...entry }: Entry): PickedFile => ({
+  ...{ ...entry, url, isImage: type === 'image', alt: altOf(entry) },
+  srcset: fullSrcset({ ...entry, url }),
+});

@@ -17,6 +17,7 @@ export type Deed =
   | 'move'
   | 'copy'
   | 'download'
+  | 'replace'
   | 'details'
   | 'remove'
   | 'trash';
@@ -51,6 +52,13 @@ const offers: Readonly<Record<Deed, (offer: Offer) => boolean>> = {
   move: (offer) => mayAll(offer, offer.may.allowFileMove, offer.may.allowFolderMove),
   copy: (offer) => mayAll(offer, offer.may.allowFileCopy, offer.may.allowFolderCopy),
   download: (offer) => mayAll(offer, offer.may.allowFileDownload, offer.may.allowFileDownload),
+  replace: ({ chosen: [first, another], may }) =>
+    another === undefined &&
+    first !== undefined &&
+    first.type !== 'folder' &&
+    may.allowFileReplace === true &&
+    may.allowFileUpload === true &&
+    may.allowFileRemove === true,
   details: isOne,
   remove: (offer) => mayAll(offer, offer.may.allowFileRemove, offer.may.allowFolderRemove),
 };
@@ -65,12 +73,30 @@ export const isOffered = (
 
 /** What concerns the chosen entries, in the order of menus. */
 export const DEEDS_FOR_ENTRIES = [
-  ...(['edit', 'turnLeft', 'turnRight', 'rename', 'move', 'copy', 'download', 'details', 'remove'] as const),
+  ...([
+    'edit',
+    'turnLeft',
+    'turnRight',
+    'rename',
+    'move',
+    'copy',
+    'download',
+    'replace',
+    'details',
+    'remove',
+  ] as const),
 ];
 
 const ICONS: Readonly<Record<Deed, IconName>> = {
   ...{ upload: 'upload', newFolder: 'newFolder', paste: 'check', edit: 'edit', turnLeft: 'turnLeft' },
-  ...{ turnRight: 'turnRight', rename: 'rename', move: 'move', copy: 'copy', download: 'download' },
+  ...{
+    turnRight: 'turnRight',
+    rename: 'rename',
+    move: 'move',
+    copy: 'copy',
+    download: 'download',
+    replace: 'replace',
+  },
   ...{ details: 'info', remove: 'remove', trash: 'trash' },
 };
 

@@ -11,6 +11,8 @@ const AT_ONCE = 3;
 /** A file that is to be stored, with the folder that it is for. */
 export interface Wanted extends Folder {
   readonly file: File;
+  /** Name of the file in the folder whose content it replaces. */
+  readonly replaces?: string | undefined;
 }
 
 /** A stored file, as the upload answers it. */
@@ -237,11 +239,13 @@ export class Uploads {
       const { since } = job;
       job.since ??= Date.now();
       const data = await uploadFile(this.#service.reach, {
-        ...{ file: job.file, source: job.source, path: job.path, limits, since },
+        ...{ file: job.file, source: job.source, path: job.path, replaces: job.replaces, limits, since },
         signal: job.ending.signal,
         onProgress: (sent) => this.#progress(job, sent),
       });
-      this.#done.push(...data.items.map(({ source, name }) => ({ source, path: job.path, name })));
+      // What has replaced something is reported where that can be taken back.
+      if (job.replaces === undefined)
+        this.#done.push(...data.items.map(({ source, name }) => ({ source, path: job.path, name })));
       this.#ended(job);
       job.settled(data);
     } catch (error) {

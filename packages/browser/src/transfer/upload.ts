@@ -14,6 +14,8 @@ export interface FileUpload {
   readonly file: File;
   readonly source: string;
   readonly path: string;
+  /** Name of the file in `path` that gets this content and keeps its link. It is sent whole. */
+  readonly replaces?: string | undefined;
   /** As `permissions` says; undefined where it says nothing. */
   readonly limits?: Limits | undefined;
   /** When it was sent for the first time, where that broke off: what has arrived all the same is not sent again. */
@@ -42,14 +44,15 @@ const mayPassInParts = (error: unknown): boolean =>
 
 const sendWhole = async (
   reach: Reach,
-  { file, source, path, signal, onProgress }: FileUpload,
+  { file, source, path, replaces, signal, onProgress }: FileUpload,
 ): Promise<FileUploadData> => {
   const form = new FormData();
   form.append('source', source);
   form.append('path', path);
+  if (replaces !== undefined) form.append('name', replaces);
   // Last: the connector knows where the file goes when it comes.
   form.append('files[0]', file, file.name);
-  const url = `${reach.base}fileUpload`;
+  const url = `${reach.base}${replaces === undefined ? 'fileUpload' : 'fileReplace'}`;
   return dataOf<FileUploadData>(
     await request(reach, {
       method: 'POST',
@@ -78,6 +81,7 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
   const { file, source, path, limits, signal, onProgress, since } = upload;
+  if (upload.replaces !== undefined) return sendWhole(reach, upload);
   const begun = Date.now();
   const inParts = async (): Promise<FileUploadData> =>
     dataOf<FileUploadData>(await sendInParts(reach, { file, fields: { source, path }, signal, onProgress }));

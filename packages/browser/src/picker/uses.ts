@@ -1,0 +1,53 @@
+import { h } from './dom.ts';
+import type { Entry, Service } from './service.ts';
+import { counted, type Texts } from './texts.ts';
+
+/** A page that shows a file, as the host of the connector knows it. */
+interface Use {
+  readonly title: string;
+  readonly url: string;
+}
+
+/** Files that are asked about before something is done to many, and requests at a time. */
+const MOST = 40;
+const AT_ONCE = 4;
+/** A host that takes longer, in milliseconds, keeps no person from their work. */
+const PATIENCE = 8000;
+
+/** The pages that show one of these files, each once. None where the connector does not know, or may not say. */
+const usesOf = async (service: Service, entries: readonly Entry[]): Promise<readonly Use[]> => {
+  const files = entries.filter(({ type }) => type !== 'folder').slice(0, MOST);
+  const signal = AbortSignal.timeout(PATIENCE);
+  const found = new Map<string, Use>();
+  const ask = async (): Promise<void> => {
+    for (let file = files.shift(); file !== undefined; file = files.shift()) {
+      const { permissions } = await service.rightsIn(file);
+      if (permissions.allowFileUses !== true) continue;
+      const { source, path, name } = file;
+      const { uses } = await service.client.fileUses({ source, path, name }, { signal });
+      for (const use of uses) found.set(`${use.url}\n${use.title}`, use);
+    }
+  };
+  await Promise.allSettled(Array.from({ length: AT_ONCE }, ask));
+  return [...found.values()];
+};
+
+/** Links of scripts are no addresses of pages. */
+const isAddress = (url: string): boolean =>
+  URL.canParse(url, document.baseURI) && /^https?:$/u.test(new URL(url, document.baseURI).protocol);
+
+/** "Shown on 3 pages" with their titles; undefined where no page is known to show these files. */
+export const noteOfUses = async (
+  service: Service,
+  texts: Texts,
+  entries: readonly Entry[],
+): Promise<HTMLElement | undefined> => {
+  const uses = await usesOf(service, entries);
+  if (uses.length === 0) return undefined;
+  const pages = uses.map(({ title, url }) => {
+    const text = title.trim() === '' ? url : title;
+    const link = { href: url, target: '_blank', rel: 'noopener noreferrer' };
+    return h('li', { dir: 'auto' }, isAddress(url) ? h('a', link, text) : text);
+  });
+  return h('div', {}, h('p', {}, counted(texts, texts.shownOn, uses.length)), h('ul', {}, ...pages));
+};
