@@ -10,6 +10,7 @@ import { serving } from './serving.ts';
 import { stalls } from './stalls.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
+import { texts } from './texts.ts';
 import { thumbnails } from './thumbnails.ts';
 import { upload } from './upload.ts';
 import { webdavMemory } from './webdav-memory.ts';
@@ -30,6 +31,7 @@ const measurements: readonly Measurement[] = [
   webdavMemory,
   s3Memory,
   zip,
+  texts,
 ];
 
 const chosen = process.argv.slice(2);

@@ -68,6 +68,8 @@ export const createApp = <Native = unknown>(
     handler,
     handle: connector.handle,
     urlFor: connector.urlFor,
+    renewLinks: connector.renewLinks,
+    linksIn: connector.linksIn,
     unavailableSources: (timeoutMs = 3000) => connector.unavailableSources(timeoutMs),
     webhooks: connector.webhooks,
     listen: async (port = DEFAULT_ADDRESS.port, host = DEFAULT_ADDRESS.host) => {

@@ -1,4 +1,7 @@
-import { compileRules } from './access/access.ts';
+import { setMaxListeners } from 'node:events';
+import type { ActionServices } from './actions/action.ts';
+import { compileRules, EVERYTHING } from './access/access.ts';
+import { createTextLinks, type LinksIn, type RenewLinks } from './actions/texts/text-links.ts';
 import { logConfiguration, prepare } from './checked-configuration.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
@@ -7,13 +10,14 @@ import { createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } fr
 import type { WebhookFigures } from './config/event.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import type { UrlFor } from './view/links.ts';
+import { SourceViews } from './view/source-view.ts';
 import { createProxyRole, createTokenRole } from './http/roles.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
 import { createStderrLogger, type Logger } from './basics/log/logger.ts';
 import { createRedactingLogger } from './basics/log/logger.ts';
-import { createSourceGroup, openAtStart, unavailableIn } from './sources/source-group.ts';
+import { createSourceGroup, openAtStart, seenInTexts, unavailableIn } from './sources/source-group.ts';
 import type { SourceGroup } from './sources/source.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { createMemoryStaging, stageContent } from './storage/staging.ts';
@@ -50,6 +54,10 @@ export interface Connector {
   readonly handle: Handle;
   /** @see Router.urlFor */
   readonly urlFor: UrlFor;
+  /** @see RenewLinks */
+  readonly renewLinks: RenewLinks;
+  /** @see LinksIn */
+  readonly linksIn: LinksIn;
   /** @see App.unavailableSources */
   readonly unavailableSources: (timeoutMs: number) => Promise<readonly string[]>;
   /** @see App.webhooks */
@@ -90,6 +98,34 @@ const createSourceLeasing = (
       });
     }
   };
+};
+
+/** Stores would open again and stay open: there is no lease when the connector closes. */
+const whileOpen =
+  (lease: (request: HookRequest) => Promise<SourceLease>, closing: AbortSignal) =>
+  async (request: HookRequest): Promise<SourceLease> => {
+    closing.throwIfAborted();
+    const leased = await lease(request);
+    // The hook may have taken its time.
+    if (closing.aborted) leased.release();
+    closing.throwIfAborted();
+    return leased;
+  };
+
+/** What works on texts of the host, who may see everything, until the connector closes. */
+const textLinksOf = (
+  { publicUrl }: ConnectorConfig['settings'],
+  services: ActionServices,
+  statics: SourceGroup,
+  { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
+): ReturnType<typeof createTextLinks> => {
+  // Every lookup listens to it.
+  setMaxListeners(0, signal);
+  const viewsAt = (base: string | undefined): SourceViews => {
+    signal.throwIfAborted();
+    return new SourceViews(seenInTexts(statics, publicUrl, base), EVERYTHING, { signal });
+  };
+  return createTextLinks({ ...services, log, signal, viewsAt });
 };
 
 /** Gives each request its role. */
@@ -133,6 +169,8 @@ export const createConnector = <Native>(
   const clientOf = createClientNames(settings.trustedProxies, log);
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
   const resumable = createResumableUploads(settings, services.quotas, log);
+  const closing = new AbortController();
+  const { signal } = closing;
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
     settings,
@@ -142,17 +180,7 @@ export const createConnector = <Native>(
     version: options.version,
     isMounted: options.isMounted,
     observe: options.observe,
-    resolveSources: async (request) => {
-      // Stores would open again and stay open.
-      if (closed !== undefined) throw new ShuttingDownError();
-      const lease = await leaseSources(request);
-      // The hook may have taken its time: a store that opens now would stay open.
-      if (closed !== undefined) {
-        lease.release();
-        throw new ShuttingDownError();
-      }
-      return lease;
-    },
+    resolveSources: whileOpen(leaseSources, signal),
     authenticate: authenticationOf(hooks, settings),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
@@ -165,9 +193,13 @@ export const createConnector = <Native>(
   return {
     handle,
     urlFor: services.links.urlFor(settings, statics),
+    ...textLinksOf(settings, services, statics, { log, signal }),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     webhooks: () => services.events.webhooks(),
-    close: () => (closed ??= closeInOrder(services, [resumable], state, [statics, tenants])),
+    close: () => {
+      closing.abort(new ShuttingDownError());
+      return (closed ??= closeInOrder(services, [resumable], state, [statics, tenants]));
+    },
   };
 };

@@ -3,6 +3,7 @@ import type { ConfigInput } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler, type FetchHandler } from './http/bridges/fetch.ts';
 import { toNodeHandler, type NodeHandler } from './http/bridges/node.ts';
+import type { LinksIn, RenewLinks } from './actions/texts/text-links.ts';
 import type { UrlFor } from './view/links.ts';
 import type { Handle } from './http/message.ts';
 
@@ -29,6 +30,8 @@ export interface Router {
   /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
   readonly handle: Handle;
   readonly urlFor: UrlFor;
+  readonly renewLinks: RenewLinks;
+  readonly linksIn: LinksIn;
   /**
    * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
    * requests after it get 503.
@@ -52,6 +55,8 @@ export const createRouter = <Native = unknown>(
     handler: toNodeHandler(connector.handle, { basePath }),
     handle: connector.handle,
     urlFor: (source, path, options) => connector.urlFor(source, path, { base: basePath, ...options }),
+    renewLinks: (html, options) => connector.renewLinks(html, { base: basePath, ...options }),
+    linksIn: (html, options) => connector.linksIn(html, { base: basePath, ...options }),
     close: () => connector.close(),
   };
 };

@@ -60,6 +60,26 @@ export const seenFrom = (
   };
 };
 
+/**
+ * The sources as texts of the host name them, without a request: below `base`, where the connector is mounted, and
+ * by the public URL, with and without its host.
+ */
+export const seenInTexts = (
+  sources: SourceSet,
+  publicUrl: string | undefined,
+  base = publicUrl ?? '',
+): SourceSet => {
+  const hosts = publicUrl !== undefined && URL.canParse(publicUrl) ? [new URL(publicUrl).host] : [];
+  const seen = seenFrom({ mount: base.replace(/\/$/u, ''), hosts }, sources, undefined);
+  const published = seenFrom({ mount: '', hosts }, sources, publicUrl);
+  const all = seen.all.map((source, index): Source => {
+    const other = published.all[index];
+    if (publicUrl === undefined || other === undefined) return source;
+    return { ...source, baseurlAliases: [...source.baseurlAliases, other.baseurl, ...other.baseurlAliases] };
+  });
+  return { all, find: (name) => all.find((source) => source.name === name || source.key === name) };
+};
+
 /** What building sources needs from its connector. */
 export interface SourceDependencies {
   readonly factories: StorageFactories;

@@ -40,8 +40,18 @@ export interface Links {
     path: SourcePath,
     old: { readonly source: Source; readonly query: string },
   ): string | undefined;
-  /** Whether the query of a link has a signature of this path that has not expired. */
-  isSigned(source: Source, path: SourcePath, query: string): boolean;
+  /**
+   * Whether the query of a link has a signature of this path, and whether that has expired. Undefined: it has
+   * none, or one that never was valid.
+   */
+  signatureIn(source: Source, path: SourcePath, query: string): 'valid' | 'expired' | undefined;
+  /**
+   * The same link with a new signature, good for `lifetime` seconds (default: `signedUrlLifetime`), and with all
+   * else that it has; `query` as it is in the link.
+   */
+  renewed(source: Source, path: SourcePath, query: string, lifetime?: number): string;
+  /** The query of a link without a signature: with one where its source needs it, else empty. */
+  queryFor(source: Source, path: SourcePath, lifetime?: number): string;
   readonly urlFor: (settings: Pick<Settings, 'publicUrl'>, sources: SourceSet) => UrlFor;
 }
 
@@ -61,8 +71,8 @@ export type UrlFor = (
 /** A path as it stands in a URL. */
 export const encodedPath = (path: SourcePath): string => path.segments.map(encodeURIComponent).join('/');
 
-/** Names below the folder are encoded; an entry itself is not. */
-const below = (folder: SourcePath, relative: string): SourcePath =>
+/** The path that thumbnails and variants have, relative to a folder: names below it are encoded; an entry itself is not. */
+export const below = (folder: SourcePath, relative: string): SourcePath =>
   relative
     .split('/')
     .map((name, index, names) => (names.length > 1 && index > 0 ? decodeURIComponent(name) : name))
@@ -86,38 +96,77 @@ const digest = (
  */
 const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
+/** Later moments have more digits than a link may have. */
+const MOST_LIFETIME = 1000 * 366 * 24 * 60 * 60;
+
 const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
 
 /** Signatures of one connector. */
 interface Signing {
-  /** The link until a moment, in seconds since 1970; without a signature where its source needs none. */
-  readonly signedUntil: (source: Source, path: SourcePath, expires: number) => string;
-  readonly isSigned: Links['isSigned'];
+  /** The query of a link until a moment, in seconds since 1970; empty where its source needs none. */
+  readonly queryUntil: (source: Source, path: SourcePath, expires: number) => string;
+  readonly queryFor: Links['queryFor'];
+  readonly signatureIn: Links['signatureIn'];
 }
+
+/** @throws InvalidParametersError */
+export const requireLifetime = (lifetime: number | undefined): void => {
+  if (
+    lifetime !== undefined &&
+    !(Number.isSafeInteger(lifetime) && lifetime > 0 && lifetime <= MOST_LIFETIME)
+  )
+    throw new InvalidParametersError(
+      'lifetime: must be a whole number of seconds, more than none and at most a thousand years',
+    );
+};
 
 const plain = (source: Source, path: SourcePath): string => source.baseurl + encodedPath(path);
 
-const createSigning = (keys: readonly string[], now: () => number): Signing => ({
-  signedUntil: (source, path, expires) => {
+const withQuery = (source: Source, path: SourcePath, query: string): string =>
+  plain(source, path) + (query === '' ? '' : `?${query}`);
+
+const createSigning = (keys: readonly string[], now: () => number): Signing => {
+  const queryUntil: Signing['queryUntil'] = (source, path, expires) => {
     const [key] = keys;
     // The configuration is refused when a signed source has no key.
-    if (source.settings.serve !== 'signed' || key === undefined) return plain(source, path);
+    if (source.settings.serve !== 'signed' || key === undefined) return '';
     const signature = digest(key, source, path, expires).toString('base64url');
-    return `${plain(source, path)}?expires=${String(expires)}&signature=${signature}`;
-  },
-  isSigned: (source, path, query) => {
-    const [, seconds, signature] = QUERY.exec(query) ?? [];
-    if (seconds === undefined || signature === undefined) return false;
-    const expires = Number(seconds);
-    const given = Buffer.from(signature, 'base64url');
-    // Every key is tried, whatever the others say: the time does not tell which one fits.
-    const fits = keys.filter((key) => {
-      const expected = digest(key, source, path, expires);
-      return given.length === expected.length && timingSafeEqual(given, expected);
-    });
-    return fits.length > 0 && expires * 1000 > now();
-  },
-});
+    return `expires=${String(expires)}&signature=${signature}`;
+  };
+  return {
+    queryUntil,
+    queryFor: (source, path, lifetime = source.settings.signedUrlLifetime) => {
+      const step = Math.max(1, Math.floor(lifetime / 20));
+      return queryUntil(source, path, Math.floor(now() / 1000 / step) * step + lifetime);
+    },
+    signatureIn: (source, path, query) => {
+      const [, seconds, signature] = QUERY.exec(query) ?? [];
+      if (seconds === undefined || signature === undefined) return undefined;
+      const expires = Number(seconds);
+      const given = Buffer.from(signature, 'base64url');
+      // Every key is tried, whatever the others say: the time does not tell which one fits.
+      const fits = keys.filter((key) => {
+        const expected = digest(key, source, path, expires);
+        return given.length === expected.length && timingSafeEqual(given, expected);
+      });
+      if (fits.length === 0) return undefined;
+      return expires * 1000 > now() ? 'valid' : 'expired';
+    },
+  };
+};
+
+type Signed = (source: Source, path: SourcePath, lifetime?: number) => string;
+
+const createUrlFor =
+  (signed: Signed): Links['urlFor'] =>
+  ({ publicUrl }, sources) =>
+  (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
+    const mount = base.replace(/\/$/u, '');
+    const source = seenFrom({ mount, hosts: [] }, sources, undefined).find(name);
+    if (source === undefined) throw new UnknownSourceError();
+    requireLifetime(lifetime);
+    return signed(source, SourcePath.parse(path), lifetime);
+  };
 
 /** Makes the links of one connector. The first key signs, all of them are accepted. `now` in milliseconds. */
 export const createLinks = (
@@ -125,12 +174,9 @@ export const createLinks = (
   { iconNamed }: Pick<Thumbnails, 'iconNamed'>,
   now: () => number = Date.now,
 ): Links => {
-  const { signedUntil, isSigned } = createSigning(keys, now);
-
-  const signed = (source: Source, path: SourcePath, lifetime = source.settings.signedUrlLifetime): string => {
-    const step = Math.max(1, Math.floor(lifetime / 20));
-    return signedUntil(source, path, Math.floor(now() / 1000 / step) * step + lifetime);
-  };
+  const { queryUntil, queryFor, signatureIn } = createSigning(keys, now);
+  const signed: Signed = (source, path, lifetime) =>
+    withQuery(source, path, queryFor(source, path, lifetime));
 
   const links: Links = {
     to: (item) => (item.opensBy() ? signed : plain)(item.source, item.path),
@@ -157,21 +203,18 @@ export const createLinks = (
       const [from, to] = [old.source.settings.serve, source.settings.serve];
       if (to === 'off') return undefined;
       if (to !== 'signed') return plain(source, path);
-      if (from === 'signed') return signedUntil(source, path, Number(QUERY.exec(old.query)?.[1]));
+      if (from === 'signed')
+        return withQuery(source, path, queryUntil(source, path, Number(QUERY.exec(old.query)?.[1])));
       // Whoever knows a link to what everybody may have has no right to what needs a signature.
       return from === 'protected' ? signed(source, path) : undefined;
     },
-    isSigned,
-    urlFor:
-      ({ publicUrl }, sources) =>
-      (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
-        const mount = base.replace(/\/$/u, '');
-        const source = seenFrom({ mount, hosts: [] }, sources, undefined).find(name);
-        if (source === undefined) throw new UnknownSourceError();
-        if (lifetime !== undefined && !(Number.isSafeInteger(lifetime) && lifetime > 0))
-          throw new InvalidParametersError('lifetime: must be a whole number of seconds, and more than none');
-        return signed(source, SourcePath.parse(path), lifetime);
-      },
+    signatureIn,
+    renewed: (source, path, query, lifetime) => {
+      const fresh = queryFor(source, path, lifetime);
+      return query.replace(QUERY, (old) => (old.startsWith('&') ? `&${fresh}` : fresh));
+    },
+    queryFor,
+    urlFor: createUrlFor(signed),
   };
   return links;
 };

@@ -142,7 +142,7 @@ export const serveFile = async (
   const served = parsePath(request.segments);
   const shownBy = entryShownBy(source, served);
   const shown = { entry: served, ...shownBy, isDrawn: shownBy !== undefined };
-  if (source.settings.serve === 'signed' && !services.links.isSigned(source, served, query))
+  if (source.settings.serve === 'signed' && services.links.signatureIn(source, served, query) !== 'valid')
     throw new AccessDeniedError();
   view.require(shown.preset === undefined ? FILE_KEYS : VARIANT_KEYS, shown.entry, 'file');
   try {

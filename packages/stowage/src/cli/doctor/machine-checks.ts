@@ -17,7 +17,7 @@ import { Findings, reasonOf } from './finding.ts';
 export const partPackages: readonly OptionalPackage[] = [
   { name: 'puppeteer-core', purpose: 'PDF files' },
   { name: 'docx', purpose: 'DOCX files' },
-  { name: 'parse5', purpose: 'DOCX files' },
+  { name: 'parse5', purpose: 'DOCX files and the links of texts' },
   { name: 'heic-decode', purpose: 'HEIC pictures with uploadImages' },
 ];
 

@@ -1,0 +1,173 @@
+import type { Tag, TagAttribute } from './html-tags.ts';
+
+/** How an attribute names links. */
+type Reading = 'url' | 'srcset' | 'css';
+
+const read = (...names: string[]): Readonly<Record<string, Reading>> =>
+  Object.fromEntries(names.map((name) => [name, name.endsWith('srcset') ? 'srcset' : 'url']));
+
+/** The attributes by which elements show or open files. */
+const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, Reading>>>> = {
+  a: read('href'),
+  area: read('href'),
+  audio: read('src'),
+  body: read('background'),
+  embed: read('src'),
+  iframe: read('src'),
+  image: read('href', 'xlink:href'),
+  img: read('src', 'srcset'),
+  input: read('src'),
+  link: read('href', 'imagesrcset'),
+  object: read('data'),
+  source: read('src', 'srcset'),
+  table: read('background'),
+  td: read('background'),
+  th: read('background'),
+  track: read('src'),
+  video: read('src', 'poster'),
+};
+
+/** In longer values nothing is looked for: pictures that stand in the text themselves. */
+const MOST_UNITS = 64 * 1024;
+
+interface Piece {
+  readonly start: number;
+  readonly end: number;
+}
+
+const BLANKS = /\s*/uy;
+const BLANKS_AND_COMMAS = /[\s,]*/uy;
+const ADDRESS = /\S*/uy;
+const DESCRIPTORS = /(?:[^,(]|\([^)]*\)?)*/uy;
+
+/** The end of what a sticky expression matches from a position; it matches the empty text too. */
+const after = (text: string, from: number, sticky: RegExp): number => {
+  sticky.lastIndex = from;
+  return from + (sticky.exec(text)?.[0].length ?? 0);
+};
+
+/** The addresses of a `srcset`, split as browsers do. */
+const candidatesOf = (text: string): Piece[] => {
+  const pieces: Piece[] = [];
+  for (let position = 0; ;) {
+    const start = after(text, position, BLANKS_AND_COMMAS);
+    if (start === text.length) return pieces;
+    const next = after(text, start, ADDRESS);
+    let end = next;
+    while (text[end - 1] === ',') end -= 1;
+    pieces.push({ start, end });
+    // A comma at its end ends it; else its descriptors follow.
+    position = end < next ? next : after(text, next, DESCRIPTORS);
+  }
+};
+
+const CSS_URL = /(url\(\s*)(?:"([^"\\]*)"|'([^'\\]*)'|([^\s"'()\\]+))\s*\)/giu;
+
+const piecesOf = (text: string, reading: Reading): Piece[] => {
+  if (reading === 'srcset') return candidatesOf(text);
+  if (reading === 'css')
+    return [...text.matchAll(CSS_URL)].map(
+      ({ index, 1: before = '', 2: double, 3: single, 4: bare = '' }) => {
+        const quoted = double ?? single;
+        const start = index + before.length + (quoted === undefined ? 0 : 1);
+        return { start, end: start + (quoted ?? bare).length };
+      },
+    );
+  return [{ start: after(text, 0, BLANKS), end: text.trimEnd().length }];
+};
+
+const slice = (text: string, { start, end }: Piece): string => text.slice(start, end);
+
+/** Other text for a part of a text. */
+export interface Edit extends Piece {
+  readonly text: string;
+}
+
+const applied = (text: string, edits: readonly Edit[]): string => {
+  const parts: string[] = [];
+  let position = 0;
+  for (const { start, end, text: other } of edits) {
+    parts.push(text.slice(position, start), other);
+    position = end;
+  }
+  return parts.join('') + text.slice(position);
+};
+
+/**
+ * A text as the value of an attribute. It holds nothing that ends one, whatever its quotes: where a browser reads
+ * the place as something else than a tag, it stays harmless.
+ */
+const escaped = (text: string, quote: TagAttribute['quote']): string =>
+  text.replaceAll(quote === '' ? /[&<>"'`\s]/gu : /[&<>"'`]/gu, (unit) =>
+    unit === '&' ? '&amp;' : `&#${String(unit.charCodeAt(0))};`,
+  );
+
+/** An attribute with its links. */
+export interface LinkAttribute extends TagAttribute {
+  readonly reading: Reading;
+  readonly pieces: readonly Piece[];
+}
+
+/** The attributes of a tag that name links, whatever these lead to, in the order of the text. */
+export const linkAttributesOf = ({ name: tag, attributes }: Tag): readonly LinkAttribute[] => {
+  const readings = Object.hasOwn(ATTRIBUTES, tag) ? ATTRIBUTES[tag] : undefined;
+  const found: LinkAttribute[] = [];
+  for (const [name, attribute] of attributes) {
+    const reading = name === 'style' ? 'css' : readings?.[name];
+    const { value } = attribute;
+    if (reading !== undefined && value.length <= MOST_UNITS)
+      found.push({ ...attribute, reading, pieces: piecesOf(value, reading) });
+  }
+  return found;
+};
+
+/** The links of an attribute. */
+export const linksOf = ({ value, pieces }: LinkAttribute): readonly string[] =>
+  pieces.map((piece) => slice(value, piece));
+
+/** Gives links of one attribute other addresses. Those that keep theirs keep every byte. */
+export const editAttribute = (
+  html: string,
+  { value, start, end, quote, reading, pieces }: LinkAttribute,
+  addressOf: (url: string) => string,
+): readonly Edit[] => {
+  const edits = pieces
+    .map((piece) => ({ ...piece, text: addressOf(slice(value, piece)) }))
+    .filter((edit) => edit.text !== slice(value, edit));
+  if (edits.length === 0) return [];
+  const raw = html.slice(start, end);
+  const rawPieces = piecesOf(raw, reading);
+  const isAlike =
+    rawPieces.length === pieces.length &&
+    rawPieces.every((piece, index) => {
+      const decoded = pieces[index];
+      return decoded && slice(raw, piece).replaceAll('&amp;', '&') === slice(value, decoded);
+    });
+  // Unusual references, in place of a blank for example, hide where its links are: then it is written anew.
+  if (!isAlike) return [{ start, end, text: escaped(applied(value, edits), quote) }];
+  return rawPieces.flatMap((piece, index) => {
+    const decoded = pieces[index];
+    const edit = edits.find((one) => one.start === decoded?.start);
+    if (edit === undefined) return [];
+    return [{ start: start + piece.start, end: start + piece.end, text: escaped(edit.text, quote) }];
+  });
+};
+
+/** Adds attributes behind one that a tag has, with its quotes. */
+export const addAttributes = (
+  { end, quote }: TagAttribute,
+  added: Readonly<Record<string, string>>,
+): readonly Edit[] => {
+  const at = end + quote.length;
+  const text = Object.entries(added)
+    .map(([name, value]) => ` ${name}=${quote}${escaped(value, quote)}${quote}`)
+    .join('');
+  return text === '' ? [] : [{ start: at, end: at, text }];
+};
+
+/** A text with edits that do not overlap, in any order. */
+export const edited = (html: string, edits: readonly Edit[]): string =>
+  applied(
+    html,
+    [...edits].sort((one, other) => one.start - other.start),
+  );

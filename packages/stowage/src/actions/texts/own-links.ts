@@ -1,0 +1,144 @@
+import { NotFoundError, InvalidParametersError } from '../../errors/errors.ts';
+import type { Source } from '../../sources/source.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Item } from '../../view/item.ts';
+import type { Links } from '../../view/links.ts';
+import { memoryOf, presentOf } from '../../view/moved.ts';
+import type { SourceView, SourceViews } from '../../view/source-view.ts';
+import { entryShownAt, filesOfPublicUrl, type PublicFile, type ShownEntry } from '../public-files.ts';
+
+/** Different own links of one text. */
+const MOST_LINKS = 20_000;
+
+/** A link of a text to a file of a source, or to what is drawn of it. */
+export interface OwnLink extends PublicFile {
+  /** As it is written. */
+  readonly url: string;
+  readonly view: SourceView;
+  /** The file that it is about; a `preset` of a variant. */
+  readonly entry: SourcePath;
+  readonly preset: string | undefined;
+  readonly kind: 'file' | 'thumbnail' | 'variant';
+  /** In `signed` sources: undefined where it has none, or one that never was valid. */
+  readonly signature: 'valid' | 'expired' | undefined;
+}
+
+/** Where a link leads to. */
+export interface Target {
+  readonly item: Item;
+  /** It has another name than the link says. */
+  readonly isMoved: boolean;
+}
+
+const kindOf = (shown: ShownEntry | undefined): OwnLink['kind'] =>
+  shown === undefined ? 'file' : shown.preset === undefined ? 'thumbnail' : 'variant';
+
+/** The query of a link, without `?`, what stands before it and what stands behind it. */
+export const partsOf = (
+  url: string,
+): { readonly address: string; readonly query: string; readonly hash: string } => {
+  const [, address = '', query = '', hash = ''] = /^([^?#]*)(?:\?([^#]*))?(.*)$/su.exec(url) ?? [];
+  return { address, query, hash };
+};
+
+/** The links of one text to the sources of a connector. Each is looked up once. */
+export class OwnLinks {
+  readonly #views: SourceViews;
+  readonly #sources: readonly Source[];
+  readonly #links: Links;
+  readonly #known = new Map<string, Promise<OwnLink | undefined>>();
+  readonly #targets = new Map<OwnLink, Promise<Target | undefined>>();
+  readonly #onFailure: ((error: unknown) => void) | undefined;
+  #count = 0;
+
+  /**
+   * With `onFailure` a store that fails is reported there, and counts as one in which nothing lies.
+   */
+  constructor(views: SourceViews, links: Links, onFailure?: (error: unknown) => void) {
+    this.#views = views;
+    this.#onFailure = onFailure;
+    this.#sources = views.named(undefined);
+    this.#links = links;
+  }
+
+  /** Undefined: a link of others. @throws InvalidParametersError for too many own links; errors of the stores */
+  find(url: string): Promise<OwnLink | undefined> {
+    const known = this.#known.get(url);
+    if (known !== undefined) return known;
+    const found = this.#find(url);
+    if (found === undefined) return Promise.resolve(undefined);
+    this.#count += 1;
+    if (this.#count > MOST_LINKS)
+      throw new InvalidParametersError(`html: must have at most ${String(MOST_LINKS)} links of files`);
+    this.#known.set(url, found);
+    return found;
+  }
+
+  #find(url: string): Promise<OwnLink | undefined> | undefined {
+    const all = filesOfPublicUrl(this.#sources, url);
+    // Several addresses of a source may fit.
+    const candidates = all.filter(
+      ({ source, path }, index) =>
+        all.findIndex((one) => one.source === source && one.path.equals(path)) === index,
+    );
+    return candidates.length === 0 ? undefined : this.#choose(url, candidates);
+  }
+
+  /** Base addresses may lie inside one another: the link is of the source that has signed it, or has the file. */
+  async #choose(url: string, candidates: readonly PublicFile[]): Promise<OwnLink | undefined> {
+    const links = await Promise.all(candidates.map((one) => this.#linkOf(url, one)));
+    const [first] = links;
+    if (links.length === 1) return first;
+    const signed = links.find(({ signature }) => signature !== undefined);
+    if (signed !== undefined) return signed;
+    for (const link of links) if ((await this.target(link)) !== undefined) return link;
+    return first;
+  }
+
+  async #linkOf(url: string, file: PublicFile): Promise<OwnLink> {
+    const { source, path } = file;
+    const view = await this.#views.of(source);
+    const shown = await this.#asked(() => entryShownAt(view, path));
+    const signature =
+      source.settings.serve === 'signed'
+        ? this.#links.signatureIn(source, path, partsOf(url).query)
+        : undefined;
+    const { entry = path, preset } = shown ?? {};
+    return { url, source, path, view, entry, preset, kind: kindOf(shown), signature };
+  }
+
+  /** What the link leads to now; undefined: nothing that listings show. @throws errors of the stores */
+  target(link: OwnLink): Promise<Target | undefined> {
+    let target = this.#targets.get(link);
+    if (target === undefined) this.#targets.set(link, (target = this.#asked(() => this.#look(link))));
+    return target;
+  }
+
+  /** What the link leads to now, where that has another name; asked only of sources that remember names. */
+  async moved(link: OwnLink): Promise<Item | undefined> {
+    if (memoryOf(link.source.settings) === undefined) return undefined;
+    const target = await this.target(link);
+    return target?.isMoved === true ? target.item : undefined;
+  }
+
+  /** What a store answers. */
+  async #asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (this.#onFailure === undefined) throw error;
+      this.#onFailure(error);
+      return undefined;
+    }
+  }
+
+  async #look({ view, entry }: OwnLink): Promise<Target | undefined> {
+    try {
+      return { item: await view.look(entry), isMoved: false };
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      const item = await presentOf(this.#views, view, entry);
+      return item && { item, isMoved: true };
+    }
+  }
+}

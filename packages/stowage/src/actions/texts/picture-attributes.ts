@@ -1,0 +1,145 @@
+import { hasShapeOf, type PictureSize, sizeWithin } from '../../pictures/engine.ts';
+import { type PictureSizes, variantSizesOf } from '../../pictures/kept/sizes.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Item } from '../../view/item.ts';
+import { below } from '../../view/links.ts';
+import type { ServingServices } from '../serving/request.ts';
+import type { Tag } from './html-tags.ts';
+import type { OwnLink, OwnLinks } from './own-links.ts';
+import { isOpen, linkLike } from './renewed-url.ts';
+
+/** What renewing texts does besides renewing signatures. */
+export interface PictureOptions {
+  /** Of signed links, in seconds (default: `signedUrlLifetime` of the source). */
+  readonly lifetime?: number | undefined;
+  /** Gives own pictures `width`, `height` and `loading="lazy"` where they lack them. */
+  readonly sizes?: boolean | undefined;
+  /** Gives own pictures without one a `srcset` of these `imagePresets`, as far as they keep the picture's shape. */
+  readonly srcset?: readonly string[] | undefined;
+}
+
+/** What looking at the pictures of texts needs of the connector. */
+export interface PictureServices extends ServingServices {
+  readonly pictureSizes: PictureSizes;
+  readonly signal: AbortSignal;
+}
+
+/** A picture of a text. */
+interface TextPicture {
+  readonly own: OwnLinks;
+  /** Its `src`. */
+  readonly link: OwnLink;
+  readonly tag: Tag;
+}
+
+type Attributes = Readonly<Record<string, string>>;
+
+const PIXELS = /^\s*(\d+)(?:px)?\s*$/iu;
+const SIZED_BY_STYLE = /(?:^|[;\s])(?:width|height|aspect-ratio)\s*:/iu;
+
+/**
+ * Width and height as far as they are missing. With one of them the other keeps the shape; a picture that has a
+ * size by its style, or in per cent, has none of them.
+ */
+const sizeAttributes = ({ attributes }: Tag, { width, height }: PictureSize): Attributes => {
+  if (SIZED_BY_STYLE.test(attributes.get('style')?.value ?? '')) return {};
+  const [givenWidth, givenHeight] = [attributes.get('width')?.value, attributes.get('height')?.value];
+  const scaled = (given: string, own: number, other: number): string | undefined => {
+    const pixels = Number(PIXELS.exec(given)?.[1]);
+    return pixels > 0 ? String(Math.max(1, Math.round((pixels * other) / own))) : undefined;
+  };
+  if (givenWidth === undefined && givenHeight === undefined)
+    return { width: String(width), height: String(height) };
+  if (givenWidth !== undefined && givenHeight !== undefined) return {};
+  const missing =
+    givenWidth === undefined
+      ? { width: scaled(givenHeight ?? '', height, width) }
+      : { height: scaled(givenWidth, width, height) };
+  return Object.fromEntries(
+    Object.entries(missing).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+};
+
+/** The size of what a link shows. */
+const shownSize = (
+  { kind, preset = '' }: OwnLink,
+  item: Item,
+  size: PictureSize,
+): PictureSize | undefined => {
+  const { imagePresets, thumbSize } = item.source.settings;
+  if (kind === 'file') return size;
+  if (kind === 'thumbnail') return sizeWithin({ width: thumbSize, height: thumbSize, fit: 'inside' }, size);
+  return variantSizesOf(imagePresets, { [preset]: '' }, size)?.[preset];
+};
+
+/** A blank ends an address of a `srcset`, a comma may. */
+const inSrcset = (url: string): string => url.replaceAll(/[\s,]/gu, encodeURIComponent);
+
+/** A picture that a link of a text leads to, and its own size. */
+interface Looked {
+  readonly item: Item;
+  readonly size: PictureSize;
+}
+
+/** Smaller variants in the picture's own shape, and the picture itself, by their widths. */
+const linksByWidth = async (
+  { thumbnails, links, signal }: PictureServices,
+  link: OwnLink,
+  { item, size }: Looked,
+  { srcset: wanted = [], lifetime }: PictureOptions,
+): Promise<ReadonlyMap<number, string>> => {
+  const { source, folder, path, stat } = item;
+  const { imagePresets: presets } = source.settings;
+  const byWidth = new Map<number, string>();
+  if (!wanted.some((preset) => Object.hasOwn(presets, preset))) return byWidth;
+  const urlOf = (target: SourcePath): string => {
+    const query = links.queryFor(source, target, lifetime);
+    return inSrcset(linkLike(link, source, target) + (query === '' ? '' : `?${query}`));
+  };
+  const [variants = {}] = await thumbnails.variants(source, folder, [stat], signal);
+  for (const [preset, shown] of Object.entries(variantSizesOf(presets, variants, size) ?? {})) {
+    const keepsShape = presets[preset]?.fit === 'inside' || hasShapeOf(shown, size);
+    const relative = variants[preset];
+    if (relative !== undefined && wanted.includes(preset) && keepsShape && shown.width < size.width)
+      byWidth.set(shown.width, urlOf(below(folder, relative)));
+  }
+  return byWidth.size === 0 ? byWidth : byWidth.set(size.width, urlOf(path));
+};
+
+/** `srcset`, and `sizes` for it. */
+const srcsetAttributes = async (
+  services: PictureServices,
+  { link, tag: { attributes } }: TextPicture,
+  looked: Looked,
+  options: PictureOptions,
+): Promise<Attributes> => {
+  if (link.kind !== 'file' || attributes.has('srcset')) return {};
+  const byWidth = await linksByWidth(services, link, looked, options);
+  if (byWidth.size === 0) return {};
+  const ordered = [...byWidth].sort(([one], [other]) => one - other);
+  const given = Number(PIXELS.exec(attributes.get('width')?.value ?? '')?.[1]);
+  const shown = String(given > 0 ? given : looked.size.width);
+  return {
+    srcset: ordered.map(([width, url]) => `${url} ${String(width)}w`).join(', '),
+    ...(attributes.has('sizes') ? {} : { sizes: `(max-width: ${shown}px) 100vw, ${shown}px` }),
+  };
+};
+
+/** The attributes that a picture of a text lacks, as far as they are wanted. */
+export const pictureAttributes = async (
+  services: PictureServices,
+  picture: TextPicture,
+  options: PictureOptions,
+): Promise<Attributes> => {
+  const { own, link, tag } = picture;
+  if ((options.sizes !== true && options.srcset === undefined) || !isOpen(link)) return {};
+  const item = (await own.target(link))?.item;
+  if (item?.kind !== 'file') return {};
+  const [size] = await services.pictureSizes.of(item.source, item.folder, [item.stat], services.signal);
+  const shown = size && shownSize(link, item, size);
+  const lazy = tag.attributes.has('loading') ? {} : { loading: 'lazy' };
+  return {
+    ...(options.sizes !== true ? {} : { ...(shown && sizeAttributes(tag, shown)), ...lazy }),
+    ...(size && (await srcsetAttributes(services, picture, { item, size }, options))),
+  };
+};

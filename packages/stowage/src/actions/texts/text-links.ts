@@ -1,0 +1,165 @@
+import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
+import type { Logger } from '../../basics/log/logger.ts';
+import { InvalidParametersError } from '../../errors/errors.ts';
+import { requireLifetime } from '../../view/links.ts';
+import type { SourceViews } from '../../view/source-view.ts';
+import { createParserLoader, type Tag, tagsOf } from './html-tags.ts';
+import {
+  addAttributes,
+  type Edit,
+  edited,
+  editAttribute,
+  linkAttributesOf,
+  linksOf,
+} from './link-attributes.ts';
+import { type OwnLink, OwnLinks } from './own-links.ts';
+import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
+import { renewedUrl } from './renewed-url.ts';
+
+/** Where the connector is mounted, as the links of the text say it (default: `publicUrl`, else the root of the host). */
+interface TextOptions {
+  readonly base?: string | undefined;
+}
+
+/** What `renewLinks` does besides renewing signatures. */
+export interface RenewOptions extends TextOptions, PictureOptions {}
+
+/** A link of a text to a file of a source. */
+export interface FoundLink {
+  /** Name of the source. */
+  readonly source: string;
+  /** The file inside the source, without a leading slash; of a thumbnail or variant the picture that it shows. */
+  readonly path: string;
+  readonly kind: 'file' | 'thumbnail' | 'variant';
+  /** Of a variant. */
+  readonly preset?: string;
+  /** It has a signature of this service. */
+  readonly signed?: true;
+  /** The time of its signature is over. */
+  readonly expired?: true;
+  /** The file had this name, and is now at `source` and `path`: see `redirectMoved`. */
+  readonly moved?: true;
+}
+
+/**
+ * The text with own links that live longer: links of `signed` sources get a new signature, when their own was valid
+ * once, and links of moved files lead to where these are. All else stays byte for byte. Asks the stores only
+ * for what has moved, where sources remember it, and for `sizes` and `srcset`: a store that fails is logged.
+ * @throws InvalidParametersError for options that are not valid, texts of more than 16 MB and with more than
+ *   20,000 different own links; UnsupportedError without the package parse5
+ */
+export type RenewLinks = (html: string, options?: RenewOptions) => Promise<string>;
+
+/**
+ * The own links of a text, each time that they stand there, in its order. Whether their files exist does not
+ * matter.
+ * @throws as `renewLinks`; errors of the stores
+ */
+export type LinksIn = (html: string, options?: TextOptions) => Promise<readonly FoundLink[]>;
+
+/** What work on texts needs of its connector. */
+export interface TextServices extends PictureServices {
+  readonly log: Logger;
+  /** The configured sources with the addresses that texts may have for them; everything may be seen. */
+  readonly viewsAt: (base: string | undefined) => SourceViews;
+}
+
+/** Tags whose files are looked up at the same time. */
+const AT_ONCE = 8;
+
+const foundLink = async (own: OwnLinks, link: OwnLink): Promise<FoundLink> => {
+  const { source, entry, kind, preset, signature } = link;
+  const moved = await own.moved(link);
+  return {
+    source: (moved?.source ?? source).name,
+    path: (moved?.path ?? entry).toString(),
+    kind,
+    ...(preset === undefined ? {} : { preset }),
+    ...(signature === undefined ? {} : { signed: true }),
+    ...(signature === 'expired' ? { expired: true } : {}),
+    ...(moved === undefined ? {} : { moved: true }),
+  };
+};
+
+const requireOptions = ({ lifetime, sizes, srcset = [] }: RenewOptions, views: SourceViews): void => {
+  requireLifetime(lifetime);
+  if (sizes !== undefined && typeof sizes !== 'boolean')
+    throw new InvalidParametersError('sizes: must be true or false');
+  const known = views.named(undefined).flatMap(({ settings }) => Object.keys(settings.imagePresets));
+  const unknown = srcset.find((preset) => !known.includes(preset));
+  if (unknown !== undefined)
+    throw new InvalidParametersError(`srcset: no source has a preset ${JSON.stringify(unknown)}`);
+};
+
+const requireText = (html: unknown): void => {
+  if (typeof html !== 'string') throw new InvalidParametersError('html: must be a text');
+};
+
+/** What is to be changed in a tag. */
+const editsOf = async (
+  services: PictureServices,
+  { html, own }: { readonly html: string; readonly own: OwnLinks },
+  tag: Tag,
+  options: RenewOptions,
+): Promise<readonly Edit[]> => {
+  const found = linkAttributesOf(tag);
+  const addresses = new Map<string, string>();
+  for (const url of found.flatMap(linksOf)) {
+    const link = await own.find(url);
+    if (link !== undefined) addresses.set(url, await renewedUrl(link, own, services.links, options.lifetime));
+  }
+  if (addresses.size === 0) return [];
+  const src = tag.attributes.get('src');
+  const picture = tag.name === 'img' && src !== undefined ? await own.find(src.value.trim()) : undefined;
+  const added = picture && (await pictureAttributes(services, { own, link: picture, tag }, options));
+  return [
+    ...found.flatMap((attribute) => editAttribute(html, attribute, (url) => addresses.get(url) ?? url)),
+    ...(src === undefined || added === undefined ? [] : addAttributes(src, added)),
+  ];
+};
+
+/** Makes the functions of one connector that work on texts. */
+export const createTextLinks = (
+  services: TextServices,
+): { readonly renewLinks: RenewLinks; readonly linksIn: LinksIn } => {
+  const { links, log, signal, viewsAt } = services;
+  const loadParser = createParserLoader();
+  return {
+    renewLinks: async (html, options = {}) => {
+      requireText(html);
+      const views = viewsAt(options.base);
+      requireOptions(options, views);
+      const own = new OwnLinks(views, links, (error) => {
+        log.warn('A file that a text shows could not be looked up.', { error });
+      });
+      const slice = new TimeSlice(signal);
+      const edits: Edit[] = [];
+      for await (const tags of tagsOf(html, loadParser, slice)) {
+        let next = 0;
+        const work = async (): Promise<void> => {
+          for (let tag = tags[next++]; tag !== undefined; tag = tags[next++]) {
+            if (slice.due) await slice.rest();
+            edits.push(...(await editsOf(services, { html, own }, tag, options)));
+          }
+        };
+        await Promise.all(Array.from({ length: Math.min(AT_ONCE, tags.length) }, work)).finally(() => {
+          next = tags.length;
+        });
+      }
+      return edited(html, edits);
+    },
+    linksIn: async (html, { base } = {}) => {
+      requireText(html);
+      const own = new OwnLinks(viewsAt(base), links);
+      const slice = new TimeSlice(signal);
+      const found: FoundLink[] = [];
+      for await (const tags of tagsOf(html, loadParser, slice))
+        for (const url of tags.flatMap(linkAttributesOf).flatMap(linksOf)) {
+          if (slice.due) await slice.rest();
+          const link = await own.find(url);
+          if (link !== undefined) found.push(await foundLink(own, link));
+        }
+      return found;
+    },
+  };
+};

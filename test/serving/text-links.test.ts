@@ -1,0 +1,335 @@
+import { createHmac } from 'node:crypto';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { createRouter, type ConfigInput, type Router } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { quiet } from '../http/hosts.ts';
+
+const SECRET = 'a secret of the tests, of more than 32 bytes';
+const YEAR = 365 * 24 * 60 * 60;
+
+const picture = (width: number, height: number): Promise<Buffer> =>
+  sharp({ create: { width, height, channels: 3, background: 'teal' } })
+    .png()
+    .toBuffer();
+
+const presets = {
+  card: { width: 320, fit: 'inside' },
+  large: { width: 1600, fit: 'inside' },
+  square: { width: 100, height: 100, fit: 'cover' },
+};
+
+/** A connector with one source per mode, and `folder` as the root of all but the last, `elsewhere`. */
+const start = async (
+  more: object = {},
+  settings: object = {},
+): Promise<{ readonly router: Router; readonly root: string }> => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-texts-'));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  await mkdir(join(root, 'sub'));
+  await writeFile(join(root, 'cat.png'), await picture(640, 480));
+  await writeFile(join(root, 'sub', 'a b & c.png'), await picture(30, 20));
+  const source = (serve: string): object => ({ title: serve, root, serve, imagePresets: presets, ...more });
+  const config = {
+    signingSecret: SECRET,
+    ...settings,
+    sources: {
+      open: source('public'),
+      members: source('protected'),
+      signed: source('signed'),
+      cdn: {
+        ...source('off'),
+        baseurl: 'https://cdn.example/media/',
+        baseurlAliases: ['https://old.example/pictures/'],
+      },
+    },
+  } as unknown as ConfigInput;
+  const router = createRouter(config, {}, quiet);
+  onTestFinished(() => router.close());
+  return { router, root };
+};
+
+/** A link whose time has been over for long, with the signature that it had. */
+const expiredLink = (router: Router, path: string, source = 'signed'): string => {
+  const expires = Math.floor(Date.now() / 1000) - YEAR;
+  const signed = createHmac('sha256', SECRET).update(JSON.stringify(['', source, path, expires]));
+  const [address = ''] = router.urlFor(source, path).split('?');
+  return `${address}?expires=${String(expires)}&signature=${signed.digest('base64url')}`;
+};
+
+const inHtml = (url: string): string => url.replaceAll('&', '&amp;');
+const statusOf = async (router: Router, url: string): Promise<number> =>
+  (await router.fetch(new Request(new URL(url, 'http://host')))).status;
+const urlIn = (html: string, attribute = 'src'): string =>
+  (new RegExp(`${attribute}="([^"]*)"`, 'u').exec(html)?.[1] ?? '').replaceAll('&amp;', '&');
+
+describe('renewLinks', () => {
+  it('gives links whose signature was valid once a new one, and changes no other byte', async () => {
+    const { router } = await start();
+    const old = expiredLink(router, 'cat.png');
+    expect(await statusOf(router, old)).toBe(403);
+    const text = (url: string): string =>
+      `<!doctype html>\r\n<P Class=x>é\u{1f600} &copy; <IMG  alt='1 > 0' SRC="${url}" ><a href='https://other.example/?a=1&b=2'>x</a><br/>`;
+    const renewed = await router.renewLinks(text(inHtml(old)));
+    const url = /SRC="([^"]*)"/u.exec(renewed)?.[1] ?? '';
+    expect(renewed).toBe(text(url));
+    expect(await statusOf(router, url.replaceAll('&amp;', '&'))).toBe(200);
+    const soon = await router.renewLinks(`<img src="${old}">`, { lifetime: 100 });
+    const seconds = Number(/expires=(\d+)/u.exec(soon)?.[1]) - Date.now() / 1000;
+    expect(seconds > 90 && seconds <= 100).toBe(true);
+  });
+
+  it('gives no access to who writes a link', async () => {
+    const { router } = await start();
+    const old = expiredLink(router, 'cat.png');
+    for (const url of [
+      router.urlFor('signed', 'cat.png').replace(/\?.*/u, ''),
+      old.replace('cat.png', 'sub/a%20b%20%26%20c.png'),
+      old.replace(/signature=./u, 'signature='),
+      old.replace(/expires=\d/u, 'expires=9'),
+      old.replace('/signed/', '/members/'),
+    ]) {
+      const text = `<img src="${inHtml(url)}"><img src='${url}'>`;
+      expect(await router.renewLinks(text)).toBe(text);
+      if (url.includes('/signed/'))
+        expect(await router.renewLinks(text, { sizes: true, srcset: ['card'] })).toBe(text);
+    }
+  });
+
+  it('leaves what only looks like a link', async () => {
+    const { router } = await start();
+    const img = `<img src="${inHtml(expiredLink(router, 'cat.png'))}">`;
+    for (const text of [
+      `<!-- ${img} -->`,
+      `<script>x = '${img}'</script>`,
+      `<style>/* ${img} */</style>`,
+      `<textarea>${img}</textarea>`,
+      `<title>${img}</title>`,
+      `<xmp>${img}</xmp><noembed>${img}</noembed><noframes>${img}</noframes>`,
+      `<iframe>${img}</iframe>`,
+      `<svg><![CDATA[${img}]]></svg>`,
+      `<plaintext>${img}`,
+      `<p title="${img.replaceAll('"', "'")}">`,
+      img.replace('<', '&lt;'),
+      img.slice(0, -1),
+      img.replace('src', 'data-src'),
+    ])
+      expect(await router.renewLinks(text, { sizes: true })).toBe(text);
+    const after = await router.renewLinks(`<svg><title/><style/></svg><noscript>${img}</noscript>`);
+    expect(await statusOf(router, urlIn(after))).toBe(200);
+  });
+
+  it('renews every attribute that shows or opens a file', async () => {
+    const { router } = await start();
+    const cat = inHtml(expiredLink(router, 'cat.png'));
+    const other = 'https://other.example/x.png?a=1&b=2,3';
+    const texts = [
+      [`<a href="`, `">`],
+      [`<img srcset="${other} 1x, `, ` 2x">`],
+      [`<img srcset=" `, `, ${other} 2x">`],
+      [`<picture><source srcset="`, `"></picture>`],
+      [`<video poster="`, `"></video>`],
+      [`<audio src="`, `"></audio>`],
+      [`<svg><image xlink:href="`, `"/></svg>`],
+      [`<td background="`, `">`],
+      [`<p style="color: red; background: url('`, `')">`],
+      [`<p style="background: url(`, `), url(${other})">`],
+      [`<p style='background: url( "`, `" )'>`],
+    ] as const;
+    for (const [before, after] of texts) {
+      const renewed = await router.renewLinks(before + cat + after);
+      expect(renewed.startsWith(before)).toBe(true);
+      expect(renewed.endsWith(after)).toBe(true);
+      const url = renewed.slice(before.length, renewed.length - after.length).replaceAll('&amp;', '&');
+      expect([before, await statusOf(router, url)]).toEqual([before, 200]);
+    }
+    // Without quotes, and with other references.
+    for (const text of [
+      `<img src=${expiredLink(router, 'cat.png')}>`,
+      `<img src=${cat} alt=x>`,
+      `<img src="${cat.replaceAll('&amp;', '&#38;').replaceAll('/', '&sol;')}">`,
+      `<p style="background: url(&quot;${cat}&quot;)">`,
+    ]) {
+      const [link] = await router.linksIn(await router.renewLinks(text));
+      expect(link).toEqual({ source: 'signed', path: 'cat.png', kind: 'file', signed: true });
+    }
+  });
+
+  it('keeps the host, the other parameters and the fragment of a link', async () => {
+    const { router } = await start({}, { publicUrl: 'https://www.example.com/fb/' });
+    const old = expiredLink(router, 'cat.png');
+    expect(old.startsWith('https://www.example.com/fb/file/signed/cat.png?')).toBe(true);
+    for (const written of [
+      old.replace('?', '?v=1&') + '&_tmst=7#top',
+      old.replace('https:', ''),
+      old.replace('https://www.example.com', ''),
+    ]) {
+      const renewed = urlIn(await router.renewLinks(`<img src="${inHtml(written)}">`));
+      const without = (url: string): string => url.replace(/expires=\d+&signature=[\w-]{43}/u, '');
+      expect(without(renewed)).toBe(without(written));
+      expect(renewed).not.toBe(written);
+    }
+  });
+
+  it('gives pictures their size, lazy loading and a srcset where they lack them', async () => {
+    const { router } = await start();
+    const options = { sizes: true, srcset: ['card', 'large', 'square'] };
+    const base = '/file/open/';
+    const srcset = `${base}_thumbs/card/cat.png 320w, ${base}cat.png 640w`;
+    expect(await router.renewLinks(`<img src="${base}cat.png" alt="">`, options)).toBe(
+      `<img src="${base}cat.png" width="640" height="480" loading="lazy" srcset="${srcset}" ` +
+        `sizes="(max-width: 640px) 100vw, 640px" alt="">`,
+    );
+    const added = async (attributes: string): Promise<string> =>
+      (await router.renewLinks(`<img src='${base}cat.png'${attributes}>`, { sizes: true })).replace(
+        attributes,
+        '',
+      );
+    expect(await added(' width="320"')).toBe(`<img src='${base}cat.png' height='240' loading='lazy'>`);
+    expect(await added(' height=240 loading=eager')).toBe(`<img src='${base}cat.png' width='320'>`);
+    for (const full of [' width=1 height=1', ' width="50%"', ' style="max-height: 1em; width: 5em"'])
+      expect(await added(full)).toBe(`<img src='${base}cat.png' loading='lazy'>`);
+    expect(await router.renewLinks(`<img src=${base}_thumbs/card/cat.png>`, options)).toBe(
+      `<img src=${base}_thumbs/card/cat.png width=320 height=240 loading=lazy>`,
+    );
+    // Where nothing lies there is nothing to say.
+    const missing = `<img src="${base}missing.png">`;
+    expect(await router.renewLinks(missing, options)).toBe(missing);
+  });
+
+  it.each(['open', 'members', 'signed', 'cdn'])('gives a srcset whose links work: %s', async (name) => {
+    const { router } = await start();
+    const url =
+      name === 'cdn'
+        ? 'https://old.example/pictures/cat.png'
+        : name === 'signed'
+          ? expiredLink(router, 'cat.png')
+          : `/file/${name}/cat.png`;
+    const renewed = await router.renewLinks(`<img src="${inHtml(url)}">`, { srcset: ['card'], sizes: true });
+    expect(renewed).toContain('width="640" height="480"');
+    const urls = urlIn(renewed, 'srcset').split(', ');
+    expect(urls.map((one) => one.replace(/^\S+ /u, ''))).toEqual(['320w', '640w']);
+    for (const link of urls.map((one) => one.replace(/ .*/u, ''))) {
+      if (name === 'cdn') expect(link.startsWith('https://old.example/pictures/')).toBe(true);
+      else expect(await statusOf(router, link)).toBe(200);
+    }
+    // Once more: all that there is is renewed, nothing is added.
+    const again = await router.renewLinks(renewed, { srcset: ['card'], sizes: true });
+    expect(again.replaceAll(/\d{10,}|signature=[\w-]+/gu, '')).toBe(
+      renewed.replaceAll(/\d{10,}|signature=[\w-]+/gu, ''),
+    );
+  });
+
+  it('stays inside a value, whatever a browser takes it for', async () => {
+    const { router, root } = await start();
+    await rename(join(root, 'cat.png'), join(root, `it's "q" <b>.png`));
+    const name = encodeURIComponent(`it's "q" <b>.png`);
+    const inner = `<img src=/file/open/${name.replaceAll("'", '%27')}>`;
+    const renewed = await router.renewLinks(inner, { sizes: true, srcset: ['card'] });
+    expect(renewed).toContain('srcset=');
+    expect(renewed.slice(1, -1)).not.toMatch(/[<>"']/u);
+    const [, ...more] = await router.linksIn(renewed);
+    expect(more).toEqual([
+      { source: 'open', path: `it's "q" <b>.png`, kind: 'variant', preset: 'card' },
+      { source: 'open', path: `it's "q" <b>.png`, kind: 'file' },
+    ]);
+  });
+
+  it('leads to where a file has moved', async () => {
+    const { router } = await start({ redirectMoved: {} });
+    const old = expiredLink(router, 'cat.png');
+    const thumb = expiredLink(router, '_thumbs/card/cat.png');
+    const body = new URLSearchParams({ source: 'signed', path: '', name: 'cat.png', newname: 'dog.png' });
+    await router.fetch(new Request('http://host/fileRename', { method: 'POST', body }));
+    for (const url of [old, thumb]) {
+      const renewed = urlIn(await router.renewLinks(`<img src="${inHtml(url)}">`));
+      expect(renewed.replace(/\?.*/u, '')).toBe(url.replace(/\?.*/u, '').replace('cat', 'dog'));
+      expect(await statusOf(router, renewed)).toBe(200);
+    }
+    expect(await router.linksIn(`<img src="${inHtml(old)}">`)).toEqual([
+      { source: 'signed', path: 'dog.png', kind: 'file', signed: true, expired: true, moved: true },
+    ]);
+  });
+
+  it('names what is wrong with its options', async () => {
+    const { router } = await start();
+    for (const [options, message] of [
+      [{ lifetime: 0 }, 'lifetime'],
+      [{ lifetime: 1e15 }, 'lifetime'],
+      [{ srcset: ['crad'] }, 'crad'],
+      [{ sizes: 'true' }, 'sizes'],
+    ] as const)
+      await expect(router.renewLinks('', options as object)).rejects.toThrow(message);
+    await expect(router.renewLinks(undefined as unknown as string)).rejects.toThrow('html');
+  });
+
+  it('does 10 MB in pieces, or says that it is too much', async () => {
+    const { router } = await start();
+    await expect(router.renewLinks(' '.repeat(17 * 1024 * 1024))).rejects.toThrow('html: must have at most');
+    const many = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `<img src=/file/open/${String(index)}.png>`).join('');
+    await expect(router.renewLinks(many(20_001))).rejects.toThrow('20000 links');
+    const old = inHtml(expiredLink(router, 'cat.png'));
+    const part = `<p>${'word '.repeat(30)}<img src="https://other.example/1.png?a=1&b"><img src="${old}"></p>\n`;
+    const text = part.repeat(Math.ceil((10 * 1024 * 1024) / part.length));
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 1);
+    const renewed = await router.renewLinks(text);
+    clearInterval(counting);
+    expect(turns).toBeGreaterThan(5);
+    expect(renewed.split(old)).toHaveLength(1);
+    expect(renewed).toHaveLength(text.length);
+  });
+
+  it.each([
+    ['a value', (size: number) => `<img src="data:${'x'.repeat(size)}`],
+    ['a comment', (size: number) => `<!--${'-'.repeat(size)}`],
+    ['tags', (size: number) => '<a'.repeat(size / 2)],
+    ['attributes', (size: number) => `<img ${'a=1 '.repeat(size / 4)}`],
+    ['elements', (size: number) => '<svg><p>'.repeat(size / 8)],
+    ['references', (size: number) => '&amp'.repeat(size / 4)],
+    ['candidates', (size: number) => `<img srcset="${'((,'.repeat(size / 3)}">`.repeat(2)],
+    ['blanks', (size: number) => `<p style="${'url( '.repeat(size / 5)}">`],
+  ])('ends for long runs of the same: %s', async (_name, make) => {
+    const { router } = await start();
+    const text = make(1024 * 1024);
+    expect((await router.renewLinks(text, { sizes: true })) === text).toBe(true);
+  });
+});
+
+describe('linksIn', () => {
+  it('says what each own link is, in the order of the text', async () => {
+    const { router } = await start();
+    const signed = router.urlFor('signed', 'cat.png');
+    const text = `<a href="/file/open/sub/a%20b%20%26%20c.png"><img src="/file/open/_thumbs/cat.png"></a>
+      <img src="${inHtml(signed)}" srcset="${inHtml(expiredLink(router, '_thumbs/card/cat.png'))} 320w, https://x.example/ 640w">
+      <img src="/file/signed/cat.png"><img src="https://cdn.example/media/missing.png">
+      <img src="//old.example/pictures/cat.png"><img src="https://old.example/other/cat.png"><img src="cat.png">
+      <a href="mailto:a@example.com">x</a><a href="/file/nowhere/cat.png">x</a><a href="/file/open/">x</a>`;
+    expect(await router.linksIn(text)).toEqual([
+      { source: 'open', path: 'sub/a b & c.png', kind: 'file' },
+      { source: 'open', path: 'cat.png', kind: 'thumbnail' },
+      { source: 'signed', path: 'cat.png', kind: 'file', signed: true },
+      { source: 'signed', path: 'cat.png', kind: 'variant', preset: 'card', signed: true, expired: true },
+      { source: 'signed', path: 'cat.png', kind: 'file' },
+      { source: 'cdn', path: 'missing.png', kind: 'file' },
+      { source: 'cdn', path: 'cat.png', kind: 'file' },
+    ]);
+  });
+
+  it('knows links below a mount, and those of the public URL', async () => {
+    const { router } = await start({}, { publicUrl: 'https://www.example.com/fb' });
+    const own = { source: 'open', path: 'cat.png', kind: 'file' };
+    for (const url of [
+      'https://www.example.com/fb/file/open/cat.png',
+      'http://www.example.com/fb/file/open/cat.png',
+      '/fb/file/open/cat.png',
+      '//www.example.com/fb/file/open/cat.png',
+    ])
+      expect([url, await router.linksIn(`<img src="${url}">`)]).toEqual([url, [own]]);
+    expect(await router.linksIn('<img src="/api/file/open/cat.png">', { base: '/api' })).toEqual([own]);
+    expect(await router.linksIn('<img src="https://evil.example/fb/file/open/cat.png">')).toEqual([]);
+  });
+});
