@@ -57,6 +57,7 @@ module.exports = {
     part('basics/concurrency', ['errors']),
     part('basics/files', ['errors']),
     part('basics/network', ['errors', 'basics']),
+    part('storage/about', ['errors', 'basics', 'storage']),
     part('storage/trash', ['errors', 'basics', 'storage']),
     part('storage/moved', ['errors', 'basics', 'storage']),
     part('adapters/support', ['errors', 'basics', 'storage']),
@@ -87,7 +88,7 @@ module.exports = {
       severity: 'error',
       from: { pathNot: `${SERVER}changes/` },
       to: {
-        path: `${SERVER}changes/(events|inspection|rights|lock|moved|thumbnails|trash|store|create|transfer)\\.ts$`,
+        path: `${SERVER}changes/(events|inspection|rights|lock|moved|follow|trash|store|create|transfer)\\.ts$`,
       },
     },
     {
@@ -97,7 +98,7 @@ module.exports = {
       from: { path: `${SERVER}actions/` },
       to: {
         path: `${SERVER}(access|storage|operations|view/writable)`,
-        pathNot: `${SERVER}storage/(entry|source-path)\\.ts$`,
+        pathNot: `${SERVER}storage/(about/about|entry|source-path)\\.ts$`,
       },
     },
     {
@@ -114,7 +115,7 @@ module.exports = {
       from: { path: `${SERVER}pictures/` },
       to: {
         path: `${SERVER}storage/`,
-        pathNot: `${SERVER}storage/(entry|readable|source-path)\\.ts$`,
+        pathNot: `${SERVER}storage/(about/about|entry|find-names|location|readable|source-path)\\.ts$`,
       },
     },
     {

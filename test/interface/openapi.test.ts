@@ -99,6 +99,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.files({ mods: { variants: true } });
   await client.imageSave({ name: 'd.png', files: [png('d.png')] });
   await client.fileReplace({ name: 'd.png', files: [png('other.png')] });
+  await client.fileDescribe({ name: 'd.png', alt: 'D', tags: ['d'], focalPoint: { x: 0.5, y: 0.25 } });
   await client.imageLoad({ name: 'd.png' });
   await client.fileRemove({ name: 'd.png' });
   await client.folderCopy({ from: 'f' });

@@ -33,6 +33,7 @@ const TABLE = [
   ['allowImageVariant', 'IMAGE_VARIANT'],
   ['allowFilesSearch', 'FILES_SEARCH'],
   ['allowFileReplace', 'FILE_REPLACE'],
+  ['allowFileDescribe', 'FILE_DESCRIBE'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);

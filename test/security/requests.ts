@@ -52,6 +52,7 @@ const namedValues = (
     box: [chosen({ w: '5', h: '5', x: '0', y: '0' })],
     modifiedAfter: ['2000-01-01'],
     modifiedBefore: ['2999-01-01'],
+    focalPoint: [chosen({ x: '0.5', y: '0.5' })],
     offset: ['0'],
     minBytes: ['0'],
   };

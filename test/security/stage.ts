@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { AccessRule } from 'stowage';
 import { onTestFinished } from 'vitest';
 import { startSite } from '../network/loopback.ts';
@@ -82,6 +82,14 @@ const bytesOf = (root: string, files: Fingerprint): ReadonlyMap<string, Buffer> 
       path.endsWith('/') ? [] : [[path, readFileSync(join(root, path))] as const],
     ),
   );
+
+const ABOUT = '/.stowage-about/';
+
+/** Where the words about a file lie. */
+const recordOf = (path: string): string => {
+  const name = createHash('sha256').update(basename(path)).digest('hex').slice(0, 40);
+  return `${dirname(path)}${ABOUT}${name}.json`;
+};
 
 /** All lies in it. */
 export const FOLDER = 'loft';
@@ -192,10 +200,13 @@ export const startStage = async (): Promise<Stage> => {
         (key) => begin.get(key) !== now.get(key),
       );
       const isDrawn = (key: string): boolean => key.includes('/_thumbs/');
-      const entries = differs.filter((key) => !isDrawn(key));
+      const isAbout = (key: string): boolean => key.includes(ABOUT);
+      const entries = differs.filter((key) => !isDrawn(key) && !isAbout(key));
+      // Words about a file that is new are a part of it.
+      const described = [...begin.keys()].filter((key) => differs.includes(recordOf(key)));
       return {
         made: entriesIn(entries.filter((key) => !begin.has(key))),
-        others: entriesIn(entries.filter((key) => begin.has(key))),
+        others: entriesIn([...new Set([...entries.filter((key) => begin.has(key)), ...described])]),
         drawn: entriesIn(differs.filter(isDrawn)),
       };
     },

@@ -15,6 +15,7 @@ import { createQuotas } from './operations/quotas/quotas.ts';
 import { createRemoteFetcher } from './basics/network/remote.ts';
 import { createLocationLocks } from './storage/location.ts';
 import type { State } from './operations/state/state.ts';
+import { AboutKeeper } from './storage/about/keeper.ts';
 import { createNameMemory } from './storage/moved/memory.ts';
 import { createTrashKeeper } from './storage/trash/keeper.ts';
 import { readBrowser, readThreadPoolSize } from './config/environment.ts';
@@ -34,6 +35,7 @@ export const createServices = (
   const locations = createLocationLocks();
   const quotas = createQuotas(state.records, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
+  const about = new AboutKeeper();
   const pictureSizes = createPictureSizes(pool);
   const thumbnails = createThumbnails({ log, pool, sizes: pictureSizes, svgGenerator: hooks.svgGenerator });
   return {
@@ -44,6 +46,7 @@ export const createServices = (
     reservations: createNameReservations(),
     locations,
     trash: createTrashKeeper(locations, log),
+    about,
     names: createNameMemory(log),
     quotas,
     events: createEvents({

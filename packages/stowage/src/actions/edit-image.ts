@@ -52,7 +52,7 @@ const DECIMAL = /^-?\d+(?:\.\d+)?(?:e-\d+)?$/iu;
 const MISSING = 'must be a number';
 
 /** A number, or text that is one: no hexadecimal, no infinity, no blanks. */
-const numberField = z
+export const numberField = z
   .union([z.number(), z.string().regex(DECIMAL, MISSING).transform(Number)], { error: MISSING })
   .refine(Number.isFinite, MISSING);
 

@@ -14,6 +14,7 @@ import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
 import { hasShapeOf } from '../pictures/engine.ts';
 import { variantSizesOf } from '../pictures/kept/sizes.ts';
+import { aboutSchema } from '../storage/about/about.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 
@@ -29,6 +30,7 @@ export const uploadedItemSchema = z.object({
   mime: z.string().describe('Media type by the extension.'),
   width: z.number().optional().describe('Of a picture as it is seen, where its header says so.'),
   height: z.number().optional(),
+  about: aboutSchema.optional(),
 });
 
 export type UploadedItem = z.output<typeof uploadedItemSchema>;
@@ -37,7 +39,7 @@ export type UploadedItem = z.output<typeof uploadedItemSchema>;
 export const uploadedItem = (
   { services }: ActionContext,
   view: SourceView,
-  { path, stat, bytes, seen }: Stored,
+  { path, stat, bytes, seen, about }: Stored,
 ): UploadedItem => {
   const { name, path: folder } = sourceHeader(view.source, path.parent);
   return {
@@ -48,6 +50,7 @@ export const uploadedItem = (
     bytes,
     mime: mimeTypeOf(path.name),
     ...seen,
+    about,
   };
 };
 

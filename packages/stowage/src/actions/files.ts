@@ -80,12 +80,13 @@ const listSource = async (
   const { folder, entries, total, thumbs } = await readFolder(context, view, input, signal, slot);
   const details =
     mods.details === true ? await detailsOf(services.pictureSizes, source, path, entries, signal) : undefined;
+  const abouts = mods.details === true ? await folder.abouts(services.about, entries) : undefined;
   const variants =
     mods.variants === true ? await services.thumbnails.variants(source, path, entries, signal) : undefined;
   const variantSizes = variants?.map((paths, index) =>
     variantSizesOf(settings.imagePresets, paths, details?.[index]),
   );
-  const options = { links: services.links, details, variants, variantSizes };
+  const options = { links: services.links, details, abouts, variants, variantSizes };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),

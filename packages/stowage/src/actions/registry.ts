@@ -1,5 +1,6 @@
 import { type Action, accessKeyOf } from './action.ts';
 import { imageCropAction, imageResizeAction, imageRotateAction } from './edit-image.ts';
+import { fileDescribeAction } from './file-describe.ts';
 import { fileDownloadAction } from './file-download.ts';
 import { fileReplaceAction } from './file-replace.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
@@ -57,6 +58,7 @@ export const createActions = (): Actions => {
     imageVariantAction,
     filesSearchAction,
     fileReplaceAction,
+    fileDescribeAction,
   ];
   const all = [createPermissionsAction(others), ...others];
   return new Map(all.map((action) => [action.name, action]));

@@ -1,18 +1,18 @@
 import type { Change, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
 import type { ChangeContext } from './context.ts';
 import { events, hooks } from './events.ts';
+import { following } from './follow.ts';
 import { inspection } from './inspection.ts';
 import { lock } from './lock.ts';
 import { moved } from './moved.ts';
 import { quota } from './quota.ts';
 import { contents, rights } from './rights.ts';
 import { store } from './store.ts';
-import { thumbnails } from './thumbnails.ts';
 import { trash } from './trash.ts';
 
 /**
  * What every change passes: rights > lock > contents > inspection > hooks > quota > trash > store > names >
- * thumbnails > events. Each stage encloses those below it; the three that follow what has happened stand where
+ * following > events. Each stage encloses those below it; the three that follow what has happened stand where
  * they begin.
  */
 const STAGES: readonly Stage[] = [
@@ -22,8 +22,8 @@ const STAGES: readonly Stage[] = [
   rights,
   /** Waits for others that move, replace or remove the same, and looks again. */
   lock,
-  /** Thumbnails follow their pictures. */
-  thumbnails,
+  /** Words and thumbnails follow their files. */
+  following,
   /** Remembers what had which name. */
   moved,
   /** The access rules for what a folder holds, while nothing else moves it. */

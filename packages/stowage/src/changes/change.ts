@@ -2,6 +2,7 @@ import type { InspectionVerdict } from '../config/event.ts';
 import type { PictureSize } from '../pictures/engine.ts';
 import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
+import type { About, AboutPatch } from '../storage/about/about.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';
 import type { Item } from '../view/item.ts';
@@ -106,6 +107,12 @@ export interface Put extends At {
   readonly mustExist?: boolean;
 }
 
+/** New words about a file. */
+export interface Describe extends At {
+  readonly type: 'describe';
+  readonly patch: AboutPatch | ((about: About) => AboutPatch);
+}
+
 /** A document that is made and stored in no source. `make` returns its length in bytes. */
 export interface MakeDocument {
   readonly type: 'document';
@@ -125,6 +132,7 @@ export type Change =
   | Replace
   | Edit
   | Put
+  | Describe
   | MakeDocument;
 
 /** Content without a name: staged, or in memory, perhaps for nothing but one version of a file. */
@@ -143,6 +151,8 @@ export interface NewContent {
   readonly original?: UploadedFile | undefined;
   /** Of a picture that was decoded. */
   readonly thumbnail?: DrawnThumbnail | undefined;
+  /** What a picture says about itself, as it was sent. */
+  readonly texts?: About | undefined;
 }
 
 /** What has come of a change. */
@@ -151,10 +161,14 @@ export interface Done {
   readonly bytes?: number | undefined;
   /** Of content that was looked at. */
   readonly inspection?: InspectionVerdict | undefined;
+  /** The words about a file, where the change has to do with them. */
+  readonly about?: About | undefined;
+  /** What matters in a picture has been said to be elsewhere. */
+  readonly isFocusMoved?: boolean | undefined;
 }
 
 /** A file that has got its name. */
-export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 'thumbnail'> {
+export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 'thumbnail' | 'texts'> {
   readonly bytes: number;
   readonly stat: Stat;
   /** An older file gave way to it. */

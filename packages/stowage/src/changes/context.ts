@@ -5,6 +5,7 @@ import type { Logger } from '../basics/log/logger.ts';
 import type { Inspector } from '../operations/inspection/inspector.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { LocationLocks } from '../storage/location.ts';
+import type { AboutKeeper } from '../storage/about/keeper.ts';
 import type { NameMemory } from '../storage/moved/memory.ts';
 import type { TrashKeeper } from '../storage/trash/keeper.ts';
 import type { NameReservations } from './names.ts';
@@ -17,6 +18,8 @@ export interface ChangeServices {
   /** Held by whatever takes entries away from their locations: moves and removals. */
   readonly locations: LocationLocks;
   readonly trash: TrashKeeper;
+  /** The words about files. */
+  readonly about: AboutKeeper;
   /** What has left which name, in sources that remember it. */
   readonly names: NameMemory;
   readonly events: Events;

@@ -7,35 +7,24 @@ import type { ChangeContext } from './context.ts';
 import { newFolderName, renamedName } from './new-name.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
+const NAMES = {
+  makeFolder: 'folder.created',
+  emptyTrash: 'trash.emptied',
+  create: 'file.created',
+  replace: 'file.replaced',
+  edit: 'image.edited',
+  describe: 'file.described',
+  document: 'document.made',
+  put: undefined,
+} as const;
+
 /** What a change is called; undefined: it is told as a part of another. */
 const typeOf = (change: Change): EventType | undefined => {
-  switch (change.type) {
-    case 'makeFolder':
-      return 'folder.created';
-    case 'remove':
-      return `${change.kind}.removed`;
-    case 'move':
-    case 'rename':
-      return `${change.item.stat.kind}.moved`;
-    case 'copy':
-      return `${change.item.stat.kind}.copied`;
-    case 'restore':
-      return `${change.record.kind}.restored`;
-    case 'erase':
-      return change.isPart === true ? undefined : 'trash.removed';
-    case 'emptyTrash':
-      return 'trash.emptied';
-    case 'create':
-      return 'file.created';
-    case 'replace':
-      return 'file.replaced';
-    case 'edit':
-      return 'image.edited';
-    case 'put':
-      return undefined;
-    case 'document':
-      return 'document.made';
-  }
+  if (change.type === 'remove') return `${change.kind}.removed`;
+  if (change.type === 'restore') return `${change.record.kind}.restored`;
+  if (change.type === 'erase') return change.isPart === true ? undefined : 'trash.removed';
+  if ('item' in change) return `${change.item.kind}.${change.type === 'copy' ? 'copied' : 'moved'}`;
+  return NAMES[change.type];
 };
 
 const originOf = (change: Change): Pick<ServiceEvent, 'from' | 'fromSource'> => {

@@ -9,7 +9,7 @@ const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
   const target = { storage, path: change.path };
-  if (change.type === 'remove') return [target];
+  if (change.type === 'remove' || change.type === 'describe') return [target];
   if (change.type === 'put') return change.createOnly === true ? [] : [target];
   if (change.type === 'move' || change.type === 'rename')
     return [{ storage: storeOf(change.from), path: change.item.path }, target];
@@ -25,7 +25,8 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
     if ((await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
-  if (change.type === 'put' && change.mustExist === true) await change.open.look(change.path, 'file');
+  const mustExist = change.type === 'describe' || (change.type === 'put' && change.mustExist === true);
+  if (mustExist) await change.open.look(change.path, 'file');
   // Stores make a missing folder in passing.
   if (hasWaited && (change.type === 'move' || change.type === 'rename'))
     await change.open.requireFolder(change.path.parent, 'destination folder');

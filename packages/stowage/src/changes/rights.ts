@@ -11,7 +11,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { reservedNames } from '../view/reserved.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
+import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
 import { checkName } from './check-upload.ts';
 import { isFree } from './names.ts';
 import { typeNotAllowed } from './new-name.ts';
@@ -47,6 +47,14 @@ const requireReplacement = ({ open, path, keys, file }: Replace): void => {
   requireSize(open, file);
 };
 
+const requireNewFiles = async ({ open, path: folder, files, keys, isForm }: Create): Promise<void> => {
+  for (const file of files)
+    await withFileNameIf(isForm, file.filename, () => {
+      checkName(open, folder, file.filename, keys);
+      requireSize(open, file);
+    });
+};
+
 /**
  * Checks the rules at the paths of a change themselves.
  * @throws AccessDeniedError; AlreadyExistsError for what would be moved onto itself; of files that come in also
@@ -77,15 +85,12 @@ export const requireRights = async (change: Change): Promise<void> => {
     case 'replace':
       requireReplacement(change);
       break;
-    case 'create': {
-      const { open, path: folder, files, keys, isForm } = change;
-      for (const file of files)
-        await withFileNameIf(isForm, file.filename, () => {
-          checkName(open, folder, file.filename, keys);
-          requireSize(open, file);
-        });
+    case 'describe':
+      change.open.require('FILE_DESCRIBE', change.path, 'file');
       break;
-    }
+    case 'create':
+      await requireNewFiles(change);
+      break;
     // What is in the trash was found by the rules for where it was.
     case 'erase':
     case 'emptyTrash':

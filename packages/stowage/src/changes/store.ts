@@ -1,7 +1,17 @@
 import { Readable } from 'node:stream';
 import { createLimiter } from '../basics/concurrency/queues.ts';
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
-import type { EmptyTrash, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
+import type {
+  Describe,
+  EmptyTrash,
+  MakeFolder,
+  Passage,
+  Put,
+  Remove,
+  Stage,
+  Stored,
+  Transfer,
+} from './change.ts';
 import { storeEdit, storeFiles, storeReplacement } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { sizeOf } from './quota.ts';
@@ -115,6 +125,13 @@ const put = async (passage: Passage, change: Put): Promise<void> => {
   passage.done.push(stored);
 };
 
+/** Says something else about a file. */
+const describe = async ({ services, done }: Passage, { open, path, patch }: Describe): Promise<void> => {
+  const { before, after: about } = await services.about.patch({ storage: storeOf(open), path }, patch);
+  const [old, present] = [before.focalPoint, about.focalPoint];
+  done.push({ path, about, isFocusMoved: old?.x !== present?.x || old?.y !== present?.y });
+};
+
 /** Erases what is there; what others were faster to take or erase does not count. */
 const emptyTrash = async (passage: Passage, { open, records }: EmptyTrash): Promise<void> => {
   const limiter = createLimiter(AT_ONCE);
@@ -164,6 +181,9 @@ export const store: Stage = async (passage, change) => {
       break;
     case 'put':
       await put(passage, change);
+      break;
+    case 'describe':
+      await describe(passage, change);
       break;
     case 'document':
       passage.done.push({ path: change.path, bytes: await change.make() });

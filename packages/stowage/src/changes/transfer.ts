@@ -8,8 +8,9 @@ import { isFree } from './names.ts';
 import { verbOf } from './rights.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
+import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import type { Entry, EntryKind, StorageAdapter } from '../storage/adapter.ts';
-import { type CopyTreeOptions, copyFileTo, copyTree } from '../storage/copy-tree.ts';
+import { type CopiedTree, type CopyTreeOptions, copyFileTo, copyTree } from '../storage/copy-tree.ts';
 import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';
@@ -75,19 +76,18 @@ export const relocate = async (
   await run(storage, stat.kind, from, to, signal);
 };
 
-const isThumbnailFolder = ({ from }: Transfer, { kind, name }: Entry): boolean => {
+/** Whether a folder holds what is kept beside files: thumbnails are made anew, words follow by themselves. */
+const isBesideFiles = ({ from }: Transfer, { kind, name }: Entry): boolean => {
   const { settings } = from.source;
-  return (
-    hasThumbnailFolder(settings) &&
-    kind === 'folder' &&
-    name.toLowerCase() === settings.thumbFolderName.toLowerCase()
-  );
+  const isOfThumbnails =
+    hasThumbnailFolder(settings) && name.toLowerCase() === settings.thumbFolderName.toLowerCase();
+  return kind === 'folder' && (name === ABOUT_FOLDER || isOfThumbnails);
 };
 
 /**
  * Checks everything that a folder holds before any of it is copied, and gives it the name that it may have in
  * the other source. What its own source does not show does not leave it: a copy leaves it out, a move, which
- * would have to leave it behind, is refused. Thumbnails are made anew.
+ * would have to leave it behind, is refused.
  * @throws AccessDeniedError, TypeNotAllowedError, FileTooLargeError, UnsafeNameError
  */
 const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nameFor']> => {
@@ -102,7 +102,7 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
     (kind === 'folder' || hasAllowedExtension(name, from.source.settings.extensions));
   return (path, entry, targetFolder) => {
     if (!isShown(entry)) {
-      if (verb === 'COPY' || isThumbnailFolder(transfer, entry)) return undefined;
+      if (verb === 'COPY' || isBesideFiles(transfer, entry)) return undefined;
       throw new AccessDeniedError('The folder holds something that cannot leave its source.');
     }
     const name = incomingName(to.source.settings, entry);
@@ -125,7 +125,7 @@ export const transferAcross = async (
   transfer: Transfer,
 ): Promise<InspectionVerdict | undefined> => {
   const { type, item, from, open: to } = transfer;
-  const { services, signal } = passage;
+  const { services, signal, log } = passage;
   const source = { storage: storeOf(from), path: item.path };
   const target = { storage: storeOf(to), path: transfer.path };
   let inspection: InspectionVerdict | undefined;
@@ -138,7 +138,15 @@ export const transferAcross = async (
     return inspection;
   }
   const derivedOf = (path: SourcePath) => services.thumbnails.pathsOf({ source: from.source, path });
-  const treeOptions = { ...options, nameFor: nameInOtherSource(transfer), derivedOf };
+  const onCopied = async (files: CopiedTree['files']): Promise<void> => {
+    try {
+      await services.about.carry(source.storage, target.storage, files);
+    } catch (error) {
+      if (type !== 'copy') throw error;
+      log.warn('The words about the files of a folder could not be copied.', { error });
+    }
+  };
+  const treeOptions = { ...options, nameFor: nameInOtherSource(transfer), derivedOf, onCopied };
   await (type === 'copy' ? copyTree : moveTree)(source, target, treeOptions);
   return inspection;
 };

@@ -57,7 +57,8 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
       old = await storage.stat(path, { signal });
     }
   }
-  const kept = await copyIntoTrash(storage, path, by(passage), { signal });
+  const about = await passage.services.about.read({ storage, path });
+  const kept = await copyIntoTrash(storage, { path, about }, by(passage), { signal });
   try {
     await next(change);
     tendTrash(passage, open, kept.bytes);
@@ -103,7 +104,9 @@ const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
 export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
     const { open, path, kind } = change;
-    const { bytes } = await putIntoTrash(storeOf(open), { path, kind }, by(passage), passage);
+    const storage = storeOf(open);
+    const about = kind === 'file' ? await passage.services.about.read({ storage, path }) : undefined;
+    const { bytes } = await putIntoTrash(storage, { path, kind, about }, by(passage), passage);
     tendTrash(passage, open, bytes);
     passage.done.push({ path, bytes });
     return undefined;

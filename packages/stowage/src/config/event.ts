@@ -6,6 +6,7 @@ export const eventTypes = [
   'file.copied',
   'file.removed',
   'file.restored',
+  'file.described',
   'folder.created',
   'folder.moved',
   'folder.copied',

@@ -46,7 +46,14 @@ export interface CopyFileOptions extends OperationOptions {
 }
 
 /** How a folder is copied. */
-export type CopyTreeOptions = CopyFileOptions & PlanOptions;
+export type CopyTreeOptions = CopyFileOptions &
+  PlanOptions & {
+    /**
+     * Called when all files are copied, of a move before the emptied folders are removed: copies what is kept beside
+     * them. Its failure fails a move in part: what it has not copied stays.
+     */
+    readonly onCopied?: ((files: CopiedTree['files']) => Promise<void>) | undefined;
+  };
 
 /** A file that was copied. */
 export interface CopiedFile {
@@ -231,7 +238,8 @@ export const copyTree = async (
 ): Promise<void> => {
   const spill = new SpillFile();
   try {
-    await copyPlanned(from, to, await planTree(from, to.path, spill, options), spill, options);
+    const copied = await copyPlanned(from, to, await planTree(from, to.path, spill, options), spill, options);
+    await options.onCopied?.(copied.files);
   } finally {
     await spill.close();
   }

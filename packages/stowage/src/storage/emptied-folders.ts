@@ -1,5 +1,6 @@
 import { foldedFor } from '../basics/content/file-name.ts';
 import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
+import { ABOUT_FOLDER } from './about/about.ts';
 import type { StorageAdapter } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
 import { locate, type TreePlan } from './tree-plan.ts';
@@ -111,13 +112,16 @@ const removeEmptied = async (
     }
   }
   const derived = others.length > 0 ? await readDerived() : undefined;
+  // The words about what has moved have been copied, and those about what is gone are of no use.
+  const words = others.filter(({ name }) => name === ABOUT_FOLDER);
   const holders = others.filter((path) => derived?.holds(path));
-  left += others.length - holders.length;
+  left += others.length - holders.length - words.length;
   stayed.omitted += omitted;
   stayed.changed += left;
   if (left + omitted + counted > 0) return;
   let reason: 'hidden' | 'changed' = 'hidden';
   try {
+    for (const path of words) await storage.removeFolder(path).catch(ignoreMissing);
     for (const path of holders) await derived?.remove(path);
     reason = 'changed';
     await storage.removeEmptyFolder(folder);

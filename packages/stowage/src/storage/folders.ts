@@ -1,4 +1,5 @@
 import { IntoItselfError, NotFoundError, StorageDeniedError, WrongKindError } from '../errors/errors.ts';
+import { ABOUT_FOLDER } from './about/about.ts';
 import type { ListOptions, StorageAdapter } from './adapter.ts';
 import { copyTree } from './copy-tree.ts';
 import { containsLocation } from './location.ts';
@@ -109,7 +110,10 @@ export interface MeasureOptions extends OperationOptions {
   readonly isTolerant?: boolean;
 }
 
-/** Measures a file or folder. A folder is walked: one listing for each folder in it. @throws NotFoundError */
+/**
+ * Measures a file or folder; words about files do not count. A folder is walked: one listing for each folder in it.
+ * @throws NotFoundError
+ */
 export const measure = async (
   storage: ReadableStore,
   path: SourcePath,
@@ -119,7 +123,7 @@ export const measure = async (
   if (kind === 'file') return { bytes: (await storage.stat(path, { signal })).size ?? 0, files: 1 };
   let [bytes, files] = [0, 0];
   const derived = derivedName?.toLowerCase();
-  const enters = ({ name }: SourcePath): boolean => name.toLowerCase() !== derived;
+  const enters = ({ name }: SourcePath): boolean => name !== ABOUT_FOLDER && name.toLowerCase() !== derived;
   for await (const { path: at, entry } of walkFolder(storage, path, { signal, enters, isTolerant })) {
     if (entry.kind === 'folder' || ignores?.(at) === true) continue;
     bytes += entry.size ?? 0;

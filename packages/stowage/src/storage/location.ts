@@ -114,3 +114,14 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
     },
   };
 };
+
+/** Makes names of files that are unique over all stores. */
+export const createStoreKeys = (): ((files: ReadableStore, path: SourcePath) => string) => {
+  const numbers = new WeakMap<ReadableStore, number>();
+  let stores = 0;
+  return (files, path) => {
+    const number = numbers.get(files) ?? (stores += 1);
+    numbers.set(files, number);
+    return `${number}/${path.toString()}`;
+  };
+};

@@ -219,7 +219,7 @@ const removeCopied = async (
   to: StoreLocation,
   plan: TreePlan,
   copied: CopiedTree,
-  { derivedOf, missesAreCertain = false }: MoveTreeOptions,
+  { derivedOf, missesAreCertain = false, onCopied }: MoveTreeOptions,
 ): Promise<void> => {
   const stayed: Stayed = { changed: 0, omitted: 0, hidden: 0, refused: 0, cause: undefined };
   const removed = await removeOriginals(from.storage, to.storage, copied, { stayed, missesAreCertain });
@@ -230,6 +230,12 @@ const removeCopied = async (
   if (removed.isAllTaken) {
     await withdrawCopy(to.storage, { folders: copied.folders, files: () => [] });
     throw new ChangedMeanwhileError({ detail: 'another writer took everything in the folder' });
+  }
+  try {
+    await onCopied?.(copied.files);
+  } catch (error) {
+    stayed.refused += 1;
+    stayed.cause ??= error;
   }
   if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedOf, stayed);
   if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });

@@ -1,6 +1,7 @@
 import { extensionOf } from '../basics/content/file-type.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import type { Source } from '../sources/source.ts';
+import type { AboutKeeper } from '../storage/about/keeper.ts';
 import type { Entry } from '../storage/entry.ts';
 import type { ListOptions, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -138,6 +139,12 @@ export class FolderView {
       const known = found[index];
       return known?.kind === entry.kind ? known : entry;
     });
+  }
+
+  /** The words about files of the folder, in the order of the entries. @see AboutKeeper.of */
+  abouts(keeper: Pick<AboutKeeper, 'of'>, entries: readonly Entry[]): ReturnType<AboutKeeper['of']> {
+    const names = entries.map(({ name }) => name);
+    return keeper.of(this.#storage, this.path, names, this.#life.signal);
   }
 
   /** An entry of `pages` or a walk. */

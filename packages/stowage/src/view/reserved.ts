@@ -2,6 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import { MOVED_FOLDER } from '../storage/moved/name-events.ts';
 import { TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
 
@@ -19,6 +20,7 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const names = [
     TRASH_FOLDER,
     MOVED_FOLDER,
+    ABOUT_FOLDER,
     ...settings.excludeDirectoryNames,
     ...(hasThumbnailFolder(settings) ? [settings.thumbFolderName] : []),
     ...(originals === false ? [] : [originals]),
@@ -29,8 +31,8 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
 
 /**
  * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
- * thumbnails or variants are on, the folder of originals while they are kept, the trash, or what is remembered
- * of names. Reserved names are hidden, out of reach for every action, and may not be given to anything. Letter
+ * thumbnails or variants are on, the folder of originals while they are kept, the trash, what is remembered
+ * of names, or the words about files. Reserved names are hidden, out of reach for every action, and may not be given to anything. Letter
  * case does not count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then
  * about 20 ns a name.
  */

@@ -82,7 +82,8 @@ export const modsField = z.preprocess(
     sortBy: choiceField(sortOrders).describe('The setting defaultSortBy when absent.'),
     foldersPosition: choiceField(foldersPositions).describe('Folders among the files, above or below them.'),
     details: flagField.describe(
-      'Adds bytes, modified, mime, etag, and width and height of images, to each item, and total to each source.',
+      'Adds bytes, modified, mime, etag, the words about it, and width and height of images, to each item, and total to ' +
+        'each source.',
     ),
     variants: flagField.describe('Adds `variants` to images: one path for each of the imagePresets.'),
     filterWord: wordField.describe('Keeps names that contain it, whatever their case.'),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import type { Variants } from '../../pictures/kept/thumbnails.ts';
+import { type About, aboutSchema } from '../../storage/about/about.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { FolderView } from '../../view/folder-view.ts';
 import type { Item } from '../../view/item.ts';
@@ -146,6 +147,7 @@ const fileItemSchema = z.object({
     .record(z.string(), z.string())
     .optional()
     .describe('With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet.'),
+  about: aboutSchema.optional(),
   variantSizes: z
     .record(z.string(), z.object({ width: z.int(), height: z.int() }))
     .optional()
@@ -170,6 +172,7 @@ export interface ItemOptions {
   readonly links: Links;
   /** In the order of the entries. */
   readonly details?: readonly Details[] | undefined;
+  readonly abouts?: readonly (About | undefined)[] | undefined;
   readonly variants?: readonly (Variants | undefined)[] | undefined;
   readonly variantSizes?: readonly (VariantSizes | undefined)[] | undefined;
 }
@@ -183,7 +186,7 @@ export const listingItems = (
   folder: FolderView,
   entries: readonly Entry[],
   thumbs: readonly (string | undefined)[],
-  { links, details, variants, variantSizes }: ItemOptions,
+  { links, details, abouts, variants, variantSizes }: ItemOptions,
 ): Iterable<ListingItem> => {
   const { serve, ...settings } = folder.source.settings;
   const images = new Set(settings.imageExtensions);
@@ -216,6 +219,7 @@ export const listingItems = (
       etag: more.etag,
       width: more.width,
       height: more.height,
+      about: abouts?.[index],
       variants: paths,
       variantSizes: paths && variantSizes?.[index],
     };

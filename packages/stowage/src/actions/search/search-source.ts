@@ -192,7 +192,8 @@ const itemsOf = async (
     ? await detailsOf(services.pictureSizes, source, path, entries, signal)
     : undefined;
   const { name, path: shownPath } = sourceHeader(source, path);
-  const items = listingItems(folder, entries, thumbs, { links, details });
+  const abouts = await folder.abouts(services.about, entries);
+  const items = listingItems(folder, entries, thumbs, { links, details, abouts });
   return {
     *[Symbol.iterator]() {
       let index = 0;

@@ -2,8 +2,8 @@ import type { Logger } from '../../basics/log/logger.ts';
 import { BrokenImageError, BusyError, NotFoundError } from '../../errors/errors.ts';
 import { derivedStoreOf, type DerivedStore } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
-import type { ReadableStore } from '../../storage/readable.ts';
 import { isSameVersion, type Entry, type Stat } from '../../storage/entry.ts';
+import { findNames } from '../../storage/find-names.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
 import { inMemory, type ImagePool } from '../image-editor.ts';
@@ -30,36 +30,8 @@ export interface KeptPicture {
   readonly program?: DrawingProgram | undefined;
 }
 
-/** Up to here a store that can is asked for single names; beyond it, one listing is the cheaper question. */
-const MAX_NAMES = 500;
-
 /** An empty file is what a power failure leaves of a file that was just written. */
-const isWhole = ({ kind, size }: Entry): boolean => kind === 'file' && size !== 0;
-
-/** Looks up names in a folder with one question to the store. A folder that does not exist is empty. */
-const readExisting = async (
-  files: ReadableStore,
-  folder: SourcePath,
-  names: ReadonlySet<string>,
-  signal: AbortSignal | undefined,
-): Promise<ReadonlyMap<string, Entry>> => {
-  const existing = new Map<string, Entry>();
-  const add = (entry: Entry | undefined): void => {
-    if (entry !== undefined && isWhole(entry) && names.has(entry.name)) existing.set(entry.name, entry);
-  };
-  if (names.size === 0) return existing;
-  try {
-    if (files.statMany && names.size <= MAX_NAMES) {
-      for (const entry of await files.statMany(folder, [...names], { signal, mayMiss: true })) add(entry);
-    } else {
-      for await (const page of files.list(folder, { signal, mayJoin: true, mayMiss: true }))
-        page.forEach(add);
-    }
-  } catch (error) {
-    if (!(error instanceof NotFoundError)) throw error;
-  }
-  return existing;
-};
+const isWhole = ({ size }: Entry): boolean => size !== 0;
 
 const isExpected = (error: unknown): boolean =>
   error instanceof BusyError ||
@@ -264,6 +236,7 @@ export const openKeptFolder = async (
   const thumbs = folder.child(source.settings.thumbFolderName);
   const kept = preset === undefined ? thumbs : thumbs.child(preset);
   const request = { since: context.memory.sequence, signal };
-  const existing = await readExisting(store.files, kept, names, signal);
+  const found = await findNames(store.files, kept, names, { signal });
+  const existing = new Map([...found].filter(([, entry]) => isWhole(entry)));
   return new KeptFolder(context, store, { originals: folder, kept }, existing, request);
 };

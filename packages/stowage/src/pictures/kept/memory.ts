@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../basics/concurrency/abort.ts';
 import type { DerivedStore } from '../../sources/derived-store.ts';
 import type { Entry } from '../../storage/entry.ts';
+import { createStoreKeys } from '../../storage/location.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 
@@ -53,17 +54,6 @@ const ignore = (): void => undefined;
 /** Stands for the content of an entry as far as a listing can tell. */
 export const versionOf = ({ modifiedAt, changedAt, size }: Entry): string =>
   `${modifiedAt}:${changedAt}:${size}`;
-
-/** Makes names of files that are unique over all stores. */
-export const createStoreKeys = (): ((files: ReadableStore, path: SourcePath) => string) => {
-  const numbers = new WeakMap<ReadableStore, number>();
-  let stores = 0;
-  return (files, path) => {
-    const number = numbers.get(files) ?? (stores += 1);
-    numbers.set(files, number);
-    return `${number}/${path.toString()}`;
-  };
-};
 
 /**
  * What this process knows of derived files: which are being made, were made or cannot be made. Bounded; losing a

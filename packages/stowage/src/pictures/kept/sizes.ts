@@ -3,12 +3,12 @@ import { extensionOf } from '../../basics/content/file-type.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entry, ReadableStore } from '../../storage/readable.ts';
+import { createStoreKeys } from '../../storage/location.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Settings } from '../../config/settings.ts';
 import { sizeWithin, type PictureSize } from '../engine.ts';
 import { inMemory, type ImagePool } from '../image-editor.ts';
 import type { Variants } from './thumbnails.ts';
-import { createStoreKeys } from './memory.ts';
 import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */

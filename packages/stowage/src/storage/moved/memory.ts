@@ -1,8 +1,7 @@
-import { Readable } from 'node:stream';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { AlreadyExistsError, ChangedMeanwhileError } from '../../errors/errors.ts';
-import type { StorageAdapter } from '../adapter.ts';
+import { writeKept } from '../kept-text.ts';
 import type { SourcePath } from '../source-path.ts';
 import { type ReadHistory, readHistory } from './histories.ts';
 import { MovedKeeper, type MemoryUse } from './keeper.ts';
@@ -35,22 +34,6 @@ export interface NameMemory {
 
 const lastOf = ({ events }: NameHistory): number => events.at(-1)?.at ?? 0;
 
-const write = async (
-  store: StorageAdapter,
-  about: SourcePath,
-  history: NameHistory,
-  version: ReadHistory['version'],
-): Promise<void> => {
-  const bytes = writtenHistory(about, history);
-  const isDecided = store.capabilities.ifMatch && (version === undefined || version.etag !== undefined);
-  await store.write(movedPaths.record(store, about), Readable.from([bytes], { objectMode: false }), {
-    size: bytes.length,
-    // Where the store decides, no instance overwrites what another has written.
-    ...(isDecided && version === undefined ? { createOnly: true } : {}),
-    ...(isDecided && version !== undefined ? { ifMatch: version.etag } : {}),
-  });
-};
-
 /** Makes a memory that has not begun anything. */
 export const createNameMemory = (log: Logger): NameMemory => {
   const keeper = new MovedKeeper(log);
@@ -65,7 +48,8 @@ export const createNameMemory = (log: Logger): NameMemory => {
     for (let tries = 1; ; tries += 1) {
       const { since, version } = history;
       try {
-        await write(store, path, { events: change(history, at), since }, version);
+        const bytes = writtenHistory(path, { events: change(history, at), since });
+        await writeKept(store, movedPaths.record(store, path), bytes, version);
         break;
       } catch (error) {
         const isOutrun = error instanceof ChangedMeanwhileError || error instanceof AlreadyExistsError;

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import * as z from 'zod';
-import { NotFoundError, StowageError, WrongKindError } from '../../errors/errors.ts';
+import { NotFoundError, StowageError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
-import { boundedText } from '../content.ts';
+import { type About, aboutSchema } from '../about/about.ts';
+import { readKept } from '../kept-text.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
@@ -21,6 +22,8 @@ export interface TrashRecord {
   readonly subject: string | undefined;
   /** It was not removed but replaced by newer content. */
   readonly replaced: boolean;
+  /** The words about a file; those about what a folder holds lie in it. */
+  readonly about?: About | undefined;
 }
 
 /** More is not a record of ours. */
@@ -34,12 +37,13 @@ const schema = z.object({
   role: z.string().max(MAX_TEXT),
   subject: z.string().max(MAX_TEXT).optional(),
   replaced: z.boolean().default(false),
+  about: aboutSchema.optional().catch(undefined),
 });
 
 /** Writes a record; it must be there before what it is about. */
 export const writeRecord = async (
   storage: StorageAdapter,
-  { id, path, kind, bytes, removedAt, role, subject, replaced }: TrashRecord,
+  { id, path, kind, bytes, removedAt, role, subject, replaced, about }: TrashRecord,
   options: OperationOptions,
 ): Promise<void> => {
   const record = {
@@ -50,6 +54,7 @@ export const writeRecord = async (
     role: role.slice(0, MAX_TEXT),
     subject: subject?.slice(0, MAX_TEXT),
     replaced,
+    about,
   };
   const content = Buffer.from(JSON.stringify(record));
   const stream = Readable.from([content], { objectMode: false });
@@ -75,16 +80,10 @@ const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
 const readRecord = async (
   storage: ReadableStore,
   id: TrashId,
-  { signal }: OperationOptions = {},
+  options: OperationOptions,
 ): Promise<TrashRecord | undefined> => {
-  try {
-    const { stream } = await storage.read(trashPaths.record(id), { signal });
-    const text = await boundedText(stream, MAX_BYTES);
-    return text === undefined ? undefined : parseRecord(id, text);
-  } catch (error) {
-    if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
-    throw error;
-  }
+  const kept = await readKept(storage, trashPaths.record(id), MAX_BYTES, options);
+  return kept?.text === undefined ? undefined : parseRecord(id, kept.text);
 };
 
 /** Whether what a record is about lies where it says. */

@@ -1,6 +1,7 @@
 import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import { isRefusal } from '../../errors/refusals.ts';
 import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../adapter.ts';
+import type { About } from '../about/about.ts';
 import { measure, moveFolder } from '../folders.ts';
 import type { SourcePath } from '../source-path.ts';
 import { eraseId, forgetId } from './erase.ts';
@@ -18,6 +19,7 @@ export interface Remover {
 export interface Removed {
   readonly path: SourcePath;
   readonly kind: EntryKind;
+  readonly about?: About | undefined;
 }
 
 const move = (
@@ -37,14 +39,14 @@ const move = (
  */
 const enter = async (
   storage: StorageAdapter,
-  { path, kind }: Removed,
+  { path, kind, about }: Removed,
   by: Remover & { readonly replaced: boolean },
   options: OperationOptions,
   bring: (target: SourcePath) => Promise<void>,
 ): Promise<TrashRecord> => {
   const { bytes } = await measure(storage, path, kind, options);
   const id = newTrashId();
-  const record = { id, path, kind, bytes, removedAt: timeOf(id), ...by };
+  const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
   await writeRecord(storage, record, options);
   try {
     await bring(trashPaths.item(id, path.name));
@@ -76,12 +78,12 @@ export const putIntoTrash = (
 /** Copies a file into the trash that is about to be replaced. @throws NotFoundError, WrongKindError */
 export const copyIntoTrash = (
   storage: StorageAdapter,
-  path: SourcePath,
+  file: Omit<Removed, 'kind'>,
   by: Remover,
   options: OperationOptions,
 ): Promise<TrashRecord> =>
-  enter(storage, { path, kind: 'file' }, { ...by, replaced: true }, options, (target) =>
-    storage.copyFile(path, target, { createOnly: true, ...options }),
+  enter(storage, { ...file, kind: 'file' }, { ...by, replaced: true }, options, (target) =>
+    storage.copyFile(file.path, target, { createOnly: true, ...options }),
   );
 
 /**

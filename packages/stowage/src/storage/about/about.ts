@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { foldedFor } from '../../basics/content/file-name.ts';
+import type { ReadableStore } from '../readable.ts';
+import type { SourcePath } from '../source-path.ts';
+
+/**
+ * The folder beside files that holds the words about them. Reserved in every source, whatever its thumbnails are: words
+ * cannot be made again.
+ */
+export const ABOUT_FOLDER = '.stowage-about';
+
+/** Most characters of a text, most tags, and most characters of each. */
+export const MOST_TEXT = 2000;
+export const MOST_TAGS = 50;
+export const MOST_TAG = 64;
+
+/** A longer record is none of ours. */
+export const MOST_ABOUT_BYTES = 64 * 1024;
+
+/** Whether a text has at most so many characters; one outside the basic plane counts once. */
+export const isWithin = (text: string, most: number): boolean =>
+  text.length <= most || (text.length <= 2 * most && Array.from(text).length <= most);
+
+const text = z.string().refine((value) => value !== '' && isWithin(value, MOST_TEXT));
+const tag = z.string().refine((value) => value !== '' && isWithin(value, MOST_TAG));
+const share = z.number().min(0).max(1);
+
+/** What is said about a file. */
+export const aboutSchema = z
+  .object({
+    alt: text.optional().describe('What a picture shows, for those who do not see it.'),
+    title: text.optional(),
+    caption: text.optional(),
+    credit: text.optional(),
+    tags: z.array(tag).min(1).max(MOST_TAGS).optional(),
+    focalPoint: z
+      .object({ x: share, y: share })
+      .optional()
+      .describe('What matters in a picture, as shares of its width and height from the upper left corner.'),
+  })
+  .describe('What is said about the file, as far as anything is: plain text.');
+
+export type About = Readonly<z.output<typeof aboutSchema>>;
+
+/** New words: what is undefined stays, what is null goes. */
+export type AboutPatch = { readonly [Field in keyof About]?: About[Field] | null };
+
+/** Whether nothing is said. */
+export const isNothing = (about: AboutPatch): boolean =>
+  Object.values(about).every((value) => value === undefined);
+
+/** Words with new ones. */
+export const patched = (about: About, patch: AboutPatch): About => {
+  const pick = <Field extends keyof About>(field: Field): Pick<About, Field> | undefined => {
+    const value = patch[field] === undefined ? about[field] : (patch[field] ?? undefined);
+    return value === undefined ? undefined : ({ [field]: value } as Pick<About, Field>);
+  };
+  return {
+    ...pick('alt'),
+    ...pick('title'),
+    ...pick('caption'),
+    ...pick('credit'),
+    ...pick('tags'),
+    ...pick('focalPoint'),
+  };
+};
+
+/** Plain text: what no editor writes and no page shows is left out. */
+export const plainText = (value: string): string =>
+  value.replaceAll(/\p{Cs}/gu, '\ufffd').replaceAll(/[\0-\u0008\u000b\u000c\u000e-\u001f\u007f]/gu, '');
+
+/** Where the words about the files of a folder lie, one record a file. Its name is made of that of the file. */
+export const aboutPaths = {
+  all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
+  name: (store: Pick<ReadableStore, 'capabilities'>, name: string): string =>
+    `${createHash('sha256').update(foldedFor(store, name)).digest('hex').slice(0, 40)}.json`,
+  record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>
+    aboutPaths.all(path.parent).below(aboutPaths.name(store, path.name)),
+};
+
+/** The words of a record, which anybody who reaches the store may have written; nothing where it is none. */
+export const parseAbout = (written: string | undefined): About => {
+  try {
+    return patched({}, aboutSchema.parse(JSON.parse(written ?? '{}')));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return {};
+    throw error;
+  }
+};

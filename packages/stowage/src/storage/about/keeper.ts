@@ -1,0 +1,252 @@
+import { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
+import { createLimiter } from '../../basics/concurrency/queues.ts';
+import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  NotFoundError,
+  WrongKindError,
+} from '../../errors/errors.ts';
+import type { Entry, StorageAdapter } from '../adapter.ts';
+import type { CopiedTree } from '../copy-tree.ts';
+import { findNames } from '../find-names.ts';
+import { type KeptText, readKept, writeKept } from '../kept-text.ts';
+import { createStoreKeys, isSameLocation, type StoreLocation } from '../location.ts';
+import type { ReadableStore } from '../readable.ts';
+import type { SourcePath } from '../source-path.ts';
+import {
+  type About,
+  type AboutPatch,
+  aboutPaths,
+  isNothing,
+  MOST_ABOUT_BYTES,
+  parseAbout,
+  patched,
+} from './about.ts';
+
+/** How often a record is read again that another instance has written meanwhile. */
+const MOST_TRIES = 8;
+const READS_AT_ONCE = 16;
+const COPIES_AT_ONCE = 4;
+/** Folders of which it is remembered during a copy which of their files have words. */
+const MOST_FOLDERS = 64;
+/** Of all words that are remembered; of an entry as much as its record is long, and something for its path. */
+const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 60_000 };
+const BYTES_OF_A_KEY = 300;
+
+interface Remembered {
+  readonly version: string;
+  readonly about: About;
+}
+
+const versionOf = ({
+  etag,
+  modifiedAt,
+  changedAt,
+  size,
+}: Entry & { readonly etag?: string | undefined }): string => [etag, modifiedAt, changedAt, size].join();
+
+const bytesOf = (about: About): Buffer => Buffer.from(JSON.stringify(about));
+
+/** Overwrites whatever is there: of a new file it can only be about an older one. */
+const overwrite = async ({ storage, path }: StoreLocation, about: About): Promise<void> => {
+  const bytes = bytesOf(about);
+  const content = Readable.from([bytes], { objectMode: false });
+  await storage.write(aboutPaths.record(storage, path), content, { size: bytes.length });
+};
+
+const ignoreMissing = (error: unknown): void => {
+  if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
+};
+
+/**
+ * Removes a record, and its folder when it was the last one, while it is this version.
+ * @throws ChangedMeanwhileError
+ */
+const remove = async ({ storage, path }: StoreLocation, version?: KeptText['version']): Promise<void> => {
+  const record = aboutPaths.record(storage, path);
+  try {
+    await storage.removeFile(record, { ifUnchanged: version });
+  } catch (error) {
+    ignoreMissing(error);
+    return;
+  }
+  // Others may lie in it, or come meanwhile.
+  await storage.removeEmptyFolder(record.parent).catch(() => undefined);
+};
+
+const readRecord = ({ storage, path }: StoreLocation): Promise<KeptText | undefined> =>
+  readKept(storage, aboutPaths.record(storage, path), MOST_ABOUT_BYTES);
+
+/** As `readRecord`; stores say once in a while that there is nothing, and what is missed here is lost. */
+const readSurely = async (location: StoreLocation): Promise<KeptText | undefined> =>
+  (await readRecord(location)) ?? readRecord(location);
+
+const aboutOf = (kept: KeptText | undefined): About | undefined => {
+  const about = parseAbout(kept?.text);
+  return isNothing(about) ? undefined : about;
+};
+
+/**
+ * The words about files of all stores: what reads and writes their records. A record belongs to a name, whatever
+ * content it has; stages of changes take it along. Undefined stands for no words.
+ */
+export class AboutKeeper {
+  readonly #locks = createNameLocks();
+  readonly #keyOf = createStoreKeys();
+  readonly #known = new LRUCache<string, Remembered>({
+    ...CACHE,
+    sizeCalculation: ({ about }) => BYTES_OF_A_KEY + JSON.stringify(about).length,
+  });
+
+  /**
+   * The words about files of one folder, in the order of their names. Costs one question about the folder, and a
+   * reading for each of them that has words which are not remembered.
+   * @throws errors of the store, the signal's reason
+   */
+  async of(
+    store: ReadableStore,
+    folder: SourcePath,
+    names: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly (About | undefined)[]> {
+    const records = names.map((name) => aboutPaths.name(store, name));
+    const existing = await findNames(store, aboutPaths.all(folder), new Set(records), { signal });
+    const found: (About | undefined)[] = names.map(() => undefined);
+    const limiter = createLimiter(READS_AT_ONCE);
+    try {
+      for (const [index, record] of records.entries()) {
+        const entry = existing.get(record);
+        if (entry === undefined) continue;
+        signal?.throwIfAborted();
+        await limiter.add(async () => {
+          found[index] = await this.#read(store, aboutPaths.all(folder).below(record), entry, signal);
+        });
+      }
+    } finally {
+      await limiter.drain();
+    }
+    return found;
+  }
+
+  /** The words about one file. @throws errors of the store */
+  async read(location: StoreLocation): Promise<About | undefined> {
+    return aboutOf(await readSurely(location));
+  }
+
+  /** Changes the words about a file. What others change at the same time stays. */
+  patch(
+    location: StoreLocation,
+    patch: AboutPatch | ((about: About) => AboutPatch),
+  ): Promise<{ readonly before: About; readonly after: About }> {
+    return this.#hold(location, async () => {
+      for (let tries = 1; ; tries += 1) {
+        const kept = await readSurely(location);
+        const before = parseAbout(kept?.text);
+        const after = patched(before, typeof patch === 'function' ? patch(before) : patch);
+        try {
+          if (isNothing(after)) await remove(location, kept?.version);
+          else await writeKept(location.storage, this.#record(location), bytesOf(after), kept?.version);
+          return { before, after };
+        } catch (error) {
+          const isOutrun = error instanceof ChangedMeanwhileError || error instanceof AlreadyExistsError;
+          if (!isOutrun || tries === MOST_TRIES) throw error;
+        }
+      }
+    });
+  }
+
+  /** Something new has the name: it has these words, and none of what had it before. */
+  set(location: StoreLocation, about: About | undefined): Promise<void> {
+    return this.#hold(location, () =>
+      about === undefined || isNothing(about) ? remove(location) : overwrite(location, about),
+    );
+  }
+
+  /** A copy has the words of its original. */
+  async copied(from: StoreLocation, to: StoreLocation): Promise<void> {
+    await this.set(to, await this.read(from));
+  }
+
+  /** The words follow a file. They are at one of both names at any time. */
+  async moved(from: StoreLocation, to: StoreLocation): Promise<void> {
+    const isSame =
+      isSameLocation(from, to) ||
+      (from.storage === to.storage && this.#record(from).equals(this.#record(to)));
+    if (isSame) return;
+    for (let tries = 1; ; tries += 1) {
+      const kept = await readSurely(from);
+      await this.set(to, aboutOf(kept));
+      if (kept === undefined) return;
+      try {
+        await this.#hold(from, () => remove(from, kept.version));
+        return;
+      } catch (error) {
+        if (!(error instanceof ChangedMeanwhileError) || tries === MOST_TRIES) throw error;
+      }
+    }
+  }
+
+  /** Copies the words of the files of a folder that was copied into another store or source. */
+  async carry(from: StorageAdapter, to: StorageAdapter, files: CopiedTree['files']): Promise<void> {
+    const folders = new LRUCache<string, Promise<ReadonlySet<string>>>({ max: MOST_FOLDERS });
+    const recordsIn = (folder: SourcePath): Promise<ReadonlySet<string>> => {
+      const key = folder.toString();
+      const found = folders.get(key) ?? this.#recordsIn(from, folder);
+      folders.set(key, found);
+      return found;
+    };
+    const limiter = createLimiter(COPIES_AT_ONCE);
+    try {
+      for await (const file of files()) {
+        if (!(await recordsIn(file.from.parent)).has(aboutPaths.name(from, file.from.name))) continue;
+        await limiter.add(() =>
+          this.copied({ storage: from, path: file.from }, { storage: to, path: file.to }),
+        );
+      }
+    } finally {
+      await limiter.drain();
+    }
+  }
+
+  async #recordsIn(store: ReadableStore, folder: SourcePath): Promise<ReadonlySet<string>> {
+    const names = new Set<string>();
+    try {
+      for await (const page of store.list(aboutPaths.all(folder), { detail: 'names', mayMiss: true }))
+        for (const { name } of page) names.add(name);
+    } catch (error) {
+      ignoreMissing(error);
+    }
+    return names;
+  }
+
+  async #read(
+    store: ReadableStore,
+    record: SourcePath,
+    entry: Entry,
+    signal: AbortSignal | undefined,
+  ): Promise<About | undefined> {
+    const [key, version] = [this.#keyOf(store, record), versionOf(entry)];
+    const known = this.#known.get(key);
+    if (known?.version === version) return known.about;
+    const isOurs = (entry.size ?? 0) <= MOST_ABOUT_BYTES;
+    const about = isOurs ? aboutOf(await readKept(store, record, MOST_ABOUT_BYTES, { signal })) : undefined;
+    if (about !== undefined) this.#known.set(key, { version, about });
+    return about;
+  }
+
+  #record({ storage, path }: StoreLocation): SourcePath {
+    return aboutPaths.record(storage, path);
+  }
+
+  /** The changes of this process to one record follow one another, and what was remembered of it is forgotten. */
+  async #hold<T>(location: StoreLocation, work: () => Promise<T>): Promise<T> {
+    const key = this.#keyOf(location.storage, this.#record(location));
+    try {
+      return await this.#locks.hold(key, {}, work);
+    } finally {
+      this.#known.delete(key);
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { Readable } from 'node:stream';
+import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { Stat, StorageAdapter } from './adapter.ts';
+import { boundedText } from './content.ts';
+import type { OperationOptions, ReadableStore } from './readable.ts';
+import type { SourcePath } from './source-path.ts';
+
+/** A small file that the service keeps for itself, as it was read. */
+export interface KeptText {
+  /** Undefined where it is longer than the service writes it. */
+  readonly text: string | undefined;
+  readonly version: Stat;
+}
+
+/**
+ * Reads a small file of the service; undefined where there is none. Costs one question to the store, and a reading
+ * where something is.
+ * @throws errors of the store
+ */
+export const readKept = async (
+  store: ReadableStore,
+  path: SourcePath,
+  mostBytes: number,
+  { signal }: OperationOptions = {},
+): Promise<KeptText | undefined> => {
+  try {
+    // Nearly always nothing is there: stores look for what may be missing with less effort.
+    if ((await store.stat(path, { signal, mayMiss: true })).kind !== 'file') return undefined;
+    const { stat, stream } = await store.read(path, { signal });
+    return { text: await boundedText(stream, mostBytes), version: stat };
+  } catch (error) {
+    if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+    throw error;
+  }
+};
+
+/**
+ * Writes a small file in place of the version that was read. Where the store decides, no instance overwrites what
+ * another has written meanwhile.
+ * @throws ChangedMeanwhileError, AlreadyExistsError where another instance was faster; errors of the store
+ */
+export const writeKept = async (
+  store: StorageAdapter,
+  path: SourcePath,
+  bytes: Buffer,
+  version: Pick<Stat, 'etag'> | undefined,
+): Promise<void> => {
+  const isDecided = store.capabilities.ifMatch && (version === undefined || version.etag !== undefined);
+  await store.write(path, Readable.from([bytes], { objectMode: false }), {
+    size: bytes.length,
+    ...(isDecided && version === undefined ? { createOnly: true } : {}),
+    ...(isDecided && version !== undefined ? { ifMatch: version.etag } : {}),
+  });
+};

@@ -1,0 +1,286 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ServiceEvent } from 'stowage';
+import { describe, expect, it } from 'vitest';
+import { startService, type Fields, type Service } from './service.ts';
+
+interface Item {
+  readonly name: string;
+  readonly path?: string;
+  readonly about?: Readonly<Record<string, unknown>>;
+}
+
+const WORDS = { alt: 'A cat', title: 'Cat', caption: 'A cat on a roof', credit: 'Jane' };
+const ALL: Fields = {
+  ...WORDS,
+  'tags[0]': 'animal',
+  'tags[1]': 'roof',
+  'focalPoint[x]': '0.25',
+  'focalPoint[y]': '1',
+};
+const ABOUT = { ...WORDS, tags: ['animal', 'roof'], focalPoint: { x: 0.25, y: 1 } };
+
+const say = (service: Service, name: string, fields: Fields = ALL, path = '') =>
+  service.call('fileDescribe', { path, name, ...fields });
+
+const listed = async (
+  service: Service,
+  path = '',
+  fields: Fields = { 'mods[details]': '1' },
+): Promise<Item[]> => {
+  const { data } = await service.call('files', {
+    source: 'files',
+    path,
+    'mods[withFolders]': '1',
+    ...fields,
+  });
+  return (data['sources'] as { files: Item[] }[])[0]?.files ?? [];
+};
+
+const aboutOf = async (service: Service, name: string, path = '', source = 'files'): Promise<unknown> =>
+  (await listed(service, path, { 'mods[details]': '1', source })).find((item) => item.name === name)?.about;
+
+/** A service with `a.txt` and `dir/b.txt`, of which all is said. */
+const startDescribed = async (
+  settings: Parameters<typeof startService>[0] = {},
+  hooks: Parameters<typeof startService>[1] = {},
+): Promise<Service> => {
+  const service = await startService({ trash: {}, ...settings }, hooks);
+  await service.source('files').put({ 'a.txt': 'a', 'dir/b.txt': 'b', 'other/': '' });
+  expect((await say(service, 'a.txt')).data['about']).toEqual(ABOUT);
+  await say(service, 'b.txt', ALL, 'dir');
+  return service;
+};
+
+describe('fileDescribe', () => {
+  it('says something about a file, which listings with details show', async () => {
+    const service = await startDescribed();
+    expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
+    expect((await listed(service, '', {})).every((item) => item.about === undefined)).toBe(true);
+    expect((await listed(service)).find(({ name }) => name === 'dir')).not.toHaveProperty('about');
+  });
+
+  it('leaves absent fields, and drops empty ones', async () => {
+    const service = await startDescribed();
+    await say(service, 'a.txt', { alt: 'A dog', title: '', 'tags[]': '', focalPoint: '' });
+    const rest = { alt: 'A dog', caption: WORDS.caption, credit: WORDS.credit };
+    expect(await aboutOf(service, 'a.txt')).toEqual(rest);
+    const gone = await say(service, 'a.txt', { alt: '', caption: ' ', credit: '' });
+    expect(gone.data['about']).toEqual({});
+    expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+    expect(await service.source('files').paths()).not.toContain('.stowage-about/');
+  });
+
+  it('takes JSON', async () => {
+    const service = await startDescribed();
+    const body = { name: 'a.txt', alt: '', tags: ['x', 'x', ' y '], focalPoint: {}, title: '' };
+    const response = await fetch(`${service.url}/fileDescribe`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(200);
+    expect(await aboutOf(service, 'a.txt')).toEqual({
+      caption: WORDS.caption,
+      credit: WORDS.credit,
+      tags: ['x', 'y'],
+    });
+  });
+
+  it('keeps HTML as text, and two thousand characters of any script', async () => {
+    const service = await startDescribed();
+    const caption = '<b>Roofs</b> & "cats" <script>alert(1)</script>\nline';
+    const alt = '🐱'.repeat(2000);
+    await say(service, 'a.txt', { caption, alt });
+    expect(await aboutOf(service, 'a.txt')).toMatchObject({ caption, alt });
+  });
+
+  it.each<[string, Fields]>([
+    ['a longer text', { alt: 'x'.repeat(2001) }],
+    ['a longer text of wide characters', { caption: '🐱'.repeat(2001) }],
+    ['a much longer text', { caption: 'x'.repeat(100_000) }],
+    [
+      'too many tags',
+      Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`tags[${String(at)}]`, `t${String(at)}`])),
+    ],
+    ['a longer tag', { 'tags[]': 'x'.repeat(65) }],
+    ['a point outside', { 'focalPoint[x]': '1.01', 'focalPoint[y]': '0' }],
+    ['nothing at all', {}],
+    ['half a point', { 'focalPoint[x]': '0.5' }],
+    ['a point of words', { 'focalPoint[x]': 'left', 'focalPoint[y]': '0' }],
+    ['a text in place of a point', { focalPoint: 'centre' }],
+  ])('refuses %s', async (_, fields) => {
+    const service = await startDescribed();
+    expect((await say(service, 'a.txt', fields)).status).toBe(400);
+    expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
+  });
+
+  it('refuses a folder, what is missing, and what is hidden', async () => {
+    const service = await startDescribed();
+    const statuses = [];
+    for (const [name, path] of [
+      ['dir', ''],
+      ['none.txt', ''],
+      ['a.txt', '.stowage-about'],
+      ['.stowage-about', ''],
+    ] as const)
+      statuses.push((await say(service, name, ALL, path)).status);
+    expect(statuses).toEqual([400, 404, 404, 404]);
+  });
+
+  it('refuses a text of a megabyte', async () => {
+    const service = await startDescribed();
+    const answer = await say(service, 'a.txt', { caption: 'x'.repeat(1_000_000) });
+    expect([answer.status, answer.messages]).toEqual([413, [expect.stringMatching(/too large/u)]]);
+    expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
+  });
+
+  it('needs its key', async () => {
+    const service = await startService({ accessControl: [{ FILE_DESCRIBE: false }] });
+    await service.source('files').put({ 'a.txt': 'a' });
+    expect((await say(service, 'a.txt')).status).toBe(403);
+    expect(await service.source('files').paths()).toEqual(['a.txt']);
+  });
+
+  it('is told as file.described, and asked for before', async () => {
+    const [asked, told]: [ServiceEvent[], ServiceEvent[]] = [[], []];
+    const service = await startDescribed(
+      {},
+      { beforeEvent: (event) => void asked.push(event), onEvent: (event) => void told.push(event) },
+    );
+    await expect.poll(() => told.length).toBe(2);
+    expect(asked.map(({ type }) => type)).toEqual(['file.described', 'file.described']);
+    expect(told[1]).toMatchObject({ type: 'file.described', path: 'dir/b.txt', source: 'files' });
+    expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
+  });
+
+  it('loses nothing when many write about one file', async () => {
+    const service = await startDescribed();
+    const fields = ['alt', 'title', 'caption', 'credit'];
+    await Promise.all(fields.map((field) => say(service, 'a.txt', { [field]: `new ${field}` })));
+    expect(await aboutOf(service, 'a.txt')).toMatchObject(
+      Object.fromEntries(fields.map((field) => [field, `new ${field}`])),
+    );
+  });
+});
+
+describe('words about a file', () => {
+  it.each<[string, string, Fields, string, string]>([
+    ['a rename', 'fileRename', { name: 'a.txt', newname: 'z' }, '', 'z.txt'],
+    ['a rename in letter case', 'fileRename', { name: 'a.txt', newname: 'A.txt' }, '', 'A.txt'],
+    ['a move', 'fileMove', { from: 'a.txt', path: 'other' }, 'other', 'a.txt'],
+    ['a copy', 'fileCopy', { from: 'a.txt', path: '' }, '', 'a (1).txt'],
+    ['a rename of the folder', 'folderRename', { name: 'dir', newname: 'd2' }, 'd2', 'b.txt'],
+    ['a move of the folder', 'folderMove', { from: 'dir', path: 'other' }, 'other/dir', 'b.txt'],
+    ['a copy of the folder', 'folderCopy', { from: 'dir', path: 'other' }, 'other/dir', 'b.txt'],
+  ])('follow it through %s', async (_, action, fields, path, name) => {
+    const service = await startDescribed();
+    expect((await service.call(action, fields)).status).toBe(200);
+    expect(await aboutOf(service, name, path)).toEqual(ABOUT);
+    if (action === 'fileCopy') expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
+    const records = (await service.source('files').paths()).filter((one) => one.endsWith('.json'));
+    expect(records).toHaveLength(action.endsWith('Copy') ? 3 : 2);
+  });
+
+  it.each(['fileCopy', 'fileMove'])('follow it into another source by %s', async (action) => {
+    const service = await startDescribed({ sources: { files: {}, more: {} } });
+    await service.call(action, { source: 'more', from: 'files:a.txt', path: '' });
+    const answer = await service.call(action, {
+      source: 'more',
+      fromSource: 'files',
+      from: 'a.txt',
+      path: '',
+    });
+    expect(answer.status).toBe(200);
+    expect(await aboutOf(service, 'a.txt', '', 'more')).toEqual(ABOUT);
+    expect(await aboutOf(service, 'a.txt')).toEqual(action === 'fileCopy' ? ABOUT : undefined);
+  });
+
+  it.each(['folderCopy', 'folderMove'])('follow a folder into another source by %s', async (action) => {
+    const service = await startDescribed({ sources: { files: {}, more: {} } });
+    const [files, more] = [service.source('files'), service.source('more')];
+    await files.put({ 'dir/sub/c.txt': 'c', 'dir/sub/gone.txt': 'x', 'dir/plain.txt': 'p' });
+    await say(service, 'c.txt', { alt: 'deep' }, 'dir/sub');
+    await say(service, 'gone.txt', { alt: 'gone' }, 'dir/sub');
+    await rm(join(files.root, 'dir/sub/gone.txt'));
+    const answer = await service.call(action, { source: 'more', fromSource: 'files', from: 'dir', path: '' });
+    expect(answer.messages).toEqual([]);
+    expect(answer.status).toBe(200);
+    expect(await aboutOf(service, 'b.txt', 'dir', 'more')).toEqual(ABOUT);
+    expect(await aboutOf(service, 'c.txt', 'dir/sub', 'more')).toEqual({ alt: 'deep' });
+    expect((await more.paths()).filter((one) => one.endsWith('.json'))).toHaveLength(2);
+    expect((await files.paths()).includes('dir/')).toBe(action === 'folderCopy');
+  });
+
+  it('come back from the trash, under whatever name', async () => {
+    const service = await startDescribed();
+    await service.call('fileRemove', { name: 'a.txt' });
+    await service.call('folderRemove', { name: 'dir' });
+    await service.source('files').put({ 'a.txt': 'of another program' });
+    expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+    const { data } = await service.call('trashList', {});
+    for (const { id } of data['items'] as { id: string }[])
+      expect((await service.call('trashRestore', { id })).status).toBe(200);
+    expect(await aboutOf(service, 'a (1).txt')).toEqual(ABOUT);
+    expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+    expect(await aboutOf(service, 'b.txt', 'dir')).toEqual(ABOUT);
+    const left = (await service.source('files').paths()).filter((one) => one.startsWith('.stowage-trash/'));
+    expect(left).toEqual(['.stowage-trash/']);
+  });
+
+  it('go with it where there is no trash, and are not of what gets its name', async () => {
+    const service = await startDescribed({ trash: undefined });
+    await service.call('fileRemove', { name: 'a.txt' });
+    expect(await service.source('files').paths()).not.toContain('.stowage-about/');
+    await rm(join(service.source('files').root, 'dir/b.txt'));
+    await service.upload([['files[0]', 'b.txt', 'new']], { path: 'dir' });
+    expect(await aboutOf(service, 'b.txt', 'dir')).toBeUndefined();
+  });
+
+  it('stay when its content is replaced, by this service or another program', async () => {
+    const service = await startDescribed({ saveSameFileNameStrategy: 'replace' });
+    const { data } = await service.upload([['files[0]', 'a.txt', 'newer']]);
+    expect((data['items'] as Item[])[0]?.about).toEqual(ABOUT);
+    await writeFile(join(service.source('files').root, 'a.txt'), 'written anew');
+    expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
+  });
+
+  it('lie in a folder that no request reaches', async () => {
+    const service = await startDescribed({ createThumb: false, extensions: ['txt', 'json'] });
+    const [record = ''] = await readdir(join(service.source('files').root, '.stowage-about'));
+    const path = '.stowage-about';
+    const answers = await Promise.all([
+      service.call('files', { path }),
+      service.call('fileRemove', { path, name: record }),
+      service.call('fileCopy', { from: `${path}/${record}`, path: '' }),
+      service.call('folderRemove', { name: path }),
+      service.call('folderRename', { name: path, newname: 'mine' }),
+      service.call('folderCreate', { name: path }),
+      service.call('fileDownload', { path, name: record }),
+    ]);
+    expect(answers.map(({ success }) => success)).not.toContain(true);
+    const found = await service.call('filesSearch', { query: record.slice(0, 8) });
+    expect(found.data['items']).toEqual([]);
+    expect((await listed(service)).map(({ name }) => name)).toEqual(['dir', 'other', 'a.txt']);
+  });
+
+  it('count as none where a record is forged', async () => {
+    const service = await startDescribed();
+    const folder = join(service.source('files').root, '.stowage-about');
+    const [record = ''] = await readdir(folder);
+    for (const text of [
+      '{',
+      '[]',
+      '{"alt":5}',
+      '{"focalPoint":{"x":9,"y":0}}',
+      JSON.stringify({ alt: 'x'.repeat(100_000) }),
+      JSON.stringify({ tags: Array.from({ length: 1000 }, () => 'x') }),
+    ]) {
+      await writeFile(join(folder, record), text);
+      expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+    }
+    await rm(join(folder, record));
+    await mkdir(join(folder, record));
+    expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+  });
+});
