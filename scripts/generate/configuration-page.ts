@@ -87,7 +87,7 @@ Rules:
 4. ${code('sources')} replaces the default source as a whole. ${code('{}')} means no sources.
 5. Unknown keys and invalid values stop the start. The error lists every problem with its dotted key, such as ${code('sources.photos.thumbSize: must be a whole number, not the text "big"')}.
 
-6. Wherever text is expected, ${code('{ "env": "NAME" }')} takes it from an environment variable and ${code('{ "file": "/run/secrets/name" }')} from a file, without the end of its last line: passwords need not stand in the configuration. Options of registered adapters and sources of ${code('resolveSources')} are taken as they are.
+6. Wherever text is expected, ${code('{ "env": "NAME" }')} takes it from an environment variable and ${code('{ "file": "/run/secrets/name" }')} from a file, without the end of its last line: passwords need not be in the configuration. Options of registered adapters and sources of ${code('resolveSources')} are taken as they are.
 
 ${code('stowage check-config --config FILE')} checks a file without starting anything. Editors read the types and meanings of the keys from ${code('config.schema.json')}, which comes with the package.
 
@@ -99,7 +99,7 @@ ${table(HEAD, settingRows(perSource))}
 
 The default of ${code('extensions')}: ${defaultExtensions.map(code).join(' ')}.
 
-It includes html, htm, js and xml. Uploaded pages and scripts run on the domain of ${code('baseurl')}; when that is the domain of your site, they can act as its visitors. List only what is needed; a warning at the start reminds you.
+It includes html, htm, js and xml. Uploaded pages and scripts run on the domain of ${code('baseurl')}; when that is the domain of your site, they can act as its visitors. List only the types that you need; a warning at the start reminds you.
 
 ## Global settings
 
@@ -123,9 +123,9 @@ ${code('accessControl')} is a list of rules. A rule has an optional ${code('role
 
 An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Two keys stand for many: ${code('CHANGE')} for every action that changes anything, those of later versions too, and ${code('READ')} for the others. A key of its own wins over them in the same or a later rule. ${code('CHANGE')} does not cover ${code('TRASH_LIST')}, ${code('GENERATE_PDF')} and ${code('GENERATE_DOCX')} (a document that is saved needs ${code('FILE_UPLOAD')}), and ${code('READ')} does not cover ${code('PERMISSIONS')}. In code, ${code('readOnly')} of the package is the list that denies every change: ${code("accessControl: [...readOnly, { role: 'editor', CHANGE: true }]")}. Where no rule about an item names ${code('IMAGE_ROTATE')}, ${code('IMAGE_RESIZE')} decides for it.
 
-Some actions need several keys: ${code('fileUploadRemote')} needs ${code('FILE_UPLOAD')} too, ${code('fileReplace')} ${code('FILE_UPLOAD')} and ${code('FILE_REMOVE')} (with ${code('url')} also ${code('FILE_UPLOAD_REMOTE')}), ${code('trashRestore')} ${code('FILE_UPLOAD')} or ${code('FOLDER_CREATE')}, ${code('trashRemove')} and ${code('trashEmpty')} ${code('FILE_REMOVE')} or ${code('FOLDER_REMOVE')}. ${code('stowage explain')} and ${code('permissions')} count all of them. Rules that the hook ${code('accessControl')} returns must have true or false under every key of an action: null and undefined are refused, because they would allow.
+Some actions need several keys: ${code('fileUploadRemote')} needs ${code('FILE_UPLOAD')} too, ${code('fileReplace')} ${code('FILE_UPLOAD')} and ${code('FILE_REMOVE')} (with ${code('url')} also ${code('FILE_UPLOAD_REMOTE')}), ${code('trashRestore')} ${code('FILE_UPLOAD')} or ${code('FOLDER_CREATE')}, ${code('trashRemove')} and ${code('trashEmpty')} ${code('FILE_REMOVE')} or ${code('FOLDER_REMOVE')}. ${code('stowage explain')} and ${code('permissions')} count all of them. Rules that the hook ${code('accessControl')} returns must have true or false under every key of an action: null and undefined are rejected, because they would allow the action.
 
-Listings leave out what a rule denies: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. What a folder holds counts as well: to copy, move or remove it, the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) must be allowed for the files in it. Renaming a folder needs ${code('FOLDER_RENAME')} alone, whichever action does it.
+Listings leave out denied items: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. The contents of a folder count as well: to copy, move or remove it, the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) must be allowed for the files in it. Renaming a folder needs ${code('FOLDER_RENAME')} alone, in every action that renames.
 
 ## Sources
 
@@ -144,7 +144,7 @@ ${table(HEAD, [
     code('baseurlAliases'),
     'list of text',
     code('[]'),
-    'Other public URLs of the same files, for a site of several names. `getLocalFileByUrl` and documents find files under them too; answers use `baseurl`.',
+    'Other public URLs of the same files, for a site of several names. `getLocalFileByUrl` and documents find files under them too; responses use `baseurl`.',
   ],
   [
     code('root'),
@@ -172,7 +172,7 @@ ${table(HEAD, [
   ],
 ])}
 
-The options of a registered adapter stand under the key named like the adapter.
+The options of a registered adapter are under the key with the name of the adapter.
 
 ## Environment variables
 

@@ -81,8 +81,8 @@ const jwtShape = z.strictObject({
     .refine((text) => Buffer.byteLength(text) >= 32, 'must not be shorter than 32 bytes')
     .optional()
     .describe('The secret that the login service signs with (HS256, HS384, HS512).'),
-  issuer: texts.optional().describe('Who must have made the token (`iss`): one of these.'),
-  audience: texts.optional().describe('Whom the token must be made for (`aud`): one of these.'),
+  issuer: texts.optional().describe('Accepted issuers of the token (`iss`).'),
+  audience: texts.optional().describe('Accepted audiences of the token (`aud`).'),
   algorithms: z
     .array(z.enum(algorithms))
     .min(1)
@@ -189,7 +189,7 @@ export const accessSettings = {
   rateLimits: setting(
     rateLimitsSchema.optional(),
     global(
-      'How often one client may send expensive requests. A client is the subject that checkAuthentication returns, else the ' +
+      'Limits of the expensive requests of one client. A client is the subject that checkAuthentication returns, else the ' +
         'client address. Further requests get 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
     ),
   ),

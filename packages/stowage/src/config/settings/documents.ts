@@ -37,7 +37,7 @@ export const documentsSettings = {
     byteSize.prefault('8mb'),
     source('Largest remote resource (image, style sheet, font) loaded while a PDF or DOCX is made.'),
   ),
-  documents: setting(documentsSchema.prefault({}), global('How documents are made.')),
+  documents: setting(documentsSchema.prefault({}), global('Settings of the programs that create documents.')),
   pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),
   memoryLimit: setting(z.string().default('256M'), unused('memory is bounded by design.')),
 } as const;

@@ -40,11 +40,11 @@ export const listingsSettings = {
   ),
   searchLimits: setting(
     searchLimitsSchema.prefault({}),
-    source('How much one filesSearch request scans; the next page continues from there.'),
+    source('Limits of the scan of one filesSearch request; the next page continues from there.'),
   ),
   zipLimits: setting(
     zipLimitsSchema.prefault({}),
-    source('How much fileDownload puts into one archive; larger archives are rejected (413).'),
+    source('Limits of one archive of fileDownload; larger archives are rejected (413).'),
   ),
   excludeDirectoryNames: setting(
     z.array(segment).default(['.tmb', '.quarantine']),

@@ -35,10 +35,12 @@ const trashSchema = z.strictObject({
   retentionDays: count
     .max(36_500)
     .default(30)
-    .describe('How long removed items are kept; 0 switches the trash off, for one source of several.'),
+    .describe('Days for which removed items are kept; 0 switches the trash off, for one source of several.'),
   maxBytes: byteSize
     .optional()
-    .describe('What the trash may hold, as `maxUploadFileSize` is written; the oldest items go first.'),
+    .describe(
+      'Size limit of the trash, in the form of `maxUploadFileSize`; the oldest items are removed first.',
+    ),
   keepReplaced: z
     .boolean()
     .default(false)
@@ -47,8 +49,8 @@ const trashSchema = z.strictObject({
 
 /** What a source may hold. */
 const quotaSchema = z.strictObject({
-  bytes: byteSize.optional().describe('As `maxUploadFileSize` is written.'),
-  files: count.optional().describe('How many files.'),
+  bytes: byteSize.optional().describe('In the form of `maxUploadFileSize`.'),
+  files: count.optional().describe('Number of files.'),
 });
 
 /** Where changes are written down. */
@@ -69,7 +71,7 @@ const webhookSchema = z.strictObject({
     .refine(isWebAddress, 'must be an http or https address')
     .describe('Where events are posted to.'),
   secret: signingKeys.describe(
-    'Signs what is posted; at least 32 bytes. Several in a list sign each for itself, so that one can be changed ' +
+    'Signs the posted events; at least 32 bytes. Several in a list sign each for itself, so that one can be changed ' +
       'for another.',
   ),
   events: z.array(z.enum(eventTypes)).optional().describe('The types that are posted; all when absent.'),
@@ -97,18 +99,18 @@ const redisSchema = z.strictObject({
 export const operationsSettings = {
   debug: setting(
     z.boolean().default(true),
-    global('Log failed requests with stack traces; answers are the same either way.'),
+    global('Log failed requests with stack traces; responses are the same either way.'),
   ),
   logRequests: setting(
     z.boolean().default(false),
     global(
-      'Log a line for every request, also for those that change nothing: small answers take about a third longer.',
+      'Log a line for every request, also for those that change nothing: small responses take about a third longer.',
     ),
   ),
   title: setting(z.string().default(''), unused('a title of the instance.')),
   dynamicSourcesCache: setting(
     tenantCacheSchema.prefault({}),
-    global('How many tenants of `resolveSources` are kept, and for how long.'),
+    global('Number and lifetime of the tenants of `resolveSources` that are kept.'),
   ),
   root: setting(z.string().optional(), unused('sources carry their own.')),
   sourceClassName: setting(
@@ -122,8 +124,8 @@ export const operationsSettings = {
   trash: setting(
     trashSchema.optional(),
     source(
-      'Keep what fileRemove and folderRemove take away in a hidden folder of the source, from where it can be ' +
-        'restored. Absent: what is removed is gone.',
+      'Move items that fileRemove and folderRemove remove into a hidden folder of the source, from which they can be ' +
+        'restored. Absent: removing is final.',
     ),
   ),
   quota: setting(
@@ -132,7 +134,7 @@ export const operationsSettings = {
       'The most that the source may hold, its trash included; requests that would exceed it are rejected (413).',
     ),
   ),
-  audit: setting(auditSchema.optional(), global('Write every change, and who made it, into a file.')),
+  audit: setting(auditSchema.optional(), global('Write every change, with its user, into a file.')),
   webhooks: setting(
     z.array(webhookSchema).max(100).default([]),
     global('Post every change, signed, to other services. Needs `stateDirectory` or `redis`.'),
@@ -140,14 +142,14 @@ export const operationsSettings = {
   redis: setting(
     redisSchema.optional(),
     global(
-      'Where several instances of one service share what they count and keep: rate limits, quotas, webhooks that ' +
-        'wait. Absent: each instance for itself. Needs the package "ioredis".',
+      'Redis server in which several instances of one service share rate limits, quotas and waiting ' +
+        'webhooks. Absent: each instance for itself. Needs the package "ioredis".',
     ),
   ),
   stateDirectory: setting(
     z.string().min(1).optional(),
     global(
-      'A directory for what must outlive the process: webhooks that wait (without `redis`), unfinished uploads (`tus`). ' +
+      'A directory for data that outlives the process: waiting webhooks (without `redis`), unfinished uploads (`tus`). ' +
         'Of this process alone, on a local disk.',
     ),
   ),

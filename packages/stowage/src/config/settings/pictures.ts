@@ -26,7 +26,7 @@ const uploadImagesSchema = z.strictObject({
     .enum(['keep', 'strip', 'strip-location'])
     .default('keep')
     .describe(
-      'What stays of EXIF, XMP, IPTC and comments: everything, nothing, or everything but the position (GPS). ' +
+      'Which EXIF, XMP, IPTC data and comments stay: all, none, or all but the position (GPS). ' +
         'The colour profile always stays.',
     ),
   format: z
@@ -37,11 +37,11 @@ const uploadImagesSchema = z.strictObject({
     .min(1)
     .max(100)
     .optional()
-    .describe('Of JPEG, WebP and AVIF pictures that are written anew. Default: 92, 90 and 65.'),
+    .describe('Of JPEG, WebP and AVIF pictures that are encoded again. Default: 92, 90 and 65.'),
   keepOriginal: z
     .union([z.literal(false), segment])
     .default(false)
-    .describe('Folder beside the pictures where those that were changed are kept as they came; hidden.'),
+    .describe('Hidden folder beside the pictures for the originals of changed ones.'),
 });
 
 const side = whole.min(1).max(4096).optional();
@@ -162,7 +162,7 @@ export const picturesSettings = {
   uploadImages: setting(
     uploadImagesSchema.optional(),
     source(
-      'What happens to pictures that are uploaded, saved by an image editor, or come from another source. ' +
+      'Preparation of pictures that are uploaded, saved by an image editor, or come from another source. ' +
         'Default: they are stored byte for byte.',
     ),
   ),
@@ -170,7 +170,7 @@ export const picturesSettings = {
     imagePresetsSchema,
     source(
       'Forms of pictures by name, `{ "card": { "width": 320, "height": 200, "fit": "cover", "format": "webp" } ' +
-        '}`: each is made once, kept beside the thumbnails, and given by imageVariant and `mods[variants]`.',
+        '}`: each is created once, stored beside the thumbnails, and returned by imageVariant and `mods[variants]`.',
     ),
   ),
   thumbDensity: setting(

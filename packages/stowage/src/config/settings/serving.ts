@@ -19,11 +19,16 @@ export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile
 
 /** What is remembered of names. */
 const redirectSchema = z.strictObject({
-  days: z.number().positive().max(36_500).default(90).describe('How long old links lead to where a file is.'),
+  days: z
+    .number()
+    .positive()
+    .max(36_500)
+    .default(90)
+    .describe('Days for which old links lead to the present location of a file.'),
   entries: positive
     .max(1_000_000)
     .default(10_000)
-    .describe('How many renames and moves are remembered; the oldest go first.'),
+    .describe('Most renames and moves that are remembered; the oldest are forgotten first.'),
 });
 
 /** Who gets the files of a source, and by which address. */
@@ -31,15 +36,15 @@ export const servingSettings = {
   serve: setting(
     z.enum(servingModes).default('off'),
     source(
-      'Whether the service itself serves the files, below `/file/<source>/`: to everybody (`public`), to those ' +
-        'whom checkAuthentication and the rule FILE_DOWNLOAD let (`protected`), or by links that expire ' +
-        '(`signed`). Thumbnails are then made when a browser asks for them.',
+      'Whether the service itself serves the files, below `/file/<source>/`: to everyone (`public`), to users ' +
+        'that checkAuthentication and the rule FILE_DOWNLOAD allow (`protected`), or by links that expire ' +
+        '(`signed`). Thumbnails are then created when a browser requests them.',
     ),
   ),
   delivery: setting(
     z.enum(deliveries).default('stream'),
     source(
-      'Who sends the bytes of served files: the service (`stream`), the store by a redirect to a URL that ' +
+      'The sender of the bytes of served files: the service (`stream`), the store by a redirect to a URL that ' +
         'expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front ' +
         '(`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
     ),
@@ -47,27 +52,27 @@ export const servingSettings = {
   deliveryPrefix: setting(
     z.string().regex(/^\//u, 'must begin with a slash').optional(),
     source(
-      'What stands before the path of a file in `X-Accel-Redirect` (an internal location of nginx) or ' +
+      'Prefix of the path of a file in `X-Accel-Redirect` (an internal location of nginx) or ' +
         '`X-Sendfile` (a directory; default: the root of the source).',
     ),
   ),
   serveCacheControl: setting(
     cacheControl.optional(),
     source(
-      '`Cache-Control` of served files. Default: browsers ask each time whether a file has changed; `public` ' +
-        'sources may be kept by shared caches, all others not: there `private` is added where it is missing.',
+      '`Cache-Control` of served files. Default: browsers check each time whether a file has changed; shared caches ' +
+        'may store `public` sources, but no others: `private` is added for those where it is missing.',
     ),
   ),
   redirectMoved: setting(
     redirectSchema.optional(),
     source(
-      'Remember renames and moves, so that the old links of files that the service serves lead to the present ' +
-        'ones. Absent: an old link is dead.',
+      'Remember renames and moves, so that the old links of files that the service serves redirect to the present ' +
+        'ones. Absent: old links return 404.',
     ),
   ),
   signedUrlLifetime: setting(
     positive.max(MAX_TIMER_SECONDS).default(3600),
-    source('How long the links of a `signed` source are good, in seconds.'),
+    source('Lifetime of the links of a `signed` source, in seconds.'),
   ),
   signingSecret: setting(
     signingKeys.optional(),

@@ -28,7 +28,7 @@ const tusSchema = z.strictObject({
     .positive()
     .max(720)
     .default(24)
-    .describe('How long an unfinished upload is kept after its last byte.'),
+    .describe('Hours for which an unfinished upload is kept after its last byte.'),
   maxUploads: z
     .number()
     .int()
@@ -72,24 +72,24 @@ const inspectionSchema = z.strictObject({
   maxBytes: byteSize
     .prefault('100mb')
     .describe(
-      'The largest file that clamd is given, as `maxUploadFileSize` is written: not more than its StreamMaxLength.',
+      'The largest file that is sent to clamd, in the form of `maxUploadFileSize`: not more than its StreamMaxLength.',
     ),
   larger: z
     .enum(['refuse', 'pass'])
     .default('refuse')
-    .describe('What becomes of larger files: refused (422), or stored with a line in the log.'),
+    .describe('Larger files are rejected (422), or stored with a line in the log (`pass`).'),
   failClosed: z
     .boolean()
     .default(true)
     .describe(
-      'While clamd cannot be asked uploads are refused (503); false: stored, with a line in the log.',
+      'While clamd is unavailable, uploads are rejected (503); false: stored, with a line in the log.',
     ),
   timeout: z
     .number()
     .positive()
     .max(MAX_TIMER_SECONDS)
     .default(60)
-    .describe('How long clamd may take for one file, in seconds.'),
+    .describe('Seconds that clamd may take for one file.'),
 });
 
 /** What comes into a source. */
@@ -104,7 +104,7 @@ export const uploadsSettings = {
   extensions: setting(
     z.array(extension).default([...defaultExtensions]),
     source(
-      'Allowed extensions, lower case, without dot. Other types are refused on upload (403), left out of ' +
+      'Allowed extensions, lower case, without dot. Other types are rejected on upload (403), left out of ' +
         'listings, and not found by any action.',
     ),
   ),
@@ -118,7 +118,7 @@ export const uploadsSettings = {
   saveSameFileNameStrategy: setting(
     z.enum(sameNameStrategies).default('addNumber'),
     source(
-      'What an upload does when its name is taken: `addNumber` (name-1.ext), `replace` (overwrite) or ' +
+      'Strategy for uploads whose name is taken: `addNumber` (name-1.ext), `replace` (overwrite) or ' +
         '`error` (400).',
     ),
   ),

@@ -52,7 +52,7 @@ export const webdavOptionsSchema = z
       auth: z
         .enum(['basic', 'digest'], 'must be "basic" or "digest"')
         .default('basic')
-        .describe('How username and password are sent.'),
+        .describe('Scheme by which username and password are sent.'),
       verifyCertificate: flagOption
         .default(true)
         .describe('Check the certificate of the server, with the authorities of `ca`.'),
