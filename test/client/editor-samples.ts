@@ -127,14 +127,15 @@ export const galleries = [
     listed: '.fr-image-list img',
     choose: async (page: Page): Promise<void> => {
       await page.hover('.fr-image-list .fr-image-container');
-      await click('.fr-image-list .fr-insert-img')(page);
+      await page.locator('.fr-image-list .fr-insert-img').click();
     },
   },
   {
     page: 'suneditor',
     open: ['button[data-command="imageGallery"]'],
     listed: '.se-file-item-img img',
-    choose: click('.se-file-item-img'),
+    // A locator waits until the picture has loaded and its tile stands still.
+    choose: (page: Page): Promise<void> => page.locator('.se-file-item-img').click(),
   },
 ] as const;
 
