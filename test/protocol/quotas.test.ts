@@ -131,7 +131,7 @@ describe('quota', () => {
       });
       const quotas = createQuotas(createEmbeddedState('').records, silent);
       const limits = { bytes: 1000 };
-      const none = { derivedName: undefined, ignores: () => false, hold: () => () => undefined };
+      const none = { derivedName: undefined, ignores: /^$./u, hold: () => () => undefined };
       const target = { key: 'files', storage: held, limits, ...none };
       const { signal } = new AbortController();
       expect(await quotas.usage(target, signal)).toEqual({ bytes: 100, files: 1 });
@@ -182,7 +182,7 @@ describe('quota', () => {
     storage,
     limits: { bytes: 1000 },
     derivedName: undefined,
-    ignores: () => false,
+    ignores: /^$./u,
     hold: () => () => undefined,
   });
   const unending = new AbortController().signal;

@@ -1,5 +1,6 @@
 import type { AccessRule } from 'stowage';
-import { describe, expect, it } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
 import { startService, type Service } from './service.ts';
 
 const accessControl = [
@@ -74,7 +75,7 @@ describe('trashEmpty', () => {
     const service = await start();
     expect((await service.call('trashEmpty')).data).toEqual({ code: 220, removed: 4 });
     expect((await contents(service)).size).toBe(0);
-    expect(await service.source('files').paths()).toEqual(['.stowage-trash/', 'kept/', 'secret/']);
+    await vi.waitFor(async () => expect(await service.source('files').paths()).toEqual(['kept/', 'secret/']));
     expect((await service.call('trashEmpty')).data).toEqual({ code: 220, removed: 0 });
     expect((await service.call('trashEmpty', { source: 'nowhere' })).status).toBe(404);
   });
@@ -94,5 +95,49 @@ describe('trashEmpty', () => {
     const service = await start();
     expect(await (await asGuest(service, 'trashEmpty')).json()).toMatchObject({ data: { removed: 2 } });
     expect([...(await contents(service)).keys()].sort()).toEqual(['c.txt', 'd.txt']);
+  });
+
+  it('takes nothing with it that is removed meanwhile', async () => {
+    const service = await start();
+    const names = Array.from({ length: 40 }, (_, index) => `later-${String(index)}.txt`);
+    await service.source('files').put(Object.fromEntries(names.map((name) => [name, name])));
+    const removed: string[] = [];
+    const emptying = delay(5).then(() => service.call('trashEmpty'));
+    for (const name of names) {
+      expect((await service.call('fileRemove', { name })).status).toBe(200);
+      if ((await Promise.race([emptying, delay(0)])) !== undefined) removed.push(name);
+    }
+    expect((await emptying).status).toBe(200);
+    const left = await contents(service);
+    // Of those that were removed before the answer, some are erased.
+    for (const name of removed.slice(1)) expect([...left.keys()]).toContain(name);
+    for (const [name, id] of left) {
+      expect((await service.call('trashRestore', { id })).status).toBe(200);
+      expect(await service.source('files').text(name)).toBe(name);
+    }
+  });
+
+  it.each([
+    ['erases at the next start what a kill has left', 'doomed', Date.now(), []],
+    [
+      'brings back at the next start what a kill has left unchecked',
+      'taken',
+      Date.now() - 7_200_000,
+      ['a.txt'],
+    ],
+  ])('%s', async (_what, state, time, expected) => {
+    const service = await startService({ trash: {}, createThumb: false });
+    const idOf = (at: number): string => `${at.toString(36).padStart(9, '0')}-${'a'.repeat(32)}`;
+    const item = `.stowage-emptied/${state}-${idOf(time)}/${idOf(Date.now())}`;
+    const record = { path: 'a.txt', kind: 'file', bytes: 1, role: 'admin' };
+    await service
+      .source('files')
+      .put({ [`${item}/record.json`]: JSON.stringify(record), [`${item}/item/a.txt`]: 'a' });
+    await service.call('trashList');
+    await vi.waitFor(async () => {
+      const paths = await service.source('files').paths();
+      expect(paths.filter((path) => path.startsWith('.stowage-emptied'))).toEqual([]);
+      expect([...(await contents(service)).keys()]).toEqual(expected);
+    });
   });
 });

@@ -5,10 +5,10 @@ import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/qu
 import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
-import { measure, type Measure } from '../storage/folders.ts';
+import { measure, type Measure } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { isMovedRecord } from '../storage/moved/name-events.ts';
-import { isTrashRecord } from '../storage/trash/trash-folder.ts';
+import { MOVED_RECORDS } from '../storage/moved/name-events.ts';
+import { TRASH_RECORDS } from '../storage/trash/trash-folder.ts';
 import { trashedPath } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
@@ -23,8 +23,8 @@ export type { KeptRoom } from '../operations/quotas/account.ts';
 export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
   JSON.stringify([scope ?? null, name]);
 
-/** What the service keeps for itself. */
-const isKept = (path: SourcePath): boolean => isTrashRecord(path) || isMovedRecord(path);
+/** The paths of what the service keeps for itself. */
+const KEPT = new RegExp(`${TRASH_RECORDS.source}|${MOVED_RECORDS.source}`, 'u');
 
 /** The quota of a source; undefined: it has none. */
 export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget | undefined => {
@@ -33,7 +33,7 @@ export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget |
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
   const derivedName = createThumb ? thumbFolderName : undefined;
   const key = quotaKeyOf(source);
-  return { key, storage: storeOf(view), limits: quota, derivedName, ignores: isKept, hold };
+  return { key, storage: storeOf(view), limits: quota, derivedName, ignores: KEPT, hold };
 };
 
 /**
@@ -97,8 +97,8 @@ export const requireRoomForMore = async (
   if (!fits(taken, least, target.limits)) throw doesNotFit(taken, least, target.limits);
 };
 
-/** Measures an item as quotas count it. */
-const measured = (
+/** Measures an item, or all of the trash, as quotas count it. */
+export const measured = (
   { signal }: Pick<ChangeContext, 'signal'>,
   view: SourceView,
   path: SourcePath,
@@ -108,6 +108,7 @@ const measured = (
   return measure(storeOf(view), path, kind, {
     signal,
     derivedName: createThumb ? thumbFolderName : undefined,
+    ignores: KEPT,
   });
 };
 

@@ -3,6 +3,7 @@ import { sanitizeName } from '../basics/content/file-name.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
+import { tallyOf } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
 import { missing } from '../view/item.ts';
@@ -126,6 +127,18 @@ const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
   (to.segments.length > from.segments.length ||
     Buffer.byteLength(to.toString()) > Buffer.byteLength(from.toString()));
 
+/** Whether the store knows that no path below `from` would be too long or too deep below `to`. */
+const isNameableThroughout = async (
+  view: SourceView,
+  from: SourcePath,
+  to: SourcePath | undefined,
+  signal: AbortSignal,
+): Promise<boolean> => {
+  if (to === undefined) return true;
+  const tally = await tallyOf(storeOf(view), from, { of: 'paths', signal });
+  return tally?.unreadable === 0 && to.hasRoomFor({ segments: tally.deepest, bytes: tally.longest });
+};
+
 /**
  * Refuses a change of a folder when a rule denies it for something inside, at its old or its new location:
  * folders by the folder's key, files by the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); to rename a
@@ -139,7 +152,7 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
   const file = verb === 'RENAME' ? folder : [`FILE_${verb}`, ...folder];
   const isLonger = makesPathsLonger(change);
   const hasRules = [from, to].some((path) => path !== undefined && view.mayDiffer(file, path));
-  if (!hasRules && !isLonger) return;
+  if (!hasRules && (!isLonger || (await isNameableThroughout(view, from, to, signal)))) return;
   const isReserved = reservedNames(view.source.settings);
   const enters = (path: SourcePath): boolean => !isReserved(path.name);
   const options = { detail: 'names', signal, enters } as const;

@@ -1,17 +1,7 @@
 import { Readable } from 'node:stream';
-import { createLimiter } from '../basics/concurrency/queues.ts';
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
-import type {
-  Describe,
-  EmptyTrash,
-  MakeFolder,
-  Passage,
-  Put,
-  Remove,
-  Stage,
-  Stored,
-  Transfer,
-} from './change.ts';
+import type { Describe, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
+import { emptyTrash } from './empty-trash.ts';
 import { storeEdit, storeFiles, storeReplacement } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { sizeOf } from './quota.ts';
@@ -23,8 +13,6 @@ import { copyFolder } from '../storage/folders.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { storeOf } from '../view/writable.ts';
-
-const AT_ONCE = 8;
 
 const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder): Promise<void> => {
   try {
@@ -130,25 +118,6 @@ const describe = async ({ services, done }: Passage, { open, path, patch }: Desc
   const { before, after: about } = await services.about.patch({ storage: storeOf(open), path }, patch);
   const [old, present] = [before.focalPoint, about.focalPoint];
   done.push({ path, about, isFocusMoved: old?.x !== present?.x || old?.y !== present?.y });
-};
-
-/** Erases what is there; what others were faster to take or erase does not count. */
-const emptyTrash = async (passage: Passage, { open, records }: EmptyTrash): Promise<void> => {
-  const limiter = createLimiter(AT_ONCE);
-  try {
-    for await (const record of records) {
-      await limiter.add(async () => {
-        try {
-          const { path } = record;
-          passage.done.push(...(await passage.carry({ type: 'erase', open, path, record, isPart: true })));
-        } catch (error) {
-          if (!(error instanceof NotFoundError)) throw error;
-        }
-      });
-    }
-  } finally {
-    await limiter.drain();
-  }
 };
 
 /** Has the store do it. The names of what is new, and of copies, are decided by its create-only operations. */

@@ -82,6 +82,28 @@ export interface WholeFile {
   readonly bytes: Uint8Array;
 }
 
+/** @see ReadableStore.tally */
+export interface TallyOptions extends OperationOptions {
+  /** `sizes`: what the files take. `paths`: bounds of the paths, for which no file is looked at. */
+  readonly of: 'sizes' | 'paths';
+  /** Names, in small letters, of folders that do not count, whatever their letter case. Default: all count. */
+  readonly uncounted?: readonly string[] | undefined;
+  /** Files whose path in the source matches do not count. Default: all count. */
+  readonly ignores?: RegExp | undefined;
+}
+
+/** @see ReadableStore.tally */
+export interface Tally {
+  readonly bytes: number;
+  readonly files: number;
+  /** No path below the folder has more segments below it. */
+  readonly deepest: number;
+  /** No path below the folder has more bytes below it, a slash before each name. */
+  readonly longest: number;
+  /** Folders that may not be read. */
+  readonly unreadable: number;
+}
+
 /** @see ReadableStore.temporaryUrl */
 export interface TemporaryUrlOptions extends OperationOptions {
   /** Seconds. */
@@ -138,6 +160,13 @@ export interface ReadableStore {
    * is found, where this service cannot do it.
    */
   walk?(folder: SourcePath, options: TreeWalkOptions): AsyncIterable<WalkPage>;
+
+  /**
+   * Optional: sums up what lies below a folder, as `list` shows it, in one go; a folder that vanishes meanwhile is
+   * left out. Present only where it is cheaper than a walk. @throws NotFoundError, WrongKindError for the folder
+   * itself; UnsupportedError where it cannot be done now
+   */
+  tally?(folder: SourcePath, options: TallyOptions): Promise<Tally>;
 
   /**
    * Optional: several entries of one folder, in the order of `names`, with the versions that `stat` reports;

@@ -120,6 +120,14 @@ export class SourcePath {
     return SourcePath.#bounded(this.segments);
   }
 
+  /** Whether requests can name any path below this one of so many more segments, and bytes with their slashes. */
+  hasRoomFor(more: { readonly segments: number; readonly bytes: number }): boolean {
+    return (
+      this.segments.length + more.segments <= MAX_SEGMENTS &&
+      Buffer.byteLength(this.toString()) + more.bytes <= MAX_PATH_BYTES
+    );
+  }
+
   get isRoot(): boolean {
     return this.segments.length === 0;
   }

@@ -4,7 +4,7 @@ import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import { MOVED_FOLDER } from '../storage/moved/name-events.ts';
-import { TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
+import { EMPTIED_FOLDER, TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
 
 /** The settings that reserve names. */
 export type ReservingSettings = Pick<
@@ -19,6 +19,7 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
   const names = [
     TRASH_FOLDER,
+    EMPTIED_FOLDER,
     MOVED_FOLDER,
     ABOUT_FOLDER,
     ...settings.excludeDirectoryNames,

@@ -9,6 +9,7 @@ import { readHistory } from '../storage/moved/histories.ts';
 import type { NameHistory } from '../storage/moved/name-events.ts';
 import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
 import { SourcePath } from '../storage/source-path.ts';
+import type { TrashQuery } from '../storage/trash/trashed.ts';
 import { walkTree, type FoundEntry, type TreeWalkOptions, type WalkPage } from '../storage/tree-walk.ts';
 import { FolderView } from './folder-view.ts';
 import { type Item, type Life, missing, ViewedFile } from './item.ts';
@@ -222,8 +223,11 @@ export class SourceView extends Rights {
   }
 
   /** @see listTrashed */
-  allTrashed(keys: KeysByKind): AsyncGenerator<TrashRecord, void, undefined> {
-    return listTrashed(this, this[WRITABLE], { keys, signal: this.#life.signal });
+  allTrashed(
+    keys: KeysByKind,
+    how: Pick<TrashQuery, 'isBlind'> = {},
+  ): AsyncGenerator<TrashRecord, void, undefined> {
+    return listTrashed(this, this[WRITABLE], { keys, ...how, signal: this.#life.signal });
   }
 }
 

@@ -6,7 +6,13 @@ import { walkFolder } from '../storage/folders.ts';
 import type { ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashPolicy } from '../storage/trash/sweep.ts';
-import { findInTrash, trashContents, trashedPath, type TrashRecord } from '../storage/trash/trashed.ts';
+import {
+  findInTrash,
+  trashContents,
+  trashedPath,
+  type TrashQuery,
+  type TrashRecord,
+} from '../storage/trash/trashed.ts';
 import { FolderView } from './folder-view.ts';
 import { type Life, missing } from './item.ts';
 import { reservedNames } from './reserved.ts';
@@ -21,19 +27,18 @@ export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy |
 /** The source whose trash is asked, and what the role may do there. */
 type Owner = Rights & { readonly source: Source };
 
-/** Whether the role could see the item if it were where it was. */
-const isVisible = (
-  owner: Owner,
-  storage: ReadableStore,
-  life: Life,
-  { path, kind, bytes, removedAt }: TrashRecord,
-): boolean => {
-  const folder = new FolderView(owner.source, path.parent, storage, owner, life);
-  return (
-    !path.segments.some(reservedNames(owner.source.settings)) &&
-    owner.may('FILES', folder.path, 'folder') &&
-    folder.shows()({ name: path.name, kind, size: bytes, modifiedAt: removedAt })
-  );
+/** Tells whether the role could see an item if it were where it was. */
+const sightOf = (owner: Owner, storage: ReadableStore, life: Life): ((record: TrashRecord) => boolean) => {
+  const isReserved = reservedNames(owner.source.settings);
+  // Many were in the same folder.
+  let last: { readonly path: SourcePath; readonly shows: ReturnType<FolderView['shows']> } | undefined;
+  return ({ path, kind, bytes, removedAt }) => {
+    const { name, parent } = path;
+    if (path.segments.some(isReserved) || !owner.may('FILES', parent, 'folder')) return false;
+    if (last?.path.equals(parent) !== true)
+      last = { path: parent, shows: new FolderView(owner.source, parent, storage, owner, life).shows() };
+    return last.shows({ name, kind, size: bytes, modifiedAt: removedAt });
+  };
 };
 
 /** A part of a folder in the trash. */
@@ -61,7 +66,7 @@ export async function* partsOf(
 const SIGHT = { file: 'FILES', folder: 'FOLDERS' } as const;
 
 /** What is wanted of the trash. */
-interface Asked extends Life {
+interface Asked extends Life, Pick<TrashQuery, 'isBlind'> {
   readonly keys: KeysByKind;
 }
 
@@ -73,15 +78,16 @@ interface Asked extends Life {
 const requireParts = async (
   owner: Owner,
   storage: ReadableStore,
-  { keys, ...life }: Asked,
+  { keys, signal }: Asked,
   record: TrashRecord,
+  isVisible = sightOf(owner, storage, { signal }),
 ): Promise<void> => {
   const { path, kind } = record;
-  if (!isVisible(owner, storage, life, record)) throw missing('file or folder');
+  if (!isVisible(record)) throw missing('file or folder');
   const isTold =
     kind === 'folder' && owner.mayDiffer([...Object.values(SIGHT), ...keys.file, ...keys.folder], path);
   if (isTold)
-    for await (const part of partsOf(life, owner.source, storage, record)) {
+    for await (const part of partsOf({ signal }, owner.source, storage, record)) {
       const origin = part.below(path);
       if (!owner.may(SIGHT[part.kind], origin, part.kind)) throw missing('file or folder');
       owner.require(keys[part.kind], origin, part.kind);
@@ -112,9 +118,10 @@ export async function* listTrashed(
   storage: ReadableStore,
   asked: Asked,
 ): AsyncGenerator<TrashRecord, void, undefined> {
+  const isVisible = sightOf(owner, storage, asked);
   for await (const record of trashContents(storage, asked)) {
     try {
-      await requireParts(owner, storage, asked, record);
+      await requireParts(owner, storage, asked, record, isVisible);
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof AccessDeniedError) continue;
       throw error;

@@ -57,7 +57,7 @@ export const trashEmptyAction = defineAction({
     // It reads as much as a search does.
     const leave = await context.services.searches.take(context.signal);
     try {
-      const items = view.allTrashed(EMPTY_KEYS);
+      const items = view.allTrashed(EMPTY_KEYS, { isBlind: true });
       const { value: first } = await items.next();
       // Where nothing would go, the host is not asked.
       if (first === undefined) return { removed: 0 };

@@ -16,6 +16,8 @@ import type {
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,
+  Tally,
+  TallyOptions,
   WholeFile,
   WriteOptions,
 } from '../../storage/adapter.ts';
@@ -31,7 +33,7 @@ import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks } from './staged-temp.ts';
-import { readSmallFiles, walkFolders } from './by-thread.ts';
+import { readSmallFiles, tallyFolder, walkFolders } from './by-thread.ts';
 
 /** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
 const READ_AHEAD_BYTES = 64 * 1024;
@@ -95,6 +97,10 @@ export class LocalAdapter implements StorageAdapter {
 
   walk(folder: SourcePath, options: TreeWalkOptions): AsyncIterable<WalkPage> {
     return walkFolders(this.#store, folder, options);
+  }
+
+  tally(folder: SourcePath, options: TallyOptions): Promise<Tally> {
+    return tallyFolder(this.#store, folder, options);
   }
 
   read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {

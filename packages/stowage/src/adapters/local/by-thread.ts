@@ -1,6 +1,7 @@
 import { fromSystemError } from '../../basics/files/system-errors.ts';
-import { UnsupportedError } from '../../errors/errors.ts';
+import { BusyError, UnsupportedError } from '../../errors/errors.ts';
 import type { Entry, ReadManyOptions, WholeFile } from '../../storage/adapter.ts';
+import type { Tally, TallyOptions } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import {
   WalkedFolders,
@@ -37,6 +38,9 @@ const foundIn = (page: TreePage, folders: WalkedFolders): readonly FoundEntry[] 
   });
 };
 
+const asFailure = (error: unknown, name: string): unknown =>
+  error instanceof ScanThreadMissing ? new UnsupportedError({ cause: error }) : fromSystemError(error, name);
+
 /**
  * Walks by the scanning thread, which reads the names and reports those that are asked for: at the cost of
  * `find`, and the event loop stays free.
@@ -61,10 +65,33 @@ export async function* walkFolders(
     }
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof ScanThreadMissing) throw new UnsupportedError({ cause: error });
-    throw fromSystemError(error, 'walk');
+    throw asFailure(error, 'walk');
   }
 }
+
+/**
+ * Sums up by the scanning thread.
+ * @see StorageAdapter.tally
+ */
+export const tallyFolder = async (
+  { walker, scans, root }: LocalStore,
+  path: SourcePath,
+  { signal, of, uncounted, ignores }: TallyOptions,
+): Promise<Tally> => {
+  const diskNames = await attempt('tally', { signal }, () =>
+    walker.within(path, { file: 'wrong-kind' }, async (opened) => opened.diskNames),
+  );
+  const prefix = path.isRoot ? '' : `${path.toString()}/`;
+  const target = { root, diskNames, handles: walker.confinement.holds, of, prefix, uncounted, ignores };
+  try {
+    const page = await scans.tally(target, signal);
+    if (page === undefined) throw new BusyError({ detail: 'the scanning thread has ended' });
+    return page;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw asFailure(error, 'tally');
+  }
+};
 
 /** Whether a path lies on disk as it is spelled, for certain, if it does. */
 export const isExact = ({ segments }: SourcePath): boolean =>

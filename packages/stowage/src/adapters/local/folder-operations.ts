@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import {
   AlreadyExistsError,
+  BusyError,
   IntoItselfError,
   NotEmptyError,
   NotFoundError,
@@ -16,12 +17,14 @@ import { copyTreeByHandles, removeFlattened, removeTree } from './trees.ts';
 import { refuseRoot } from './file-operations.ts';
 import type { LocalStore } from './local-store.ts';
 import { nameFolder, restoreName } from './naming.ts';
+import { ScanThreadMissing } from './scan-thread.ts';
 import { flushFolder } from './folder-walker.ts';
 import {
   exactLstat,
   followedStat,
   lstatOf,
   makeDirectory,
+  openDirectory,
   readMountPoints,
   realPathOf,
   removeEmpty,
@@ -83,8 +86,44 @@ const takeAway = async (
   }
 };
 
+/** So few files are removed at once: it takes longer to wake the scanning thread. */
+const FEW = 64;
+
+const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: string): Promise<boolean> => {
+  const folder = await confinement.openChild(area, name);
+  try {
+    const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: FEW });
+    try {
+      for (let read = 0; read < FEW; read += 1) {
+        const entry = await directory.read();
+        if (entry === null || entry.isDirectory()) return entry === null;
+      }
+      return false;
+    } finally {
+      await directory.close();
+    }
+  } finally {
+    await folder.close();
+  }
+};
+
+/** Whether the scanning thread has removed all of it: not where folders cannot be held, or it is too deep. */
+const isRemovedByThread = async (
+  { root, walker: { confinement }, scans }: LocalStore,
+  area: OpenFolder,
+  name: string,
+): Promise<boolean> => {
+  if (!confinement.holds || (await holdsFewFiles(confinement, area, name))) return false;
+  try {
+    return await scans.remove(root, { area: area.self, name });
+  } catch (error) {
+    if (error instanceof ScanThreadMissing || error instanceof BusyError) return false;
+    throw error;
+  }
+};
+
 const removeTaken = async (
-  confinement: Confinement,
+  store: LocalStore,
   area: OpenFolder,
   taken: string,
   origin: { readonly folder: OpenFolder; readonly name: string },
@@ -93,7 +132,8 @@ const removeTaken = async (
     // The folder that was taken may have been swapped for a file or link since it was looked at: that is not
     // to be removed.
     await requireFolder(area, taken);
-    await removeFlattened(confinement, area, taken);
+    if (!(await isRemovedByThread(store, area, taken)))
+      await removeFlattened(store.walker.confinement, area, taken);
   } catch (error) {
     await restoreName(area.at(taken), origin.folder, origin.name).catch(() => undefined);
     throw error;
@@ -124,7 +164,7 @@ export const removeFolder = async (
       if (lease === undefined || !(await takeAway(folder, name, lease.folder, taken))) {
         return await removeTree(walker.confinement, folder, name);
       }
-      await removeTaken(walker.confinement, lease.folder, taken, { folder, name });
+      await removeTaken(store, lease.folder, taken, { folder, name });
     } finally {
       await lease?.release();
     }

@@ -1,4 +1,5 @@
 import type { ListOptions } from '../../storage/adapter.ts';
+import type { Tally, TallyOptions } from '../../storage/readable.ts';
 import type { FolderToScan } from './scanned-folder.ts';
 import type { FilesPage, FilesRequest } from './small-reads.ts';
 
@@ -10,6 +11,8 @@ export type ScanRequest =
       readonly detail: NonNullable<ListOptions['detail']>;
     })
   | WalkRequest
+  | TallyRequest
+  | RemovalRequest
   | FilesRequest
   | { readonly type: 'next'; readonly id: number }
   | { readonly type: 'close'; readonly id: number }
@@ -26,6 +29,39 @@ export interface WalkRequest extends FolderToScan {
   readonly words: readonly string[];
   readonly never: RegExp | undefined;
   readonly most: number;
+}
+
+/** A sum over all that lies below a folder. */
+export interface TallyRequest extends FolderToScan, Omit<TallyOptions, 'signal'> {
+  readonly type: 'tally';
+  readonly id: number;
+  /** The folder's path in the source, with a slash behind it; empty for the root. */
+  readonly prefix: string;
+}
+
+/** What a sum has come to so far. */
+export interface TallyPage extends Tally {
+  readonly type: 'tally-page';
+  readonly id: number;
+  readonly isLast: boolean;
+}
+
+/** The removal of a folder that lies in a temporary area, which stays open meanwhile. */
+export interface RemovalRequest {
+  readonly type: 'remove';
+  readonly id: number;
+  /** The open area. */
+  readonly area: string;
+  readonly name: string;
+}
+
+/** How far a removal has come. */
+export interface RemovalPage {
+  readonly type: 'removal-page';
+  readonly id: number;
+  readonly isLast: boolean;
+  /** With the last page: nothing is left. Else it is too deep. */
+  readonly isWhole: boolean;
 }
 
 /** Entries that a walk has found by their names. */
@@ -69,6 +105,8 @@ export interface ScanPage {
 export type ScanAnswer =
   | ScanPage
   | TreePage
+  | TallyPage
+  | RemovalPage
   | FilesPage
   | {
       readonly type: 'failed';

@@ -2,7 +2,17 @@ import { Worker } from 'node:worker_threads';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
-import type { ScanAnswer, ScanPage, ScanRequest, TreePage, WalkRequest } from './scan-messages.ts';
+import type {
+  RemovalPage,
+  RemovalRequest,
+  ScanAnswer,
+  ScanPage,
+  ScanRequest,
+  TallyPage,
+  TallyRequest,
+  TreePage,
+  WalkRequest,
+} from './scan-messages.ts';
 import type { FilesPage, FilesRequest } from './small-reads.ts';
 
 /** Each open listing holds a handle and a page. */
@@ -25,7 +35,10 @@ export type WalkTarget = Omit<WalkRequest, 'type' | 'id'>;
 /** The files that are asked for. */
 export type FilesTarget = Omit<FilesRequest, 'type' | 'id'>;
 
-type Page = ScanPage | TreePage | FilesPage;
+/** The sum that is asked for. */
+export type TallyTarget = Omit<TallyRequest, 'type' | 'id'>;
+
+type Page = ScanPage | TreePage | TallyPage | RemovalPage | FilesPage;
 
 interface Listing {
   readonly pages: Page[];
@@ -111,6 +124,23 @@ export class ScanThread {
     for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'walk', id }), signal)) {
       if (page.type === 'tree-page' && page.position !== undefined) yield page;
     }
+  }
+
+  /** Sums up what lies below a folder. It counts as a listing; errors are those of `walk`. */
+  async tally(target: TallyTarget, signal: AbortSignal | undefined): Promise<TallyPage | undefined> {
+    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'tally', id }), signal))
+      if (page.type === 'tally-page' && page.isLast) return page;
+    return undefined;
+  }
+
+  /**
+   * Removes a folder of an open temporary area of the root. It counts as a listing; errors are those of `scan`.
+   * False: something is left.
+   */
+  async remove(root: string, target: Omit<RemovalRequest, 'type' | 'id'>): Promise<boolean> {
+    for await (const page of this.#pages(root, (id) => ({ ...target, type: 'remove', id }), undefined))
+      if (page.type === 'removal-page' && page.isLast) return page.isWhole;
+    return false;
   }
 
   /** Reads small files whole. It counts as a listing; errors are those of `scan`. */

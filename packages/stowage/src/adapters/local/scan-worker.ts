@@ -7,7 +7,9 @@ import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import { readFiles } from './small-reads.ts';
 import type { ScanAnswer, ScanPage, ScanRequest } from './scan-messages.ts';
+import { TreeRemoval } from './tree-removal.ts';
 import { TreeScan } from './tree-scan.ts';
+import { TreeTally } from './tree-tally.ts';
 
 const PAGE = 2000;
 
@@ -161,8 +163,8 @@ class ScanJob {
 }
 
 const buffersOf = (answer: ScanAnswer): ArrayBuffer[] => {
-  if (answer.type === 'failed') return [];
   if (answer.type === 'files') return [answer.bytes.buffer];
+  if (answer.type !== 'page' && answer.type !== 'tree-page') return [];
   const kinds = answer.type === 'page' ? answer.kinds : undefined;
   return [kinds, answer.sizes, answer.times, answer.changeTimes].flatMap((column) =>
     column === undefined ? [] : [column.buffer as ArrayBuffer],
@@ -175,7 +177,7 @@ const buffersOf = (answer: ScanAnswer): ArrayBuffer[] => {
  * asked for.
  */
 const serve = (port: MessagePort): void => {
-  const jobs = new Map<number, ScanJob | TreeScan>();
+  const jobs = new Map<number, ScanJob | TreeScan | TreeTally | TreeRemoval>();
   const finish = (id: number): void => {
     const job = jobs.get(id);
     jobs.delete(id);
@@ -190,6 +192,8 @@ const serve = (port: MessagePort): void => {
       if (request.type === 'files') return readFiles(request);
       if (request.type === 'open') jobs.set(request.id, new ScanJob(request));
       if (request.type === 'walk') jobs.set(request.id, new TreeScan(request));
+      if (request.type === 'tally') jobs.set(request.id, new TreeTally(request));
+      if (request.type === 'remove') jobs.set(request.id, new TreeRemoval(request));
       const page = jobs.get(request.id)?.nextPage();
       if (page?.isLast === true) finish(request.id);
       return page;

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
+import { systemCode } from '../../basics/files/system-errors.ts';
 import type { Entry, Stat } from '../../storage/adapter.ts';
 
 /** A name or path as the system takes it; bytes where the name may be no valid text. */
@@ -150,3 +151,12 @@ export const kindOf = (entry: fs.Dirent): Entry['kind'] | undefined => {
   if (entry.isFile()) return 'file';
   return entry.isDirectory() ? 'folder' : undefined;
 };
+
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
+
+/** Whether others have removed or replaced it since it was listed. */
+export const isGone = (error: unknown): boolean => GONE.has(systemCode(error));
+
+/** Whether it may not be read. */
+export const isUnreadable = (error: unknown): boolean =>
+  systemCode(error) === 'EACCES' || systemCode(error) === 'EPERM';

@@ -1,12 +1,11 @@
 import * as fs from 'node:fs';
-import { systemCode } from '../../basics/files/system-errors.ts';
 import { holdsWords } from '../../basics/content/file-name.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import { byKey, firstOf, keyOf } from '../../storage/entry.ts';
 import { NameFilter, type SeenName } from './names.ts';
 import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import type { TreePage, WalkRequest } from './scan-messages.ts';
-import { entryOf, isSpecial, kindOf } from './system.ts';
+import { entryOf, isGone, isSpecial, isUnreadable, kindOf } from './system.ts';
 
 /** Entries between two checks of the clock. */
 const STRIDE = 500;
@@ -15,10 +14,6 @@ const LONGEST = 10;
 const MOST_ROWS = 250;
 /** Found entries of one folder that are kept at least; for the others it is read again. */
 const MOST_KEPT = 20_000;
-
-/** What others have removed or replaced since it was listed. */
-const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
-const UNREADABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM']);
 
 /** What is known of an entry: its kind, and what else has been asked for. */
 type Looked = Pick<Entry, 'kind' | 'name'> & Partial<Entry>;
@@ -167,9 +162,8 @@ export class TreeScan {
     try {
       yield* this.#read(folder);
     } catch (error) {
-      const code = systemCode(error);
-      if (UNREADABLE.has(code)) this.#unreadable += 1;
-      else if (!GONE.has(code)) throw error;
+      if (isUnreadable(error)) this.#unreadable += 1;
+      else if (!isGone(error)) throw error;
       folder.steps = [];
     }
   }

@@ -1,6 +1,6 @@
 import { humanSize } from '../../basics/content/human-size.ts';
 import { QuotaExceededError } from '../../errors/errors.ts';
-import type { Measure } from '../../storage/folders.ts';
+import type { Measure } from '../../storage/measure.ts';
 
 const RECOUNT_MS = 15 * 60_000;
 /** After a count beside which something changed: what changed may be in the figure twice. */

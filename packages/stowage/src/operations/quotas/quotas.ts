@@ -5,7 +5,7 @@ import { BusyError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { Records } from '../state/state.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
-import { measure, type Measure } from '../../storage/folders.ts';
+import { measure, type Measure } from '../../storage/measure.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import {
   type Account,
@@ -38,8 +38,8 @@ export interface QuotaTarget {
   readonly limits: QuotaLimits;
   /** Folders of this name hold what the service has made and can make again: they do not count. */
   readonly derivedName: string | undefined;
-  /** Files that the service keeps for itself: they do not count. */
-  readonly ignores: (path: SourcePath) => boolean;
+  /** Paths of files that the service keeps for itself: they do not count. */
+  readonly ignores: RegExp;
   /** Keeps the store open during a count; returns the way to give it back. */
   readonly hold: () => () => void;
 }

@@ -15,9 +15,8 @@ export const MOVED_FOLDER = '.stowage-moved';
 const folder = SourcePath.root.child(MOVED_FOLDER);
 const RECORD = /^[0-9a-f]{40}\.json$/u;
 
-/** Whether a file is such a record: what the service keeps for itself. */
-export const isMovedRecord = ({ name, segments }: SourcePath): boolean =>
-  segments.length === 2 && segments[0] === MOVED_FOLDER && RECORD.test(name);
+/** The paths of such records: what the service keeps for itself. */
+export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 
 /** Where records lie. The name of each is made of the path that it is about: one question finds it. */
 export const movedPaths = {

@@ -53,9 +53,8 @@ export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<voi
   await mark(storage, id);
   // Made by the trash under a name that cannot be guessed: what is in it belongs to the id.
   await storage.removeFolder(trashPaths.items(id)).catch(ignoreMissing);
-  await storage.removeFile(trashPaths.record(id)).catch(ignoreMissing);
-  await storage.removeFile(trashPaths.erased(id)).catch(ignoreMissing);
-  await storage.removeEmptyFolder(trashPaths.of(id)).catch(ignoreMissing);
+  // The mark goes last, with what a store may have brought late.
+  await storage.removeFolder(trashPaths.of(id)).catch(ignoreMissing);
 };
 
 /**

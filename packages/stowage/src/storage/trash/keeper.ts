@@ -1,8 +1,13 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
+import type { SourcePath } from '../source-path.ts';
+import { removeEmptied } from './empty.ts';
 import { sweepTrash, type TrashPolicy } from './sweep.ts';
 
+/** Of what is gone by then, the client need not learn that it went later. */
+const MOMENT_MS = 100;
 const HOUR_MS = 60 * 60 * 1000;
 
 /** What is known of the trash of one store. Forgetting it costs another sweep. */
@@ -29,12 +34,25 @@ export interface TrashKeeper {
    * To be called with every use of the trash. Sweeps once an hour, and when `arrived` makes it too large.
    */
   tend(storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived?: number): void;
+  /**
+   * Removes in the background what was taken out of the trash of a store; what fails is left to a sweep. Resolves when
+   * it is gone, at the latest in a moment.
+   */
+  remove(storage: StorageAdapter, folder: SourcePath, hold: TrashUse['hold']): Promise<void>;
   /** Aborts what runs, and resolves when it has ended. */
   close(): Promise<void>;
 }
 
 const isDue = ({ sweptAt, bytes }: Knowledge, { maxBytes }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || (maxBytes !== undefined && bytes !== undefined && bytes > maxBytes);
+
+/** Waits for the work, but no longer than a moment. */
+const orMoment = async (work: Promise<void>): Promise<void> => {
+  const moment = new AbortController();
+  const { signal } = moment;
+  await Promise.race([work, setTimeout(MOMENT_MS, undefined, { signal }).catch(() => undefined)]);
+  moment.abort();
+};
 
 /** Makes a keeper that has not begun anything. */
 export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
@@ -67,6 +85,16 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
     }
   };
 
+  const run = (hold: TrashUse['hold'], begin: () => Promise<void>): Promise<void> => {
+    const release = hold();
+    const work = begin().finally(() => {
+      running.delete(work);
+      release();
+    });
+    running.add(work);
+    return work;
+  };
+
   return {
     tend: (storage, policy, { hold, onErased }, arrived = 0) => {
       const knowledge = known.get(storage) ?? { sweptAt: 0, bytes: undefined, arrived: 0, isSweeping: false };
@@ -74,12 +102,15 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
       knowledge.arrived += arrived;
       if (knowledge.bytes !== undefined) knowledge.bytes += arrived;
       if (closing.signal.aborted || knowledge.isSweeping || !isDue(knowledge, policy)) return;
-      const release = hold();
-      const work = sweep(storage, policy, knowledge, onErased).finally(() => {
-        running.delete(work);
-        release();
-      });
-      running.add(work);
+      void run(hold, () => sweep(storage, policy, knowledge, onErased));
+    },
+    remove: async (storage, folder, hold) => {
+      const removal = run(hold, () =>
+        removeEmptied(storage, folder, closing).catch((error: unknown) => {
+          if (!closing.signal.aborted) log.warn('An emptied trash could not be removed yet.', { error });
+        }),
+      );
+      await orMoment(removal);
     },
     close: async () => {
       closing.abort();

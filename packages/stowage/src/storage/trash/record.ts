@@ -64,7 +64,7 @@ export const writeRecord = async (
 /**
  * A record may have been written by anybody who reaches the store: its path is parsed as if sent by a client.
  */
-const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
+export const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
   try {
     const { path: written, subject, ...rest } = schema.parse(JSON.parse(text));
     const path = SourcePath.parse(written);
@@ -77,7 +77,7 @@ const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
 };
 
 /** The record of an id; undefined where none is, or none that can be trusted. */
-const readRecord = async (
+export const readRecord = async (
   storage: ReadableStore,
   id: TrashId,
   options: OperationOptions,
@@ -86,8 +86,22 @@ const readRecord = async (
   return kept?.text === undefined ? undefined : parseRecord(id, kept.text);
 };
 
+/** Records that are read together. */
+export const RECORDS_AT_ONCE = 128;
+
+/** The contents of the records of some ids, where the store reads them together; what is missing is read by `readRecord`. */
+export const readTogether = async (
+  storage: ReadableStore,
+  ids: readonly TrashId[],
+  { signal }: OperationOptions,
+): Promise<readonly (string | undefined)[]> => {
+  const options = { signal, bytesUpTo: RECORDS_AT_ONCE * 1024 };
+  const files = (await storage.readMany?.(ids.map(trashPaths.record), options)) ?? [];
+  return files.map((file) => file && Buffer.from(file.bytes).toString());
+};
+
 /** Whether what a record is about lies where it says. */
-const isThere = async (
+export const isThere = async (
   storage: ReadableStore,
   { id, path, kind }: TrashRecord,
   options: OperationOptions,

@@ -1,6 +1,7 @@
 import { BusyError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type { OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
+import { sweepEmptied } from './empty.ts';
 import { eraseId, isHalfErased } from './erase.ts';
 import { findRecord } from './record.ts';
 import { isTrashId, timeOf, trashPaths, type TrashId } from './trash-folder.ts';
@@ -42,6 +43,7 @@ export const sweepTrash = async (
   locks: LocationLocks,
   { signal }: OperationOptions,
 ): Promise<{ readonly erased: number; readonly kept: number | undefined }> => {
+  if (storage.capabilities.atomicFolderMove === true) await sweepEmptied(storage, { signal });
   const oldest = Date.now() - retentionDays * DAY_MS;
   let [kept, erased] = [0, 0];
   let isFull = false;

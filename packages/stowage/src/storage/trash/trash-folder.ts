@@ -7,7 +7,11 @@ import { SourcePath } from '../source-path.ts';
  */
 export const TRASH_FOLDER = '.stowage-trash';
 
+/** The folder at the root that holds what is left of emptied trashes. Reserved as the trash is. */
+export const EMPTIED_FOLDER = '.stowage-emptied';
+
 const trash = SourcePath.root.child(TRASH_FOLDER);
+const emptied = SourcePath.root.child(EMPTIED_FOLDER);
 /** Milliseconds in base 36, then 128 random bits: ids sort by time and cannot be guessed. */
 const ID = /^([0-9a-z]{9})-[0-9a-f]{32}$/u;
 
@@ -28,13 +32,20 @@ const RECORD = 'record.json';
 /** The name of a record whose item is being erased: what a crash leaves is known by it. */
 const ERASED = 'erased.json';
 
-/** Whether a file is a record of the trash: what the service keeps for itself. */
-export const isTrashRecord = ({ name, segments }: SourcePath): boolean =>
-  (name === RECORD || name === ERASED) && segments.length === 3 && segments[0] === TRASH_FOLDER;
+/** The paths of records of the trash: what the service keeps for itself. */
+export const TRASH_RECORDS = new RegExp(
+  String.raw`^(?:\.stowage-trash|\.stowage-emptied/[^/]+)/[^/]+/(?:record|erased)\.json$`,
+  'u',
+);
 
 /** Where things of the trash lie. */
 export const trashPaths = {
   all: trash,
+  emptied,
+  /** A trash that was taken away as a whole, and may hold what came into it meanwhile. */
+  taken: (id: TrashId): SourcePath => emptied.child(`taken-${id}`),
+  /** One of which all may go. */
+  doomed: (id: TrashId): SourcePath => emptied.child(`doomed-${id}`),
   /** All that belongs to one id. */
   of: (id: TrashId): SourcePath => trash.child(id),
   record: (id: TrashId): SourcePath => trash.child(id).child(RECORD),

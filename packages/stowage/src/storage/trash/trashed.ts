@@ -1,14 +1,28 @@
 import type { Located } from '../location.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
-import { findRecord, type TrashRecord } from './record.ts';
+import {
+  findRecord,
+  isThere,
+  parseRecord,
+  readRecord,
+  readTogether,
+  RECORDS_AT_ONCE,
+  type TrashRecord,
+} from './record.ts';
 import { listIds } from './sweep.ts';
-import { isTrashId, trashPaths } from './trash-folder.ts';
+import { isTrashId, type TrashId, trashPaths } from './trash-folder.ts';
 
 export type { TrashRecord } from './record.ts';
 
-/** Records that are read at the same time. */
+/** Items that are looked at, and records read one by one, at the same time. */
 const AT_ONCE = 8;
+
+/** What is asked of the trash. */
+export interface TrashQuery extends OperationOptions {
+  /** Does not look whether each item is there: for a caller that removes it. */
+  readonly isBlind?: boolean;
+}
 
 /**
  * What lies in the trash under an id from outside; undefined for a forged id, for one whose record cannot be
@@ -23,17 +37,26 @@ export const findInTrash = async (
 };
 
 /**
- * All that lies in the trash, the newest first. Costs a listing of names, and a reading and a look for each,
- * some at a time and no further ahead than they are asked for.
+ * All that lies in the trash, the newest first. Costs a listing of names, and a reading and a look for each, some at a
+ * time and not much further ahead than they are asked for.
  */
 export async function* trashContents(
   storage: ReadableStore,
-  options: OperationOptions,
+  { isBlind = false, ...options }: TrashQuery,
 ): AsyncGenerator<TrashRecord, void, undefined> {
   const ids = await listIds(storage, options);
+  const look = async (id: TrashId, text: string | undefined): Promise<TrashRecord | undefined> => {
+    const record = text === undefined ? await readRecord(storage, id, options) : parseRecord(id, text);
+    return record !== undefined && (isBlind || (await isThere(storage, record, options)))
+      ? record
+      : undefined;
+  };
+  let texts: readonly (string | undefined)[] = [];
   for (let start = 0; start < ids.length; start += AT_ONCE) {
+    const row = start % RECORDS_AT_ONCE;
+    if (row === 0) texts = await readTogether(storage, ids.slice(start, start + RECORDS_AT_ONCE), options);
     const some = ids.slice(start, start + AT_ONCE);
-    const found = await Promise.all(some.map((id) => findInTrash(storage, id, options)));
+    const found = await Promise.all(some.map((id, index) => look(id, texts[row + index])));
     for (const record of found) if (record !== undefined) yield record;
   }
 }

@@ -3,6 +3,7 @@ import { NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import { type Theme, entriesOf, expectError, makeBytes, namesIn, put, expectReason } from '../case.ts';
 import type { StorageAdapter } from '../../adapter.ts';
 import { SourcePath } from '../../source-path.ts';
+import { measure, tallyOf } from '../../measure.ts';
 import { walkTree, type FoundEntry, type TreeWalkOptions } from '../../tree-walk.ts';
 
 const MANY = 120;
@@ -233,6 +234,20 @@ export const walkTheme: Theme = {
         const expected = TREE.filter((path) => !path.startsWith('b/'));
         assert.deepEqual([...textsOf(found)].sort(), expected.sort());
         assert.ok(!seen.includes('b') && !seen.includes('a/thumbs'));
+      },
+    },
+    {
+      name: 'sums up sizes and bounds of paths, if it does so, as listings show them',
+      check: async ({ adapter, at }) => {
+        await plantTree(adapter, at);
+        await put(adapter, at('a/Derived/x.txt'), 'not counted');
+        const options = { derivedName: 'derived', ignores: /^a\/deep\/er\//u };
+        const counted = TREE.filter((path) => path !== 'a/deep/er/x.txt');
+        const bytes = counted.reduce((sum, path) => sum + Buffer.byteLength(path), 0);
+        assert.deepEqual(await measure(adapter, at(''), 'folder', options), { bytes, files: counted.length });
+        const bounds = await tallyOf(adapter, at('a'), { of: 'paths' });
+        assert.ok(bounds === undefined || (bounds.deepest >= 3 && bounds.longest >= '/deep/er/x.txt'.length));
+        await expectError(measure(adapter, at('missing'), 'folder'), NotFoundError);
       },
     },
     {

@@ -1,0 +1,104 @@
+import { StorageDeniedError, UnsupportedError } from '../errors/errors.ts';
+import { ABOUT_FOLDER } from './about/about.ts';
+import type { EntryKind } from './entry.ts';
+import type { ReadableStore, Tally, TallyOptions } from './readable.ts';
+import { type WalkedEntry, walkFolder } from './folders.ts';
+import type { SourcePath } from './source-path.ts';
+import { walkTree } from './tree-walk.ts';
+
+/** What something takes in its store: itself, or all that a folder holds, hidden entries too. */
+export interface Measure {
+  /** As far as the store reports sizes. */
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** What does not count. */
+export interface MeasureOptions extends Omit<TallyOptions, 'of' | 'uncounted'> {
+  /** Folders of this name, in any case: what they hold is derived from the rest. */
+  readonly derivedName?: string | undefined;
+  /** Leaves out folders below that may not be read. */
+  readonly isTolerant?: boolean;
+}
+
+interface Sum extends Measure, Pick<Tally, 'unreadable'> {}
+
+interface Uncounted {
+  readonly uncounted: readonly string[];
+}
+
+/** What lies below a folder: by the walk of the store where that costs less than a listing of each folder. */
+async function* below(
+  storage: ReadableStore,
+  folder: SourcePath,
+  { signal, uncounted, isTolerant = false }: Pick<MeasureOptions, 'signal' | 'isTolerant'> & Uncounted,
+  onUnreadable: () => void,
+): AsyncGenerator<readonly WalkedEntry[], void, undefined> {
+  const isCounted = ({ name }: { readonly name: string }): boolean => !uncounted.includes(name.toLowerCase());
+  if (storage.walk === undefined) {
+    for await (const one of walkFolder(storage, folder, { signal, enters: isCounted, isTolerant }))
+      yield [one];
+    return;
+  }
+  const view = { enters: isCounted, wants: () => true };
+  const options = {
+    signal,
+    detail: 'full',
+    words: [],
+    most: Number.POSITIVE_INFINITY,
+    onUnreadable,
+  } as const;
+  for await (const { found } of walkTree(storage, folder, { ...options, view: () => view })) yield found;
+}
+
+const sumUp = async (
+  storage: ReadableStore,
+  folder: SourcePath,
+  options: MeasureOptions & Uncounted,
+): Promise<Sum> => {
+  let [bytes, files, unreadable] = [0, 0, 0];
+  const count = (): void => void (unreadable += 1);
+  for await (const entries of below(storage, folder, options, count))
+    for (const { path, entry } of entries) {
+      if (entry.kind === 'folder' || options.ignores?.test(path.toString()) === true) continue;
+      bytes += entry.size ?? 0;
+      files += 1;
+    }
+  return { bytes, files, unreadable };
+};
+
+/** What the store itself says of all that lies below a folder; undefined where it cannot. */
+export const tallyOf = async (
+  storage: ReadableStore,
+  folder: SourcePath,
+  options: TallyOptions,
+): Promise<Tally | undefined> => {
+  try {
+    return await storage.tally?.(folder, options);
+  } catch (error) {
+    if (error instanceof UnsupportedError) return undefined;
+    throw error;
+  }
+};
+
+/**
+ * Measures a file or folder; words about files do not count. A folder is counted by the store where it can, else
+ * walked through.
+ * @throws NotFoundError; StorageDeniedError where a folder below may not be read, unless that is tolerated
+ */
+export const measure = async (
+  storage: ReadableStore,
+  path: SourcePath,
+  kind: EntryKind,
+  { derivedName, ...rest }: MeasureOptions = {},
+): Promise<Measure> => {
+  const { signal } = rest;
+  if (kind === 'file') return { bytes: (await storage.stat(path, { signal })).size ?? 0, files: 1 };
+  const uncounted = [ABOUT_FOLDER, ...(derivedName === undefined ? [] : [derivedName.toLowerCase()])];
+  const options = { ...rest, uncounted };
+  const { bytes, files, unreadable } =
+    (await tallyOf(storage, path, { ...options, of: 'sizes' })) ?? (await sumUp(storage, path, options));
+  if (unreadable > 0 && options.isTolerant !== true)
+    throw new StorageDeniedError({ detail: 'a folder below may not be read' });
+  return { bytes, files };
+};

@@ -1,0 +1,99 @@
+import { AlreadyExistsError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
+import type { Entry, OperationOptions, StorageAdapter } from '../adapter.ts';
+import { moveFolder } from '../folders.ts';
+import type { SourcePath } from '../source-path.ts';
+import { isTrashId, newTrashId, timeOf, trashPaths } from './trash-folder.ts';
+
+/** Another process is done with what it has taken away by then. */
+const LONGEST_MS = 60 * 60 * 1000;
+const NAME = /^(taken|doomed)-(.*)$/u;
+
+/** Moves an entry of a trash that was taken away back into the trash. */
+const bringBack = async (
+  storage: StorageAdapter,
+  taken: SourcePath,
+  { kind, name }: Entry,
+): Promise<void> => {
+  const [from, to] = [taken.child(name), trashPaths.all.child(name)];
+  if (kind === 'file') return storage.moveFile(from, to, { createOnly: true });
+  try {
+    await moveFolder(storage, from, to);
+  } catch (error) {
+    if (!(error instanceof AlreadyExistsError) || !isTrashId(name)) throw error;
+    // Its item is arriving, and has made the folder anew.
+    const record = trashPaths.record(name);
+    await storage.moveFile(from.child(record.name), record, { createOnly: true });
+  }
+};
+
+const bringBackFrom = async (
+  storage: StorageAdapter,
+  taken: SourcePath,
+  isWanted: (name: string) => boolean,
+): Promise<void> => {
+  for await (const page of storage.list(taken, { detail: 'names' }))
+    for (const entry of page) if (isWanted(entry.name)) await bringBack(storage, taken, entry);
+};
+
+/**
+ * Takes all out of the trash in one step, for stores that move folders so. What has come into it since `ids` were
+ * listed goes back. The folder that is left is for the caller to remove; a sweep does it after a crash.
+ * @throws NotFoundError when there is no trash
+ */
+export const takeAll = async (
+  storage: StorageAdapter,
+  ids: ReadonlySet<string>,
+  options: OperationOptions,
+): Promise<SourcePath> => {
+  const id = newTrashId();
+  const taken = trashPaths.taken(id);
+  await moveFolder(storage, trashPaths.all, taken, options);
+  await bringBackFrom(storage, taken, (name) => !ids.has(name));
+  const doomed = trashPaths.doomed(id);
+  await moveFolder(storage, taken, doomed);
+  return doomed;
+};
+
+/** The folder of emptied trashes goes with the last of them. */
+const removeParent = (storage: StorageAdapter, options: OperationOptions): Promise<void> =>
+  storage.removeEmptyFolder(trashPaths.emptied, options).catch((error: unknown) => {
+    if (!(error instanceof NotFoundError || error instanceof NotEmptyError)) throw error;
+  });
+
+/** Removes a trash that was taken away. */
+export const removeEmptied = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  { signal }: OperationOptions,
+): Promise<void> => {
+  await storage.removeFolder(folder, { signal }).catch((error: unknown) => {
+    // A sweep was faster.
+    if (!(error instanceof NotFoundError)) throw error;
+  });
+  await removeParent(storage, { signal });
+};
+
+/**
+ * Removes what emptying has left behind: after a crash or a failure. Of a trash that was taken away by a process that
+ * did not come to compare it, all goes back.
+ */
+export const sweepEmptied = async (storage: StorageAdapter, options: OperationOptions): Promise<void> => {
+  try {
+    for await (const page of storage.list(trashPaths.emptied, { detail: 'names', ...options }))
+      for (const { name } of page) {
+        options.signal?.throwIfAborted();
+        const [, state, id = ''] = NAME.exec(name) ?? [];
+        if (!isTrashId(id)) continue;
+        if (state === 'taken') {
+          if (Date.now() - timeOf(id) < LONGEST_MS) continue;
+          await bringBackFrom(storage, trashPaths.taken(id), () => true);
+        }
+        await removeEmptied(storage, trashPaths.emptied.child(name), options);
+      }
+  } catch (error) {
+    // Nothing was emptied.
+    if (!(error instanceof NotFoundError)) throw error;
+    return;
+  }
+  await removeParent(storage, options);
+};
