@@ -1,9 +1,25 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { LongFilesFirst } from './test/long-files-first.ts';
+
+/**
+ * Files that follow one another in a process: starting one and loading the package takes half a second each. What measures its
+ * process or sets a variable of it for long, and what keeps servers and browsers, has one of its own.
+ */
+const TOGETHER = [
+  'test/{access,changes,cli,config,interface,network,operations,serving,sources}/*.test.ts',
+  'test/basics/!(temporary-files).test.ts',
+  'test/http/!(bodies|slow-clients).test.ts',
+  'test/pictures/!(thumbnail-bitmaps|thumbnail-making).test.ts',
+  'test/protocol/!(quotas|listing-date-format).test.ts',
+  'test/security/!(bodies|growing-inputs|ssrf).test.ts',
+];
+
+/** Vitest does not hand the option on to its projects. */
+const leftOut = process.argv.filter((_, index) => process.argv[index - 1] === '--exclude');
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    setupFiles: ['test/setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // How long expect.poll waits at most: a busy machine is no failure.
@@ -14,5 +30,24 @@ export default defineConfig({
     // Many tests wait for servers and browsers: on two cores a third worker uses that time.
     maxWorkers: 3,
     sequence: { sequencer: LongFilesFirst },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...leftOut, ...TOGETHER],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          isolate: false,
+          include: TOGETHER,
+          exclude: [...configDefaults.exclude, ...leftOut],
+        },
+      },
+    ],
   },
 });

@@ -45,12 +45,18 @@ const secondsOf = ({ moduleId }: TestSpecification): number => {
 /** Of how many files one has a browser: as many as there are workers. */
 const EVERY = 3;
 
+/** Which share a process with the file before, if that does: they come last, one behind the other. */
+const isTogether = ({ project }: TestSpecification): boolean => !project.config.isolate;
+
 /**
  * Begins with the long files, so that at the end no worker waits for one of them. Of those with a browser only one runs at a time.
  */
 export class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = (await super.sort(files)).toSorted((one, other) => secondsOf(other) - secondsOf(one));
+    const sorted = (await super.sort(files)).toSorted(
+      (one, other) =>
+        Number(isTogether(one)) - Number(isTogether(other)) || secondsOf(other) - secondsOf(one),
+    );
     const browsers = sorted.filter(({ moduleId }) => moduleId.includes(BROWSERS));
     const others = sorted.filter((file) => !browsers.includes(file));
     const each = EVERY - 1;

@@ -91,7 +91,7 @@ export const runTests = async (node, args) => {
   }
 
   process.stdout.write(`\nOnce more, alone, on Node ${node.version}: ${failed.join(', ')}\n`);
-  const { status: statusAlone, files: alone } = await runOnce(node, ['--maxWorkers=1', ...failed]);
+  const { status: statusAlone, files: alone } = await runOnce(node, ['--no-file-parallelism', ...failed]);
   if (alone === undefined)
     return { ...CRASHED, failures: [...failuresOf(files), ...CRASHED.failures], onlyAlone: [] };
   const counts = countsOf([...files.filter(({ name }) => !failed.includes(name)), ...alone]);

@@ -5,7 +5,6 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll } from 'vitest';
 import { z } from 'zod';
 import { NotFoundError, stageContent } from 'stowage/storage';
 import {
@@ -29,6 +28,7 @@ import type { LogFields, Logger } from '../../packages/stowage/dist/basics/log/l
 import type { SourceLease } from '../../packages/stowage/dist/sources/tenants.js';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import type { StorageFactories } from '../../packages/stowage/dist/storage/registry.js';
+import { atEndOfFile } from '../end-of-file.ts';
 
 // Staged content of these tests goes to temporary files, so that what is left behind can be counted.
 const temporary = mkdtempSync(join(tmpdir(), 'stowage-edge-'));
@@ -218,12 +218,6 @@ export interface RunningEdge extends Edge {
   readonly server: ListeningServer;
 }
 
-const running: ListeningServer[] = [];
-
-afterAll(async () => {
-  await Promise.all(running.map((server) => server.close(0)));
-});
-
 /** Starts an edge on a free port; it is stopped when the test file ends. */
 export const startEdge = async (options: EdgeOptions = {}): Promise<RunningEdge> => {
   const edge = createEdge(options);
@@ -235,7 +229,7 @@ export const startEdge = async (options: EdgeOptions = {}): Promise<RunningEdge>
     },
     { port: 0, host: '127.0.0.1' },
   );
-  running.push(server);
+  atEndOfFile(() => server.close(0));
   return { ...edge, server, port: server.port, url: `http://127.0.0.1:${String(server.port)}` };
 };
 

@@ -1,8 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sharp } from 'sharp';
+import { atEndOfFile } from '../end-of-file.ts';
 
 /** Whether Debian's libimage-exiftool-perl is there: it reads pictures independently of us. */
 export const hasExiftool = ((): boolean => {
@@ -14,16 +16,48 @@ export const hasExiftool = ((): boolean => {
   }
 })();
 
-/** All that is known of a picture, one `[Group] Name : value` a line. */
-export const exiftool = (file: Uint8Array, extension: string): readonly string[] => {
+/** What exiftool answers to a list of arguments. Starting it takes longer than most of its answers: it waits for the next. */
+const startExiftool = (): ((args: readonly string[]) => Promise<string>) => {
+  const child = spawn('exiftool', ['-stay_open', 'True', '-@', '-'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const chunks = child.stdout.setEncoding('utf8')[Symbol.asyncIterator]() as AsyncIterator<string>;
+  atEndOfFile(async () => {
+    asked = undefined;
+    child.stdin.end('-stay_open\nFalse\n');
+    await once(child, 'exit');
+  });
+  let last: Promise<unknown> = Promise.resolve();
+  const ask = async (args: readonly string[]): Promise<string> => {
+    child.stdin.write(`${args.join('\n')}\n-execute\n`);
+    let text = '';
+    while (!text.endsWith('{ready}\n')) {
+      const { value, done } = await chunks.next();
+      if (done === true) throw new Error('exiftool has ended');
+      text += value;
+    }
+    return text.slice(0, -'{ready}\n'.length);
+  };
+  return (args) => {
+    const answer = last.then(() => ask(args));
+    last = answer.catch(() => undefined);
+    return answer;
+  };
+};
+
+let asked: ReturnType<typeof startExiftool> | undefined;
+
+/** All that is known of a picture, one `[Group] Name : value` a line. @throws where exiftool does not know the format */
+export const exiftool = async (file: Uint8Array, extension: string): Promise<readonly string[]> => {
   const folder = mkdtempSync(join(tmpdir(), 'stowage-exif-'));
   try {
     const path = join(folder, `a.${extension}`);
     writeFileSync(path, file);
+    asked ??= startExiftool();
     // Not the name of the folder, which may hold what a test looks for.
-    const options = ['-a', '-G', '-ee', '-s', '--Directory', '--FileName'];
-    const lines = execFileSync('exiftool', [...options, path], { encoding: 'utf8' }).split('\n');
-    return lines.map((line) => line.replaceAll(/\s+/gu, ' ').trim()).filter((line) => line !== '');
+    const answer = await asked(['-a', '-G', '-ee', '-s', '--Directory', '--FileName', path]);
+    const lines = answer.split('\n').map((line) => line.replaceAll(/\s+/gu, ' ').trim());
+    if (!lines.some((line) => line.startsWith('[File] FileType :')))
+      throw new Error(`exiftool cannot read a.${extension}: ${answer}`);
+    return lines.filter((line) => line !== '');
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -46,11 +46,11 @@ describe('Metadata of pictures that come in', () => {
     'stays when they are turned: IPTC and comments too, but not the preview',
     async () => {
       const original = await press();
-      expect(exiftool(original, 'jpg').join('\n')).toContain('ThumbnailImage');
+      expect((await exiftool(original, 'jpg')).join('\n')).toContain('ThumbnailImage');
       const started = await start({});
       expect((await upload(started, 'a.jpg', original)).status).toBe(200);
       const stored = await started.bytes('a.jpg');
-      const lines = exiftool(stored, 'jpg');
+      const lines = await exiftool(stored, 'jpg');
       for (const kept of [
         '[IPTC] By-line : Ada',
         '[IPTC] Caption-Abstract : A harbour',

@@ -124,12 +124,12 @@ describe.skipIf(!hasExiftool)('the position (needs exiftool)', () => {
       uploadImages: { metadata },
     });
     const file = await make();
-    expect(exiftool(file, extension).some((line) => LOCATED.test(line))).toBe(true);
+    expect((await exiftool(file, extension)).some((line) => LOCATED.test(line))).toBe(true);
     const name = `a.${extension}`;
     const { status } = await service.upload([['files[0]', name, new Uint8Array(file)]]);
     expect(status).toBe(200);
     const result = await bytes(name);
-    expect(exiftool(result, extension).filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await exiftool(result, extension)).filter((line) => LOCATED.test(line))).toEqual([]);
     const [before, after] = await Promise.all([file, result].map((one) => sharp(one).metadata()));
     expect([after?.width, after?.pages, after?.delay]).toEqual([before?.width, before?.pages, before?.delay]);
   });

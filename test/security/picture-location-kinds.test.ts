@@ -248,11 +248,11 @@ describe.skipIf(!hasExiftool)('the position (needs exiftool)', () => {
     });
     const name = `a.${extension}`;
     const file = await make();
-    const isSeen = exiftool(file, extension).some((line) => LOCATED.test(line));
+    const isSeen = (await exiftool(file, extension)).some((line) => LOCATED.test(line));
     expect([isSeen, signsIn(file).length > 0]).toContain(true);
     expect((await service.upload([['files[0]', name, new Uint8Array(file)]])).status).toBe(200);
     const result = await bytes(name);
-    expect(exiftool(result, extension).filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await exiftool(result, extension)).filter((line) => LOCATED.test(line))).toEqual([]);
     expect(signsIn(result)).toEqual([]);
     if (extension === 'ico') return;
     const [before, after] = await Promise.all([file, result].map((one) => sharp(one).raw().toBuffer()));

@@ -43,12 +43,12 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
     async (format) => {
       const started = await start();
       const file = await located(quarters().withIccProfile('p3')).toFormat(format).toBuffer();
-      const before = exiftool(file, format);
+      const before = await exiftool(file, format);
       expect(before.some((line) => LOCATED.test(line))).toBe(true);
       const result = await stored(started, `a.${format}`, file);
       expect(result).toBeDefined();
       if (result === undefined) return;
-      const after = exiftool(result, format);
+      const after = await exiftool(result, format);
       expect(after.filter((line) => LOCATED.test(line))).toEqual([]);
       const kept = /(?:Copyright|Artist|UserComment|Creator|ProfileDescription) :/u;
       const values = (lines: readonly string[]): string[] =>
@@ -89,10 +89,12 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
     const second = await located(quarters(20, 10)).jpeg().toBuffer();
     const film = Buffer.from('\0\0\0\x10ftypmp42 ©xyz +51.5-000.1/ GPSLatitude', 'latin1');
     const result = await stored(started, 'a.jpg', Buffer.concat([first, Buffer.from('?'), second, film]));
-    expect(exiftool(result ?? Buffer.from('x'), 'jpg').filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await exiftool(result ?? Buffer.from('x'), 'jpg')).filter((line) => LOCATED.test(line))).toEqual(
+      [],
+    );
     expect(result?.length).toBe(first.length + 1 + second.length);
     const preview = result?.subarray(first.length + 1) ?? Buffer.alloc(0);
-    expect(exiftool(preview, 'jpg').filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await exiftool(preview, 'jpg')).filter((line) => LOCATED.test(line))).toEqual([]);
     expect((await sharp(preview).metadata()).width).toBe(20);
     for (const text of ['WGS-84', '51.5', '51,30']) expect(result?.includes(text)).toBe(false);
   });
@@ -109,7 +111,9 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
         [latitude, Buffer.from(latitude).swap32()].some((bytes) => data?.includes(bytes) === true);
       expect(isAt(exif)).toBe(true);
       const result = await stored(started, 'a.avif', file);
-      expect(exiftool(result ?? Buffer.from('x'), 'avif').filter((line) => LOCATED.test(line))).toEqual([]);
+      expect(
+        (await exiftool(result ?? Buffer.from('x'), 'avif')).filter((line) => LOCATED.test(line)),
+      ).toEqual([]);
       expect([isAt(result), (await sharp(result).metadata()).width]).toEqual([false, 80]);
     },
   );
@@ -120,9 +124,11 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
     const box = Buffer.concat([Buffer.from('\0\0\0\0uuid', 'latin1'), id, Buffer.from(LOCATED_XMP)]);
     box.writeUInt32BE(box.length, 0);
     const file = Buffer.concat([await quarters().avif({ effort: 0 }).toBuffer(), box]);
-    expect(exiftool(file, 'avif').some((line) => LOCATED.test(line))).toBe(true);
+    expect((await exiftool(file, 'avif')).some((line) => LOCATED.test(line))).toBe(true);
     const result = await stored(started, 'a.avif', file);
-    expect(exiftool(result ?? Buffer.from('x'), 'avif').filter((line) => LOCATED.test(line))).toEqual([]);
+    expect((await exiftool(result ?? Buffer.from('x'), 'avif')).filter((line) => LOCATED.test(line))).toEqual(
+      [],
+    );
     expect((await sharp(result).metadata()).width).toBe(80);
   });
 
@@ -139,7 +145,7 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
       ['exif', chunk('eXIf', exif.subarray(6))],
     ] as const) {
       const result = await stored(started, `${name}.png`, await pngWith(added));
-      const lines = exiftool(result ?? Buffer.from('x'), 'png');
+      const lines = await exiftool(result ?? Buffer.from('x'), 'png');
       expect([
         name,
         lines.filter((line) => LOCATED.test(line) || /\] (?:Warning|Error) :/u.test(line)),

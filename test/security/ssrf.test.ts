@@ -462,6 +462,7 @@ describe('one door outward', () => {
       // These ask where the operator's configuration says, never where a user does.
       if (file.startsWith('adapters')) continue;
       if (file === join('http', 'roles.ts') || file.startsWith(join('cli', 'doctor'))) continue;
+      if (file === join('operations', 'inspection', 'clamd.ts')) continue;
       const code = (await readFile(join(root, file), 'utf8')).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gmu, '');
       const imports = [...code.matchAll(/import\s+(?!type\b)([^'();]*?)\s*from\s+'([^']+)'/gu)];
       const lazy = [...code.matchAll(/\b(?:import|require)\(\s*'([^']+)'\s*\)/gu)];

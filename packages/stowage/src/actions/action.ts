@@ -86,7 +86,7 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly isReported?: boolean;
   /** False: nothing changes, HEAD works as GET. */
   readonly changes: boolean;
-  /** A parameter with which an action that changes nothing does: whoever gives it asks for a change. */
+  /** A parameter with which an action that changes nothing does: a request that gives it asks for a change. */
   readonly changesWith?: string;
   /** True: file parts of a form are kept for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;

@@ -34,7 +34,7 @@ export class FileAnswer implements FileAnswerFields {
   }
 }
 
-/** An answer whose bytes somebody else sends: the store, the web server in front, or the service by another link. */
+/** An answer whose bytes do not come from here: the store, the web server in front, or the service by another link. */
 export class HandedOverAnswer {
   readonly status: 200 | 302 | 308;
   readonly headers: Readonly<Record<string, string>>;
@@ -92,7 +92,7 @@ export class ManyAnswer {
 }
 
 /**
- * A text of the JSON answer that is written bit by bit, such as a picture in base64. Whoever takes the chunks
+ * A text of the JSON answer that is written bit by bit, such as a picture in base64. The caller that takes the chunks
  * ends their source.
  */
 export class StreamedText {

@@ -66,7 +66,7 @@ const readFile = async (
 
 /**
  * Reads the pictures that the sources of the request show under their public URLs. Whether it says http or
- * https does not count: in addresses without a scheme nobody has said it.
+ * https does not count: an address without a scheme does not say it.
  */
 const ownFiles =
   (context: ActionContext): ReadOwn =>

@@ -63,7 +63,7 @@ export const imageLoadAction = defineAction({
     }
     if ((stat.size ?? 0) > settings.maxUploadFileSize) throw new FileTooLargeError();
     const read = await file.open();
-    // A stream that nobody reads, because the client has left, ends with its request.
+    // An unread stream, of a client that has left, ends with its request.
     context.atEnd(() => read.stream.destroy());
     if ((read.stat.size ?? 0) > settings.maxUploadFileSize) {
       read.stream.destroy();

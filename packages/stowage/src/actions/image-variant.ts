@@ -7,7 +7,7 @@ import { FileAnswer } from './file-answer.ts';
 import { safetyHeaders } from './serving/delivery.ts';
 
 /**
- * Sends an image in the form of one of the source's presets, made when nobody has asked for it since the
+ * Sends an image in the form of one of the source's presets, made at the first request since the
  * image changed.
  */
 export const imageVariantAction = defineAction({

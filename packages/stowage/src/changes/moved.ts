@@ -94,7 +94,7 @@ const went = async (
   const isBack = change.type === 'restore';
   const at = (place: Place) => ({ storage: storeOf(place.view), path: place.path });
   const isSame = from.view.source === to.view.source && isSameLocation(at(from), at(to));
-  // Another letter case where that makes no other name, or nobody knows anything of a name that is in use again.
+  // Another letter case where that makes no other name, or nothing is recorded of a name that is in use again.
   if (isSame && (!isBack || histories.length === 0)) return;
   const source = to.view.source.name;
   const left = noted(passage, from, ({ events }, now) => {

@@ -44,7 +44,7 @@ const ruleShape = z
     path: z
       .string()
       .refine(isSourcePath, 'must be a folder inside the source')
-      // Read as a name, it would deny nothing where somebody meant a pattern.
+      // Read as a name, it would deny nothing where a pattern was meant.
       .refine((text) => text === '*' || !text.includes('*'), 'must be a folder, without wildcards')
       .optional(),
     extensions: z

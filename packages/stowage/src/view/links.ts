@@ -205,7 +205,7 @@ export const createLinks = (
       if (to !== 'signed') return plain(source, path);
       if (from === 'signed')
         return withQuery(source, path, queryUntil(source, path, Number(QUERY.exec(old.query)?.[1])));
-      // Whoever knows a link to what everybody may have has no right to what needs a signature.
+      // A link to a public file gives no right to one that needs a signature.
       return from === 'protected' ? signed(source, path) : undefined;
     },
     signatureIn,

@@ -49,7 +49,7 @@ export interface SourceFindings {
   readonly found: readonly FoundEntry[];
   /** Where the search goes on; undefined when all of the source has been searched. */
   readonly position: string | undefined;
-  /** Folders that the store lets nobody read. */
+  /** Folders that the store denies to the service. */
   readonly unreadable: number;
 }
 
@@ -86,7 +86,7 @@ export interface SourceSearch {
 
 /**
  * Searches a source until it has found enough, or the budget is spent, but never without coming further. A
- * store that fails on the way ends the search there: whoever goes on meets the failure first.
+ * store that fails on the way ends the search there: the next page meets the failure first.
  * @throws NotFoundError where the folder is missing or the role may list nothing in it, errors of the store,
  *   the signal's reason
  */

@@ -90,7 +90,7 @@ const toApache = ({
 };
 
 /**
- * The answer that has somebody else send the bytes of a file: the store, or the web server in front.
+ * The answer that hands over the sending of a file: to the store, or to the web server in front.
  * Undefined: the service sends them itself, because it is asked to, or because the store gives no URLs.
  */
 export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {

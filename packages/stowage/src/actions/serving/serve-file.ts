@@ -70,7 +70,7 @@ const sendStored = async (
   const isInline = isShownInline(contentType);
   const headers = safetyHeaders(settings);
   if (settings.delivery !== 'stream') {
-    // Whoever sends the bytes would not know what is not there.
+    // The store or the web server in front cannot make what is missing.
     const stat = known ?? (await file.stat());
     const disposition = contentDisposition(isInline ? 'inline' : 'attachment', name);
     const handedOver = await handOver({ settings, file, stat, contentType, disposition, headers });
@@ -128,7 +128,7 @@ const serveThere = async (
 };
 
 /**
- * Serves a file, or the thumbnail or variant of an entry, which is made when nobody has asked for it before.
+ * Serves a file, or the thumbnail or variant of an entry, which is made at its first request.
  * What listings hide is not there; what has another name now is answered with its link. Signature and rules
  * decide before the store is asked.
  * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store

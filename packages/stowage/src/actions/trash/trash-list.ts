@@ -23,7 +23,7 @@ export const trashItemSchema = z.object({
   kind: z.enum(['file', 'folder']),
   bytes: z.number().describe('Of a folder with all it holds.'),
   removedAt: z.string().describe('ISO 8601, in UTC.'),
-  role: z.string().describe('Of whoever removed it.'),
+  role: z.string().describe('Of the request that removed it.'),
   subject: z.string().optional().describe('Who removed it, as far as the service was told.'),
   replaced: z.boolean().describe('True: it was not removed but replaced by newer content.'),
 });

@@ -79,7 +79,7 @@ export const downloadMany = async (
 ): Promise<FileAnswer> => {
   const named = names.map((name) => folder.child(name));
   const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
-  // Before the store is asked: whoever is denied does not learn what exists.
+  // Before the store is asked: a request that is denied does not learn what exists.
   for (const path of paths) view.require(KEY, path, 'file');
   const plan = new ArchivePlan(view, folder);
   // A walk through folders costs as much as a search.

@@ -35,7 +35,7 @@ export interface ZipBatch {
   readonly entries: readonly ZipEntry[];
   /** Reads what is small before it is wanted; undefined for what is to be opened when its turn comes. */
   readonly readAhead: () => Promise<readonly (WholeFile | undefined)[]>;
-  /** Nobody reads any more what `readAhead` has read. */
+  /** The archive has ended: what `readAhead` has read is not used. */
   readonly release: () => void;
 }
 
@@ -197,7 +197,7 @@ export class ZipStream extends Readable {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    // Waits for a read that is under way; whoever leaves has aborted that.
+    // Waits for a read that is under way; a client that leaves has aborted it.
     this.#pieces.return().then(
       () => callback(error),
       (failure: unknown) => callback(error ?? (failure as Error)),

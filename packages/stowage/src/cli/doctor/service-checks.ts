@@ -73,7 +73,7 @@ const askPing = async (
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** Whether uploads in parts reach the service, which refuses this version whoever asks: nothing begins. */
+/** Whether uploads in parts reach the service, which refuses this version to every client: nothing begins. */
 const checkTus = async ({ url, hasTus, findings, signal }: RunningService): Promise<boolean> => {
   if (!hasTus) return false;
   const headers = { 'tus-resumable': '0.0.0' };

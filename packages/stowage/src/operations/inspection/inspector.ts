@@ -99,7 +99,7 @@ const askHost = async (
   const open = (): Readable => {
     if (isOver) throw new InternalError({ detail: 'the hook inspectUpload has ended, and opens content' });
     const stream = upload.open();
-    // The host may not listen: a failure that nobody hears would end the process.
+    // The host may not listen: a failure without a listener would end the process.
     stream.on('error', () => undefined);
     opened.push(stream);
     return stream;

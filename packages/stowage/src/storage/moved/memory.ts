@@ -74,7 +74,7 @@ export const createNameMemory = (log: Logger): NameMemory => {
 
   return {
     note: (names) => {
-      // Whoever holds one name waits only for later ones: no two wait for each other.
+      // A holder of one name waits only for later ones: no two wait for each other.
       const keys = [...new Set(names.map(({ use, path }) => movedPaths.record(use.store, path).name))].sort();
       return keys.reduceRight<() => Promise<void>>(
         (work, key) => () => locks.hold(key, {}, work),

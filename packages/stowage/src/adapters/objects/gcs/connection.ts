@@ -40,7 +40,7 @@ export const exchange = (agents: Agents, { method, url, headers, body, signal }:
     });
     request.once('error', reject);
     request.once('response', (answer) => {
-      // Before anybody reads it, an error must not end the process.
+      // Before it is read, an error must not end the process.
       answer.on('error', () => undefined);
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
     });

@@ -191,7 +191,7 @@ export class Bucket {
           throw listingFailure(error);
         });
       requireListing(answer);
-      // Before anybody works with a page that may be followed by nothing but an error.
+      // Before a caller works with a page that may be followed by nothing but an error.
       token = nextToken(answer, token);
       yield pageOf(answer);
     } while (token !== undefined);

@@ -114,7 +114,7 @@ export abstract class PathStore<Session extends PathSession> {
     return orAborted(base, signal);
   }
 
-  /** To be awaited before anything else. Temporary names do not exist for anybody. */
+  /** To be awaited before anything else. Temporary names do not exist for callers. */
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();

@@ -45,7 +45,7 @@ export class Store {
     this.#prefix = prefix;
   }
 
-  /** To be awaited before anything else. Temporary names do not exist for anybody. */
+  /** To be awaited before anything else. Temporary names do not exist for callers. */
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
