@@ -4,6 +4,7 @@ import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
 import { permissions } from './permissions.ts';
+import { picker } from './picker.ts';
 import { pictures } from './pictures.ts';
 import { s3Memory } from './s3-memory.ts';
 import { serving } from './serving.ts';
@@ -24,6 +25,7 @@ const measurements: readonly Measurement[] = [
   stalls,
   thumbnails,
   pictures,
+  picker,
   upload,
   download,
   serving,

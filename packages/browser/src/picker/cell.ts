@@ -43,7 +43,7 @@ export const nameOfCell = (entry: Entry, view: View, texts: Texts): string =>
     .filter((part) => part !== '')
     .join(' ');
 
-/** What a tile or a line shows of an entry. */
+/** What a tile or a line shows of an entry. Its thumbnail is asked for when `data-src` becomes `src`. */
 export const contentOfCell = (
   entry: Entry,
   view: View,
@@ -56,7 +56,7 @@ export const contentOfCell = (
     thumb === undefined || type === 'folder'
       ? icon(type === 'folder' ? 'folder' : 'file')
       : h('img', {
-          src: versioned(thumb, entry.version),
+          'data-src': versioned(thumb, entry.version),
           alt: '',
           loading: 'lazy',
           decoding: 'async',

@@ -4,6 +4,9 @@ import { h, setAttributes } from './dom.ts';
 const TILE = { width: 148, height: 164 };
 const LINE = 48;
 
+/** Milliseconds after which what has rushed by is taken for what is looked at. */
+const SETTLED = 100;
+
 /** Rows that are in the document above and below what is seen. */
 const AROUND = 2;
 
@@ -33,6 +36,10 @@ export class Rows {
   #columns = 1;
   #active = 0;
   #frame = 0;
+  #top = 0;
+  /** More than a row goes by in a frame: thumbnails are not seen then, and a service would make thousands. */
+  #isRushing = false;
+  #settling: ReturnType<typeof setTimeout> | undefined;
   /** The focus is to go to the first cell when it comes. */
   #isAwaited = false;
 
@@ -59,6 +66,7 @@ export class Rows {
   close(): void {
     this.#sizes.disconnect();
     cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#settling);
   }
 
   get view(): View {
@@ -163,8 +171,24 @@ export class Rows {
     if (this.#frame !== 0) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
+      const { scrollTop } = this.element;
+      this.#isRushing = Math.abs(scrollTop - this.#top) > this.#height;
+      this.#top = scrollTop;
       this.#draw();
+      clearTimeout(this.#settling);
+      this.#settling = setTimeout(() => {
+        this.#isRushing = false;
+        this.#loadPictures();
+      }, SETTLED);
     });
+  }
+
+  #loadPictures(): void {
+    if (this.#isRushing) return;
+    for (const image of this.grid.querySelectorAll<HTMLImageElement>('img[data-src]')) {
+      image.src = image.dataset['src'] ?? '';
+      delete image.dataset['src'];
+    }
   }
 
   #draw(isFresh = false): void {
@@ -188,6 +212,7 @@ export class Rows {
       this.#rows.delete(row);
     }
     for (const row of wanted) this.#drawRow(row, count, isFresh);
+    this.#loadPictures();
     if (hadFocus && !this.#hasFocus()) this.focus();
   }
 
