@@ -77,5 +77,87 @@ describe.skipIf(chromium === undefined)(
       expect(expires).toBeGreaterThan(later + 0.9 * 3_600_000);
       expect((await fetch(new URL(url, service().url))).status).toBe(200);
     });
+
+    it('writes words about a picture and what matters in it, and inserts its alternative text', async () => {
+      const picker = await service().open();
+      await picker.choose('two.jpg');
+      await picker.tool('details');
+      const write = async (label: string, text: string): Promise<void> => {
+        await picker.tabTo(label);
+        await picker.page.keyboard.type(text);
+      };
+      await write('What it shows', 'Two boats <b>at sea</b>');
+      await write('Caption', 'Off the coast');
+      await write('Tags', 'boats, sea');
+      const stage = await picker.first('.stage');
+      const { width = 0, height = 0 } = (await stage.boundingBox()) ?? {};
+      await stage.click({ offset: { x: width / 4, y: height / 2 } });
+      const numbers = async (): Promise<number[]> => {
+        const fields = await picker.all('fieldset input');
+        return Promise.all(
+          fields.map((field) => field.evaluate((input) => Number((input as HTMLInputElement).value))),
+        );
+      };
+      const [across = 0] = await numbers();
+      expect(Math.abs(across - 25)).toBeLessThan(1);
+      await (await picker.all('fieldset input'))[1]?.click({ count: 3 });
+      await picker.page.keyboard.type('60');
+      await picker.press('Enter');
+      await picker.says('The details of two.jpg were saved.');
+      await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+
+      // They are shown, and nothing is sent when nothing is changed.
+      await picker.tool('details');
+      await picker.first('dialog textarea');
+      const texts = (await picker.all('dialog .field :is(input, textarea)')).map((field) =>
+        field.evaluate((input) => (input as HTMLInputElement).value),
+      );
+      const expected = ['Two boats <b>at sea</b>', '', 'Off the coast', '', 'boats, sea'];
+      expect(await Promise.all(texts)).toEqual(expected);
+      expect(await numbers()).toEqual([across, 60]);
+      service().requests = [];
+      await picker.click('dialog [type="submit"]');
+      await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+      expect(service().requests).toEqual([]);
+
+      await picker.click('.foot .primary');
+      const about = { caption: 'Off the coast', tags: ['boats', 'sea'], focalPoint: { y: 0.6 } };
+      await picker
+        .eventually(() => picker.page.evaluate('window.picked'))
+        .toMatchObject([{ alt: 'Two boats <b>at sea</b>', about }]);
+    });
+
+    it('empties words, and takes that back', async () => {
+      const picker = await service().open();
+      await picker.choose('two.jpg');
+      const about = async (): Promise<unknown> => {
+        const query = 'source=photos&mods[details]=true&mods[filterWord]=two';
+        const answer = await fetch(new URL(`/connector/files?${query}`, service().url));
+        const { data } = (await answer.json()) as { data: { sources: { files: { about?: object }[] }[] } };
+        return data.sources[0]?.files[0]?.about ?? {};
+      };
+      const write = async (text: string): Promise<void> => {
+        await picker.tool('details');
+        await picker.first('dialog fieldset');
+        for (const field of await picker.all('dialog :is(.field, fieldset) :is(input, textarea)')) {
+          await field.click({ count: 3 });
+          await (text === '' ? picker.press('Backspace') : picker.page.keyboard.type(text));
+        }
+        await picker.click('dialog [type="submit"]');
+        await picker.says('The details of two.jpg were saved.');
+        await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+      };
+      const [text, focalPoint] = ['20', { x: 0.2, y: 0.2 }];
+      const all = { alt: text, title: text, caption: text, credit: text, tags: [text], focalPoint };
+      await write('20');
+      expect(await about()).toEqual(all);
+      await picker.click('.notice [aria-label="Close"]');
+      await picker.eventually(() => picker.texts('.notice')).toEqual([]);
+      await write('');
+      expect(await about()).toEqual({});
+      await picker.click('.notice .offer');
+      await picker.says('Undone.');
+      expect(await about()).toEqual(all);
+    });
   },
 );

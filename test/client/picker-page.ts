@@ -132,7 +132,8 @@ export class PickerPage {
       await this.page.evaluate(() => {
         let active = document.activeElement;
         while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
-        const label = active instanceof HTMLInputElement ? active.labels?.[0]?.textContent : undefined;
+        const { labels } = (active ?? {}) as Partial<HTMLInputElement>;
+        const label = labels?.[0]?.textContent;
         return active?.getAttribute('aria-label') ?? label ?? active?.textContent ?? '';
       }),
     );

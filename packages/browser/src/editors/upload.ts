@@ -1,4 +1,3 @@
-import { aboutOf } from '../picker/coming.ts';
 import { altOf, fullSrcset, type PickedFile, type PickerOptions } from '../picker/options.ts';
 import { isAbort, Service, trimmed } from '../picker/service.ts';
 import { languageFor, loadTexts } from '../picker/texts.ts';
@@ -72,7 +71,7 @@ export const createUploader = (options: UploaderOptions): Upload => {
       const stored = {
         ...item,
         path: trimmed(item.path),
-        alt: altOf({ name: file === blob ? file.name : '', about: aboutOf(item) }),
+        alt: altOf({ name: file === blob ? file.name : '', about: item.about }),
         isImage,
       };
       // A listing says what the answer to an upload does not: a link that fits the page, and smaller variants.

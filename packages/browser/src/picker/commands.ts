@@ -39,6 +39,8 @@ export interface Change {
   readonly focus?: Folder & { readonly name: string };
   /** Are not there any more, or under this name. */
   readonly gone?: readonly Entry[];
+  /** Is another one than in the list, until that comes anew. */
+  readonly updated?: Entry;
 }
 
 /** What a person does to entries, each with its questions, its message, and how to take it back. */
@@ -235,12 +237,12 @@ export class Commands {
   async describe(entry: Entry, change: AboutChange): Promise<void> {
     const { service, texts, notices, changed } = this.#surroundings;
     const folder = folderOf(entry);
-    await service.describe(entry, change);
+    const updated = { ...entry, about: await service.describe(entry, change) };
     const before = Object.keys(change).map((key) => [key, entry.about?.[key as keyof About] ?? null]);
-    const back = (): Promise<void> => service.describe(entry, Object.fromEntries(before) as AboutChange);
+    const back = () => service.describe(entry, Object.fromEntries(before) as AboutChange);
     const undo = { label: texts.undo, run: () => this.#undo(back, [folder]) };
     notices.tell(fill(texts.described, { name: entry.name }), undo);
-    changed([folder], { focus: entry });
+    changed([folder], { focus: entry, updated });
   }
 
   async turn(entry: Entry, angle: 90 | 270): Promise<void> {

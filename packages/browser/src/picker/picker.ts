@@ -148,10 +148,11 @@ export class Picker {
     };
   }
 
-  #changed(folders: readonly Folder[], { focus, gone = [] }: Change = {}): void {
+  #changed(folders: readonly Folder[], { focus, gone = [], updated }: Change = {}): void {
     if (gone.length > 0) this.#deeds.forget();
     // What a person has chosen meanwhile stays chosen.
     this.#selection.drop(gone);
+    if (updated !== undefined) this.#selection.refresh([updated]);
     this.#browsing.changed(folders, focus);
   }
 

@@ -9,8 +9,8 @@ import {
 import type { Reach } from '../transfer/request.ts';
 import { obstacleOf } from '../transfer/upload.ts';
 import type { AboutChange } from './about-form.ts';
-import { aboutOf, type FullClient, type Permissions } from './coming.ts';
-import { altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
+import type { FullClient, Permissions } from './coming.ts';
+import { type About, altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
 import { fill, humanSize, type Texts } from './texts.ts';
 
 /** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
@@ -165,11 +165,17 @@ export class Service {
   }
 
   /** Changes the words about a file. In a form, a list without members and a point without numbers would not be sent. */
-  async describe({ source, path, name }: Entry, change: AboutChange): Promise<void> {
+  async describe({ source, path, name }: Entry, change: AboutChange): Promise<About> {
     const sent = (value: unknown): unknown =>
       Array.isArray(value) && value.length === 0 ? [''] : (value ?? '');
     const given = Object.entries(change).map(([key, value]) => [key, sent(value)]);
-    await this.client.fileDescribe({ source, path, name, ...(Object.fromEntries(given) as object) });
+    const { about } = await this.client.fileDescribe({
+      source,
+      path,
+      name,
+      ...(Object.fromEntries(given) as object),
+    });
+    return about ?? {};
   }
 
   /** Uploads change how much room is left. */
@@ -250,7 +256,7 @@ export class Service {
     return {
       ...{ source, path, name, type: item.type, thumb, modified, version: item.etag ?? modified },
       url: item.file === '' ? undefined : link(item.file, isAbsolute),
-      ...{ bytes: item.bytes, mime: item.mime, width: item.width, height: item.height, about: aboutOf(item) },
+      ...{ bytes: item.bytes, mime: item.mime, width: item.width, height: item.height, about: item.about },
       srcset: isAbsolute === true ? undefined : srcsetOf(item, (value) => link(value, false), presets),
     };
   }
