@@ -66,6 +66,60 @@ const startSilentServer = async (): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
+/** 25,000 entries in no order, with and without what stores know of them, with names of all kinds. */
+const many: readonly Entry[] = Array.from({ length: 25_000 }, (_, index) => {
+  const mixed = (index * 7919) % 25_000;
+  const letter = ['a', 'é', '写', '\uE000', '\uFFFD', '😀', '\u{10FFFD}', 'Ω'][mixed % 8] ?? '';
+  const isFolder = mixed % 5 === 0;
+  return {
+    name: `${letter}${letter}-${String(mixed)}${isFolder ? '' : '.txt'}`,
+    kind: isFolder ? 'folder' : 'file',
+    size: isFolder || mixed % 7 === 0 ? undefined : mixed % 1000,
+    modifiedAt: mixed % 11 === 0 ? undefined : YEAR_2026 + (mixed % 500),
+    etag: mixed % 3 === 0 || isFolder ? undefined : `"${String(mixed)}"`,
+  };
+});
+
+describe('a very long listing', () => {
+  const text = (left: string, right: string) => (left < right ? -1 : left > right ? 1 : 0);
+  const byName = (left: Entry, right: Entry) => text(left.name, right.name);
+  const bySize = (left: Entry, right: Entry) => (left.size ?? -1) - (right.size ?? -1) || byName(left, right);
+  const byTime = (left: Entry, right: Entry) =>
+    (right.modifiedAt ?? -1) - (left.modifiedAt ?? -1) || byName(left, right);
+  const foldersFirst = (left: Entry, right: Entry) =>
+    Number(right.kind === 'folder') - Number(left.kind === 'folder') || byName(left, right);
+
+  it.each([
+    ['name-asc', 'default', byName],
+    ['name-desc', 'default', (left: Entry, right: Entry) => byName(right, left)],
+    ['size-asc', 'default', bySize],
+    ['changed-desc', 'default', byTime],
+    ['name-asc', 'top', foldersFirst],
+  ])('holds every entry as the store has it, by %s with folders %s', async (sortBy, position, order) => {
+    const service = await withStore(
+      `very-long-${sortBy}-${position}`,
+      listOnly(async function* list() {
+        for (let start = 0; start < many.length; start += 1000) yield many.slice(start, start + 1000);
+      }),
+    );
+    const fields = { 'mods[sortBy]': sortBy, 'mods[foldersPosition]': position, 'mods[details]': 'true' };
+    const expected = many.toSorted(order).map(({ name, kind, size, modifiedAt, etag }) => ({
+      name,
+      type: kind === 'folder' ? 'folder' : 'file',
+      bytes: size,
+      modified: modifiedAt === undefined ? undefined : new Date(modifiedAt).toISOString(),
+      etag,
+    }));
+    const seen = (listed: readonly Record<string, unknown>[]) =>
+      listed.map(({ name, type, bytes, modified, etag }) => ({ name, type, bytes, modified, etag }));
+    expect(seen(await items(service, fields))).toEqual(expected);
+    const middle = { ...fields, 'mods[offset]': '12000', 'mods[limit]': '30' };
+    expect(seen(await items(service, middle))).toEqual(expected.slice(12_000, 12_030));
+    const beyond = { ...fields, 'mods[offset]': '24999', 'mods[limit]': '5000' };
+    expect(seen(await items(service, beyond))).toEqual(expected.slice(24_999));
+  });
+});
+
 describe('listings of stores', () => {
   it('leaves out what the store does not tell', async () => {
     const told: readonly Entry[] = [

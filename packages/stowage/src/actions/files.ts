@@ -82,11 +82,13 @@ const listSource = async (
     mods.details === true ? await detailsOf(services.pictureSizes, source, path, entries, signal) : undefined;
   const abouts = mods.details === true ? await folder.abouts(services.about, entries) : undefined;
   const variants =
-    mods.variants === true ? await services.thumbnails.variants(source, path, entries, signal) : undefined;
-  const variantSizes = variants?.map((paths, index) =>
-    variantSizesOf(settings.imagePresets, paths, details?.[index]),
-  );
-  const options = { links: services.links, details, abouts, variants, variantSizes };
+    mods.variants === true
+      ? await services.thumbnails.variants(source, path, [...entries], signal)
+      : undefined;
+  const variantSizes =
+    details &&
+    variants?.map((paths, index) => variantSizesOf(settings.imagePresets, paths, details.seen[index]));
+  const options = { links: services.links, details: details?.of, abouts, variants, variantSizes };
   return {
     ...sourceHeader(source, path),
     ...(details === undefined ? {} : { total }),
@@ -98,7 +100,9 @@ const listSource = async (
 function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Generator<ListedPicture> {
   const { source, path } = folder;
   const tag = path.isRoot ? source.title || source.name : path.name;
-  for (const [index, entry] of entries.entries()) {
+  let index = -1;
+  for (const entry of entries) {
+    index += 1;
     const item = folder.item(entry);
     if (!item.opensBy()) continue;
     const [url, thumb] = [links.to(item), links.thumb(item, thumbs[index])];

@@ -20,6 +20,12 @@ export interface Entry {
   readonly changedAt?: number | undefined;
 }
 
+/** Entries in an order. A list of very many may make each when it is asked for: it is not to be compared by identity. */
+export interface Entries extends Iterable<Entry> {
+  readonly length: number;
+  at(index: number): Entry | undefined;
+}
+
 /** An entry with its version. */
 export interface Stat extends Entry {
   /**

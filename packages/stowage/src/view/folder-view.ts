@@ -2,7 +2,7 @@ import { extensionOf } from '../basics/content/file-type.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import type { Source } from '../sources/source.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
-import type { Entry } from '../storage/entry.ts';
+import type { Entries, Entry } from '../storage/entry.ts';
 import type { ListOptions, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { Item, type ItemHost, ViewedFile, type Life } from './item.ts';
@@ -142,8 +142,8 @@ export class FolderView {
   }
 
   /** The words about files of the folder, in the order of the entries. @see AboutKeeper.of */
-  abouts(keeper: Pick<AboutKeeper, 'of'>, entries: readonly Entry[]): ReturnType<AboutKeeper['of']> {
-    const names = entries.map(({ name }) => name);
+  abouts(keeper: Pick<AboutKeeper, 'of'>, entries: Entries): ReturnType<AboutKeeper['of']> {
+    const names = Array.from(entries, ({ name }) => name);
     return keeper.of(this.#storage, this.path, names, this.#life.signal);
   }
 

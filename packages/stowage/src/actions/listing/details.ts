@@ -1,6 +1,7 @@
 import { mimeTypeOf } from '../../basics/content/file-type.ts';
+import type { PictureSize } from '../../pictures/engine.ts';
 import type { PictureSizes } from '../../pictures/kept/sizes.ts';
-import type { Entry } from '../../storage/entry.ts';
+import type { Entries, Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Details } from './item.ts';
@@ -34,29 +35,36 @@ const createIsoFormat = (): ((milliseconds: number | undefined) => string | unde
   };
 };
 
-/**
- * The details of the entries of a page, in their order. Reads headers of pictures, and nothing else of their
- * content.
- */
+/** The details of the entries of a page. */
+export interface PageDetails {
+  /** The sizes of pictures, in the order of the entries. */
+  readonly seen: readonly (PictureSize | undefined)[];
+  /** Of an entry and its number, made when they are asked for. */
+  readonly of: (entry: Entry, index: number) => Details;
+}
+
+/** Reads headers of pictures, and nothing else of the content of the entries. */
 export const detailsOf = async (
   sizes: PictureSizes,
   source: Source,
   folder: SourcePath,
-  entries: readonly Entry[],
+  entries: Entries,
   signal: AbortSignal,
-): Promise<readonly Details[]> => {
+): Promise<PageDetails> => {
   const isoTime = createIsoFormat();
   const seen = await sizes.of(source, folder, entries, signal);
-  return entries.map(({ name, kind, size, modifiedAt, etag }, index) =>
-    kind === 'folder'
-      ? { modified: isoTime(modifiedAt) }
-      : {
-          bytes: size,
-          modified: isoTime(modifiedAt),
-          mime: mimeTypeOf(name),
-          etag,
-          width: seen[index]?.width,
-          height: seen[index]?.height,
-        },
-  );
+  return {
+    seen,
+    of: ({ name, kind, size, modifiedAt, etag }, index) =>
+      kind === 'folder'
+        ? { modified: isoTime(modifiedAt) }
+        : {
+            bytes: size,
+            modified: isoTime(modifiedAt),
+            mime: mimeTypeOf(name),
+            etag,
+            width: seen[index]?.width,
+            height: seen[index]?.height,
+          },
+  };
 };

@@ -170,8 +170,9 @@ type VariantSizes = Readonly<Record<string, { readonly width: number; readonly h
 /** What a listing adds to its items. */
 export interface ItemOptions {
   readonly links: Links;
-  /** In the order of the entries. */
-  readonly details?: readonly Details[] | undefined;
+  /** Of an entry and its number. */
+  readonly details?: ((entry: Entry, index: number) => Details) | undefined;
+  /** In the order of the entries, as `variants` and `variantSizes`. */
   readonly abouts?: readonly (About | undefined)[] | undefined;
   readonly variants?: readonly (Variants | undefined)[] | undefined;
   readonly variantSizes?: readonly (VariantSizes | undefined)[] | undefined;
@@ -184,7 +185,7 @@ export interface ItemOptions {
  */
 export const listingItems = (
   folder: FolderView,
-  entries: readonly Entry[],
+  entries: Iterable<Entry>,
   thumbs: readonly (string | undefined)[],
   { links, details, abouts, variants, variantSizes }: ItemOptions,
 ): Iterable<ListingItem> => {
@@ -200,7 +201,7 @@ export const listingItems = (
     const { name, size, modifiedAt } = item.stat;
     const link = links.listed(item);
     const thumb = links.thumb(item, thumbs[index]);
-    const more = details?.[index] ?? NONE;
+    const more = details?.(item.stat, index) ?? NONE;
     const paths = variants?.[index] && links.variants(item, variants[index]);
     const isImage = images.has(extensionOf(name) ?? '');
     return {
@@ -234,7 +235,7 @@ export const listingItems = (
       type: 'folder',
       thumb,
       thumbIsAbsolute: thumb === undefined ? undefined : isWhole,
-      modified: details?.[index]?.modified,
+      modified: details?.(item.stat, index).modified,
     };
   };
 

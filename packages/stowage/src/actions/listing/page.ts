@@ -1,62 +1,10 @@
 import { LARGE, type ListingSlot } from './large-listings.ts';
-import { type Compare, FirstInOrder, TimeSlice } from '../../basics/concurrency/time-slice.ts';
+import { EntryTable } from './entry-table.ts';
+import { entryOrder, type FoldersPosition, needsOnlyNames, orderOf } from './order.ts';
+import { FirstInOrder, sortNumbers, sortPatiently, TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import type { SortOrder } from '../../config/settings/values.ts';
-import type { Entry } from '../../storage/entry.ts';
+import type { Entries, Entry } from '../../storage/entry.ts';
 import type { FolderView, Wanted } from '../../view/folder-view.ts';
-
-/** Where folders stand: `default` among the files, `top` before them, `bottom` after them. */
-export const foldersPositions = ['default', 'top', 'bottom'] as const;
-export type FoldersPosition = (typeof foldersPositions)[number];
-
-/** Orders texts by their UTF-16 code units: the same on every machine, whatever its language. */
-export const compareText = (left: string, right: string): number =>
-  left < right ? -1 : left === right ? 0 : 1;
-
-const byName: Compare<Entry> = (left, right) => compareText(left.name, right.name);
-
-/** What the store does not report (a folder's size, for one) counts as less than everything else. */
-const numberOf = (value: number | undefined): number => value ?? -Infinity;
-
-const compareNumber = (left: number | undefined, right: number | undefined): number => {
-  const [a, b] = [numberOf(left), numberOf(right)];
-  return a === b ? 0 : a < b ? -1 : 1;
-};
-
-const byTime: Compare<Entry> = (left, right) => compareNumber(left.modifiedAt, right.modifiedAt);
-const bySize: Compare<Entry> = (left, right) => compareNumber(left.size, right.size);
-
-/**
- * Entries that are equal in what is asked for stand in ascending order of their names, in both directions.
- */
-const thenByName =
-  (compare: Compare<Entry>): Compare<Entry> =>
-  (left, right) =>
-    compare(left, right) || byName(left, right);
-
-const reversed =
-  (compare: Compare<Entry>): Compare<Entry> =>
-  (left, right) =>
-    compare(right, left);
-
-const orders: Readonly<Record<SortOrder, Compare<Entry>>> = {
-  'name-asc': byName,
-  'name-desc': reversed(byName),
-  'changed-asc': thenByName(byTime),
-  'changed-desc': thenByName(reversed(byTime)),
-  'size-asc': thenByName(bySize),
-  'size-desc': thenByName(reversed(bySize)),
-};
-
-/** The order of a listing. Folders in a block of their own keep the same order inside it. */
-export const entryOrder = (sortBy: SortOrder, position: FoldersPosition): Compare<Entry> => {
-  const order = orders[sortBy];
-  if (position === 'default') return order;
-  const first = position === 'top' ? 'folder' : 'file';
-  return (left, right) => (left.kind === right.kind ? order(left, right) : left.kind === first ? -1 : 1);
-};
-
-/** Whether names and kinds alone decide the order. */
-export const needsOnlyNames = (sortBy: SortOrder): boolean => sortBy === 'name-asc' || sortBy === 'name-desc';
 
 /** Entries between two checks of the clock. */
 const STRIDE = 256;
@@ -116,44 +64,91 @@ export const lacksVersion = ({ kind, etag }: Entry): boolean => kind === 'file' 
 
 /** The entries of a page, and how many visible ones the folder has. */
 export interface Page {
-  readonly entries: readonly Entry[];
+  readonly entries: Entries;
   readonly total: number;
 }
+
+/** Gathers the entries of a folder, and gives those of a page in order. */
+interface Gathering {
+  readonly add: (entry: Entry) => void;
+  readonly page: (slice: TimeSlice) => Promise<Entries>;
+}
+
+/** Keeps few entries more than those up to the end of the page. */
+const gatherFirst = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gathering => {
+  const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
+  return {
+    add: (entry) => first.add(entry),
+    page: async (slice) => (await first.sorted(slice)).slice(offset),
+  };
+};
+
+/** More entries than these are kept in columns, which take less room and more time. */
+const MANY = 20_000;
+
+/** Keeps all entries. */
+const gatherAll = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gathering => {
+  let few: Entry[] = [];
+  let table: EntryTable | undefined;
+  return {
+    add: (entry) => {
+      if (table !== undefined) return table.add(entry);
+      if (few.push(entry) <= MANY) return;
+      table = new EntryTable();
+      for (const one of few) table.add(one);
+      few = [];
+    },
+    page: async (slice) => {
+      const end = offset + limit;
+      if (table === undefined)
+        return (await sortPatiently(few, entryOrder(sortBy, foldersPosition), slice)).slice(offset, end);
+      const order = orderOf(table.facets, sortBy, foldersPosition);
+      const entries = table.entries((await sortNumbers(table.length, order, slice)).subarray(offset, end));
+      return entries.length > SMALL_PAGE ? entries : [...entries];
+    },
+  };
+};
+
+/** Up to this end of the page it pays to throw away what cannot be on it. */
+const MOST_KEPT = 2000;
+
+const described = async (folder: FolderView, page: Entries, versions: boolean): Promise<Entries> => {
+  for (const entry of page) if (!versions || lacksVersion(entry)) return folder.described([...page]);
+  return page;
+};
 
 /**
  * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that
  * can do so is asked for size and time of the page's entries only. Memory grows with the end of the page for
- * small pages, else with the folder; before it holds many entries it waits for its slot.
+ * small pages, else by some 60 bytes for each entry of a large folder; before it holds many entries it waits for
+ * its slot.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const readPage = async (
   folder: FolderView,
-  { wanted, sortBy, foldersPosition, offset, limit, versions }: PageRequest,
+  request: PageRequest,
   slot: ListingSlot,
   { onOmitted, signal }: { readonly onOmitted: (count: number) => void; readonly signal: AbortSignal },
 ): Promise<Page> => {
+  const { wanted, sortBy, offset, limit, versions } = request;
   const isAskedFor = needsOnlyNames(sortBy) && limit <= SMALL_PAGE && folder.isAskedCheaply;
   const detail = isAskedFor ? 'names' : versions ? 'versions' : 'full';
   const slice = new TimeSlice(signal);
   const large = { from: LARGE, mayGoOn: () => slot.tryTake() };
-  const read = async (): Promise<{ first: FirstInOrder<Entry>; total: number } | undefined> => {
-    const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
+  for (;;) {
+    const gathering = offset + limit <= MOST_KEPT ? gatherFirst(request) : gatherAll(request);
     let total = 0;
     const end = await scanFolder(folder, { wanted, detail, onOmitted, slice, large }, (entry) => {
       total += 1;
-      first.add(entry);
+      gathering.add(entry);
     });
-    return end === 'all' ? { first, total } : undefined;
-  };
-  let found = await read();
-  // The store's listing is closed while this one waits, and begins again: the store may be able to keep few
-  // of them open.
-  while (found === undefined) {
-    await slot.take();
-    found = await read();
+    if (end === 'stopped') {
+      // The store's listing is closed while this one waits, and begins again: the store may be able to keep few
+      // of them open.
+      await slot.take();
+      continue;
+    }
+    const page = await gathering.page(slice);
+    return { entries: isAskedFor || versions ? await described(folder, page, !isAskedFor) : page, total };
   }
-  const { first, total } = found;
-  const page = (await first.sorted(slice)).slice(offset);
-  const isPartial = isAskedFor || (versions && page.some(lacksVersion));
-  return { entries: isPartial ? await folder.described(page) : page, total };
 };

@@ -193,7 +193,7 @@ const itemsOf = async (
     : undefined;
   const { name, path: shownPath } = sourceHeader(source, path);
   const abouts = await folder.abouts(services.about, entries);
-  const items = listingItems(folder, entries, thumbs, { links, details, abouts });
+  const items = listingItems(folder, entries, thumbs, { links, details: details?.of, abouts });
   return {
     *[Symbol.iterator]() {
       let index = 0;

@@ -54,86 +54,60 @@ export type Compare<Item> = (left: Item, right: Item) => number;
 
 /** Items that are sorted in one go: some milliseconds. */
 const RUN = 4096;
-/** Items that are merged in one go, between two checks of the clock. */
+/** Numbers that are merged in one go, between two checks of the clock. */
 const STRIDE = 1024;
 
-const sortRuns = async <Item>(
-  items: readonly Item[],
-  compare: Compare<Item>,
-  slice: TimeSlice,
-): Promise<(readonly Item[])[]> => {
-  const runs: (readonly Item[])[] = [];
-  for (let start = 0; start < items.length; start += RUN) {
-    runs.push(items.slice(start, start + RUN).sort(compare));
+/** The numbers below `count`, each stretch of `RUN` in order. */
+const sortRuns = async (count: number, compare: Compare<number>, slice: TimeSlice): Promise<Uint32Array> => {
+  const numbers = new Uint32Array(count);
+  for (let index = 0; index < count; index += 1) numbers[index] = index;
+  for (let start = 0; start < count; start += RUN) {
+    numbers.subarray(start, start + RUN).sort(compare);
     if (slice.due) await slice.rest();
   }
-  return runs;
-};
-
-/** Two sorted lists that are being merged. */
-class Merging<Item> {
-  readonly merged: Item[] = [];
-  readonly #left: readonly Item[];
-  readonly #right: readonly Item[];
-  readonly #compare: Compare<Item>;
-  #leftIndex = 0;
-  #rightIndex = 0;
-
-  constructor(left: readonly Item[], right: readonly Item[], compare: Compare<Item>) {
-    this.#left = left;
-    this.#right = right;
-    this.#compare = compare;
-  }
-
-  /** Merges at most `count` further items; false when all are merged. */
-  advance(count: number): boolean {
-    const [left, right, compare, merged] = [this.#left, this.#right, this.#compare, this.merged];
-    let leftIndex = this.#leftIndex;
-    let rightIndex = this.#rightIndex;
-    for (let step = 0; step < count; step += 1) {
-      const leftItem = left[leftIndex];
-      const rightItem = right[rightIndex];
-      if (leftItem !== undefined && (rightItem === undefined || compare(leftItem, rightItem) <= 0)) {
-        merged.push(leftItem);
-        leftIndex += 1;
-      } else if (rightItem !== undefined) {
-        merged.push(rightItem);
-        rightIndex += 1;
-      } else break;
-    }
-    this.#leftIndex = leftIndex;
-    this.#rightIndex = rightIndex;
-    return merged.length < left.length + right.length;
-  }
-}
-
-const mergePairs = async <Item>(
-  runs: readonly (readonly Item[])[],
-  compare: Compare<Item>,
-  slice: TimeSlice,
-): Promise<(readonly Item[])[]> => {
-  const merged: (readonly Item[])[] = [];
-  for (let index = 0; index < runs.length; index += 2) {
-    const merging = new Merging(runs[index] ?? [], runs[index + 1] ?? [], compare);
-    while (merging.advance(STRIDE)) if (slice.due) await slice.rest();
-    merged.push(merging.merged);
-  }
-  return merged;
+  return numbers;
 };
 
 /**
- * A sorted copy. Stable, like `Array.prototype.sort`, but 100,000 items do not hold up the event loop for
- * more than a few milliseconds at a time. `undefined` cannot be an item. Rejects when the slice's signal is
- * aborted.
+ * The numbers below `count` in the order of what they stand for; equal ones stay in their order. Long lists do not
+ * hold up the event loop for more than a few milliseconds at a time, and take eight bytes for each number.
+ * Rejects when the slice's signal is aborted.
  */
+export const sortNumbers = async (
+  count: number,
+  compare: Compare<number>,
+  slice: TimeSlice,
+): Promise<Uint32Array> => {
+  let from: Uint32Array = await sortRuns(count, compare, slice);
+  let to: Uint32Array = new Uint32Array(count > RUN ? count : 0);
+  for (let width = RUN; width < count; width *= 2) {
+    for (let start = 0; start < count; start += 2 * width) {
+      const middle = Math.min(start + width, count);
+      const end = Math.min(middle + width, count);
+      let [left, right] = [start, middle];
+      for (let at = start; at < end; at += 1) {
+        if (at % STRIDE === 0 && slice.due) await slice.rest();
+        const [one = 0, other = 0] = [from[left], from[right]];
+        const isLeft = left < middle && (right >= end || compare(one, other) <= 0);
+        to[at] = isLeft ? one : other;
+        if (isLeft) left += 1;
+        else right += 1;
+      }
+    }
+    [from, to] = [to, from];
+  }
+  return from;
+};
+
+/** A sorted copy, stable and patient as `sortNumbers`. */
 export const sortPatiently = async <Item extends object | string>(
   items: readonly Item[],
   compare: Compare<Item>,
   slice: TimeSlice,
 ): Promise<readonly Item[]> => {
-  let runs = await sortRuns(items, compare, slice);
-  while (runs.length > 1) runs = await mergePairs(runs, compare, slice);
-  return runs[0] ?? [];
+  const itemAt = (index: number): Item => items[index] as Item;
+  const order = await sortNumbers(items.length, (left, right) => compare(itemAt(left), itemAt(right)), slice);
+  return Array.from(order, itemAt);
 };
 
 /**

@@ -3,7 +3,7 @@ import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
-import type { Entry } from '../../storage/entry.ts';
+import type { Entries, Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';
 import { openKeptFolder } from './kept-pictures.ts';
@@ -117,7 +117,7 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
   const views: View[] = [];
   const left: Entry[] = [];
   const makings: (() => Promise<void>)[] = [];
-  for (const [index, entry] of view.entries.entries()) {
+  for (let index = 0; index < view.entries.length; index += 1) {
     if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
     const found = view.look(index);
     if (typeof found !== 'function') {
@@ -127,7 +127,8 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
     const isDrawn = view.isDrawn(index);
     views.push(isDrawn || settings.thumbPlaceholder ? view.placeholder(index) : { kind: 'absent' });
     const leave = (): void => {
-      if (left.length < MAX_LEFT) left.push(entry);
+      const entry = left.length < MAX_LEFT ? view.entries.at(index) : undefined;
+      if (entry !== undefined) left.push(entry);
     };
     if (makings.length >= settings.safeThumbsCountInOneTime) {
       leave();
@@ -182,13 +183,13 @@ const keepIcons = async (view: ThumbnailView, views: readonly View[]): Promise<R
 /** The paths under which `show` makes what stands for the entries. */
 const namesOnDemand = (
   { settings }: Source,
-  entries: readonly Entry[],
+  entries: Entries,
   hasGenerator: boolean,
   mayShow: (entry: Entry) => boolean = () => true,
 ): readonly string[] => {
   const planner = createPlanner(settings, hasGenerator);
   const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
-  return entries.map((entry) => {
+  return Array.from(entries, (entry) => {
     if (entry.kind === 'file' && !mayShow(entry)) return inside(planner.defaultIcon(entry).name);
     const plan = planner.plan(entry);
     if (plan.kind === 'self') return entry.name;
@@ -202,7 +203,7 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
   const complained = new WeakSet<Settings>();
   return async (source, folder, entries, { signal, hold, mayShow }) => {
     const { settings } = source;
-    if (!settings.createThumb || entries.length === 0) return entries.map(() => undefined);
+    if (!settings.createThumb || entries.length === 0) return [];
     if (settings.serve !== 'off')
       return namesOnDemand(source, entries, context.svgGenerator !== undefined, mayShow);
     try {
@@ -216,7 +217,7 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
       const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
       // One text for the many entries that share an icon.
       const icons = new Map([...kept].map((name) => [name, inside(name)]));
-      return entries.map(({ name }, index) => {
+      return Array.from(entries, ({ name }, index) => {
         const shown = views[index];
         if (shown?.kind === 'made') return inside(shown.name);
         const icon = shown?.kind === 'icon' ? icons.get(shown.icon.name) : undefined;
@@ -228,7 +229,7 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
       complained.add(settings);
       const details = { folder: folder.toString(), error };
       context.log[level]('The thumbnails of a folder are not available.', details);
-      return entries.map(({ name }) => name);
+      return Array.from(entries, ({ name }) => name);
     }
   };
 };

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
+import type { Entries } from '../../storage/entry.ts';
 import type { Entry, ReadableStore } from '../../storage/readable.ts';
 import { createStoreKeys } from '../../storage/location.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -22,7 +23,7 @@ export interface PictureSizes {
   of(
     source: Source,
     folder: SourcePath,
-    entries: readonly Entry[],
+    entries: Entries,
     signal: AbortSignal,
   ): Promise<readonly (PictureSize | undefined)[]>;
   /** Learns the size of this version of a picture from its bytes, so that its header need not be read. */
@@ -98,7 +99,9 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       const prefix = `${keyOf(storage, folder)}/`;
       const unread: Unread[] = [];
       // All that is remembered first, without a promise for each.
-      for (const [index, entry] of entries.entries()) {
+      let index = -1;
+      for (const entry of entries) {
+        index += 1;
         if (entry.kind !== 'file' || entry.size === 0) continue;
         const extension = extensionOf(entry.name) ?? '';
         if (!images.has(extension)) continue;

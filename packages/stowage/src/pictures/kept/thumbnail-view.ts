@@ -2,7 +2,7 @@ import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
-import type { Entry } from '../../storage/entry.ts';
+import type { Entries, Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';
 import { openKeptFolder, type KeptContext, type KeptFolder } from './kept-pictures.ts';
@@ -41,18 +41,18 @@ interface Seen extends ViewContext {
 
 /** The thumbnails and icons of the entries of a folder, as one request has found them. */
 export class ThumbnailView {
-  readonly entries: readonly Entry[];
+  readonly entries: Entries;
   readonly #seen: Seen;
 
   /** @see openThumbnailView */
-  constructor(entries: readonly Entry[], seen: Seen) {
+  constructor(entries: Entries, seen: Seen) {
     this.entries = entries;
     this.#seen = seen;
   }
 
   /** How an entry is shown as things stand; a function when something has to be made first. */
   look(index: number): View | Making {
-    const [entry, plan] = [this.entries[index], this.#seen.plans[index]];
+    const [entry, plan] = [this.entries.at(index), this.#seen.plans[index]];
     if (entry === undefined || plan === undefined) return { kind: 'absent' };
     return plan.kind === 'picture' ? this.#picture(entry, plan) : this.#icon(entry, plan);
   }
@@ -66,7 +66,7 @@ export class ThumbnailView {
   /** The icon of the entry's kind; `absent` when the source has no icons. */
   placeholder(index: number): View {
     const { source, planner } = this.#seen;
-    const entry = this.entries[index];
+    const entry = this.entries.at(index);
     if (entry === undefined || !source.settings.generateSvgThumbs) return { kind: 'absent' };
     return { kind: 'icon', icon: planner.defaultIcon(entry) };
   }
@@ -132,7 +132,7 @@ export class ThumbnailView {
 /** Plans how entries are shown, and gathers the names in the thumbnail folder that could show them. */
 const planAll = async (
   planner: Planner,
-  entries: readonly Entry[],
+  entries: Entries,
   isBroken: (name: string, entry: Entry) => boolean,
 ): Promise<{ readonly plans: readonly Plan[]; readonly names: ReadonlySet<string> }> => {
   const plans: Plan[] = [];
@@ -141,7 +141,9 @@ const planAll = async (
     if (plan.kind === 'icon') names.add(plan.icon.name);
     else if (plan.kind !== 'self') names.add(plan.name);
   };
-  for (const [index, entry] of entries.entries()) {
+  let index = -1;
+  for (const entry of entries) {
+    index += 1;
     if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
     const plan = planner.plan(entry);
     plans.push(plan);
@@ -162,7 +164,7 @@ export const openThumbnailView = async (
   context: ViewContext,
   source: Source,
   folder: SourcePath,
-  entries: readonly Entry[],
+  entries: Entries,
   signal: AbortSignal | undefined,
 ): Promise<ThumbnailView> => {
   const planner = createPlanner(source.settings, context.svgGenerator !== undefined);

@@ -1,5 +1,5 @@
 import type { Source } from '../../sources/source.ts';
-import type { Entry, Stat } from '../../storage/entry.ts';
+import type { Entries, Entry, Stat } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ThumbnailFormat } from '../engine.ts';
 
@@ -32,7 +32,7 @@ export interface Thumbnails {
    * For each entry, the path of its thumbnail relative to the folder (`_thumbs/cat.jpg`, or the entry
    * itself), creating what is missing: at most `safeThumbsCountInOneTime` new ones a call, bounded in
    * parallel, once per image however many calls ask. Undefined: not made because the quota is used up. With
-   * `createThumb` false all are undefined and nothing is read or written. Never rejects because of a broken
+   * `createThumb` false there are none and nothing is read or written. Never rejects because of a broken
    * image (its extension's icon is given instead) or a store that refuses thumbnails.
    *
    * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path under which
@@ -41,7 +41,7 @@ export interface Thumbnails {
   describe(
     source: Source,
     folder: SourcePath,
-    entries: readonly Entry[],
+    entries: Entries,
     options: DescribeOptions,
   ): Promise<readonly (string | undefined)[]>;
 
