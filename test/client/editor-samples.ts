@@ -83,7 +83,7 @@ export const samples: readonly Sample[] = [
     browse: async (page) => {
       // The picture is chosen, and the toolbar is its own.
       await page.keyboard.press('Escape');
-      await click('button[data-cmd="browse"]:not(.fr-disabled)')(page);
+      await click('button[data-cmd="browseFiles"]:not(.fr-disabled)')(page);
     },
   },
   {
