@@ -45,11 +45,12 @@ const locationFor =
     url.split('?', 1)[0]?.endsWith('/') === true ? id : `${TUS_ROUTE}/${id}`;
 
 /** A file that has arrived, as fileUpload takes it. It stays with its owner. */
-const uploadOf = ({ destination, bytes, mayBeStored, open }: ArrivedFile): UploadedFile => ({
+const uploadOf = ({ destination, bytes, mayBeStored, file, open }: ArrivedFile): UploadedFile => ({
   field: 'files',
   filename: destination.filename,
   staged: {
     size: bytes,
+    file,
     open,
     commit: () => Promise.reject(new InternalError({ detail: 'a resumable upload lies in no store' })),
     discard: () => Promise.resolve(),

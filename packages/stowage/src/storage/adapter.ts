@@ -41,12 +41,20 @@ export interface WriteOptions extends PutOptions {
  */
 export interface StagedFile {
   readonly size: number;
+  /** Where the bytes lie, if that is a file which a store may link or copy until `discard`. */
+  readonly file?: LocalFile | undefined;
   /** The staged bytes from the start; the caller owns the stream. May be called several times. */
   open(): Readable;
   /** Gives the content its name, whole and in one step. */
   commit(target: SourcePath, options?: Omit<WriteOptions, 'size'>): Promise<Stat>;
   /** Drops the content. Does nothing after a commit or a second time; never throws. */
   discard(): Promise<void>;
+}
+
+/** A file of this machine that holds all of a content, and is not changed any more. */
+export interface LocalFile {
+  readonly path: string;
+  readonly size: number;
 }
 
 /** How content is staged: `near` is the folder that it is likely meant for. */
@@ -115,6 +123,12 @@ export interface StorageAdapter extends ReadableStore {
    * Optional: takes content in before its name is decided. Else the port spools to a local temporary file.
    */
   stage?(content: Readable, options?: StageOptions): Promise<StagedFile>;
+
+  /**
+   * Optional: `write` of a file of this machine, where linking or copying it is cheaper than its bytes. The file stays,
+   * perhaps as another name of what is stored. Present in stores on local disks alone.
+   */
+  adopt?(path: SourcePath, file: LocalFile, options?: Omit<WriteOptions, 'size'>): Promise<Stat>;
 
   /** Frees connections and temporary files. Operations after it may fail. */
   close?(): Promise<void>;

@@ -176,7 +176,7 @@ export const stageContent = async (
 
 /**
  * Gives staged content its name in `adapter`: by a commit where it was staged in that very store, else by
- * streaming it across with its size and dropping the staged bytes. After an error (AlreadyExistsError above
+ * having the store link or copy its file, or streaming it across, and dropping the staged bytes. After an error (AlreadyExistsError above
  * all) the content is still there for another try.
  * @param stagedIn the store that `stageContent` was called with, as far as known
  */
@@ -188,7 +188,10 @@ export const placeStaged = async (
   options: PlaceOptions = {},
 ): Promise<Stat> => {
   if (stagedIn === adapter) return staged.commit(path, options);
-  const stat = await adapter.write(path, staged.open(), { ...options, size: staged.size });
+  const { file, size } = staged;
+  const stat = await (file !== undefined && adapter.adopt !== undefined
+    ? adapter.adopt(path, file, options)
+    : adapter.write(path, staged.open(), { ...options, size }));
   await staged.discard();
   return stat;
 };

@@ -4,6 +4,7 @@ import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../erro
 import type {
   Entry,
   ListOptions,
+  LocalFile,
   OperationOptions,
   PutOptions,
   ReadManyOptions,
@@ -28,11 +29,11 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
 import { type LocalStore, attempt } from './local-store.ts';
 import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
-import { chunksOfFile, readWhole } from './file-content.ts';
+import { readWhole } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
-import { refuseTarget, stageChunks } from './staged-temp.ts';
+import { refuseTarget, stageChunks, stageCopy, stageFile } from './staged-temp.ts';
 import { readSmallFiles, tallyFolder, walkFolders } from './by-thread.ts';
 
 /** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
@@ -136,12 +137,16 @@ export class LocalAdapter implements StorageAdapter {
   write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
     return consumeContent(content, options, async (chunks) => {
       refuseTarget(path, options);
-      const staged = await stageChunks(this.#store, chunks, { ...options, near: path.parent });
-      try {
-        return await staged.commit(path, options);
-      } finally {
-        await staged.discard();
-      }
+      const near = path.parent;
+      return this.#commit(await stageChunks(this.#store, chunks, { ...options, near }), path, options);
+    });
+  }
+
+  adopt(path: SourcePath, file: LocalFile, options: WriteOptions = {}): Promise<Stat> {
+    return attempt('adopt', options, async () => {
+      refuseTarget(path, options);
+      const { signal } = options;
+      return this.#commit(await stageFile(this.#store, file, { near: path.parent, signal }), path, options);
     });
   }
 
@@ -171,13 +176,7 @@ export class LocalAdapter implements StorageAdapter {
       const { fd } = await this.#openFile(from);
       try {
         refuseTarget(to, options);
-        const chunks = chunksOfFile(fd, options.signal);
-        const staged = await stageChunks(this.#store, chunks, { near: to.parent });
-        try {
-          await staged.commit(to, options);
-        } finally {
-          await staged.discard();
-        }
+        await this.#commit(await stageCopy(this.#store, fd, { near: to.parent, ...options }), to, options);
       } finally {
         await closeFile(fd);
       }
@@ -223,6 +222,14 @@ export class LocalAdapter implements StorageAdapter {
     // Once: what is shared with other stores counts its users.
     this.#closing ??= this.#store.areas.close().then(this.#release);
     await this.#closing;
+  }
+
+  async #commit(staged: StagedFile, path: SourcePath, options: WriteOptions): Promise<Stat> {
+    try {
+      return await staged.commit(path, options);
+    } finally {
+      await staged.discard();
+    }
   }
 
   async #openFile(

@@ -16,6 +16,7 @@ import { rightsProblem } from './rights.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
+import { SystemCopies } from './system-copies.ts';
 import { TempAreas } from './temp-area.ts';
 
 const MOST_NAMES = 64;
@@ -172,7 +173,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       root: (await realpath(root)).split(sep).filter((part) => part !== ''),
     };
     return new LocalAdapter(
-      { root, walker, areas, scans: scans.thread, locks },
+      { root, walker, areas, scans: scans.thread, locks, copies: new SystemCopies(confinement.holds) },
       { capabilities, identity },
       async () => {
         await sweeping?.stop();

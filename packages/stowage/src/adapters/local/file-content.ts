@@ -23,7 +23,7 @@ const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number)
 };
 
 /** Flushes an open file. Some network file systems have nothing to flush. */
-const flushFile = async (fd: number): Promise<void> => {
+export const flushFile = async (fd: number): Promise<void> => {
   await flushData(fd).catch((error: unknown) => {
     if (!NO_FLUSH.has(systemCode(error))) throw fromSystemError(error, 'write');
   });

@@ -3,6 +3,7 @@ import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
+import type { SystemCopies } from './system-copies.ts';
 import type { TempAreas } from './temp-area.ts';
 
 /** What the operations of one local store work with. */
@@ -12,6 +13,7 @@ export interface LocalStore {
   readonly areas: TempAreas;
   readonly scans: ScanThread;
   readonly locks: NameLocks;
+  readonly copies: SystemCopies;
 }
 
 /**

@@ -8,7 +8,14 @@ import {
   NotFoundError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type { PutOptions, StagedFile, Stat, WriteOptions } from '../../storage/adapter.ts';
+import type {
+  LocalFile,
+  PutOptions,
+  StagedFile,
+  StageOptions,
+  Stat,
+  WriteOptions,
+} from '../../storage/adapter.ts';
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
@@ -21,7 +28,10 @@ import {
   etagOf,
   exactFstat,
   exactLstat,
+  followedStat,
   lstatOf,
+  makeLink,
+  openForReading,
   statOf,
   unlinkFile,
   createFile,
@@ -30,9 +40,11 @@ import { writeChunks } from './file-content.ts';
 import { attempt } from './local-store.ts';
 import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
+import type { SystemCopies } from './system-copies.ts';
 import type { TempAreas, TempLease } from './temp-area.ts';
 
 const READ_BYTES = 256 * 1024;
+const SET_GROUP = 0o2000n;
 
 /** How a staged file is given its name. */
 export type CommitOptions = Omit<WriteOptions, 'size'>;
@@ -43,6 +55,7 @@ export interface Staging {
   readonly walker: FolderWalker;
   /** Of all stores of this connector. */
   readonly locks: NameLocks;
+  readonly copies: SystemCopies;
 }
 
 /** Whole content in a temporary file without a name, on the file system of its target where that is known. */
@@ -162,23 +175,18 @@ export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
   readonly near?: SourcePath | undefined;
 }
 
-/**
- * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that
- * fails.
- * @throws what the chunks throw, as it is; StorageFullError and the like
- */
-export const stageChunks = async (
+/** Makes a temporary file, which does not stay when that fails. */
+const inArea = async (
   staging: Staging,
-  chunks: AsyncIterable<Uint8Array>,
-  options: StagingOptions = {},
+  near: SourcePath | undefined,
+  make: (folder: OpenFolder, name: string) => Promise<BigIntStats>,
 ): Promise<StagedFile> => {
   const lease = await attempt('stage', {}, async () =>
-    (await staging.areas.near(options.near ?? SourcePath.root)).lease(),
+    (await staging.areas.near(near ?? SourcePath.root)).lease(),
   );
   const name = randomUUID();
   try {
-    const stats = await fill(lease.folder, name, chunks, options);
-    return new StagedTemp(staging, lease, name, stats);
+    return new StagedTemp(staging, lease, name, await make(lease.folder, name));
   } catch (error) {
     await unlinkFile(lease.folder.at(name)).catch(() => undefined);
     await lease.release();
@@ -186,17 +194,79 @@ export const stageChunks = async (
   }
 };
 
-const fill = async (
-  folder: OpenFolder,
-  name: string,
-  chunks: AsyncIterable<Uint8Array>,
-  options: Pick<WriteOptions, 'derived'>,
-): Promise<BigIntStats> => {
-  const fd = await attempt('stage', {}, () => createFile(folder.at(name)));
+/** Makes a file and fills it. */
+const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
+  const fd = await attempt('stage', {}, () => createFile(path));
   try {
-    await writeChunks(fd, chunks, options);
+    await fill(fd);
     return await attempt('stage', {}, () => exactFstat(fd));
   } finally {
     await closeFile(fd).catch(() => undefined);
   }
+};
+
+/**
+ * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that
+ * fails.
+ * @throws what the chunks throw, as it is; StorageFullError and the like
+ */
+export const stageChunks = (
+  staging: Staging,
+  chunks: AsyncIterable<Uint8Array>,
+  options: StagingOptions = {},
+): Promise<StagedFile> =>
+  inArea(staging, options.near, (folder, name) =>
+    filled(folder.at(name), (fd) => writeChunks(fd, chunks, options)),
+  );
+
+/** Copies an open file into a temporary one. @throws errors of the system; the signal's reason */
+export const stageCopy = (
+  staging: Staging,
+  from: number,
+  { near, signal }: StageOptions,
+): Promise<StagedFile> =>
+  inArea(staging, near, (folder, name) => {
+    const path = folder.at(name);
+    return filled(path, (fd) => staging.copies.copy(from, { fd, path }, signal));
+  });
+
+/** Links a file of this machine into the area, unless what lies there gets another group than its own. */
+const linkInto = async (
+  folder: OpenFolder,
+  name: string,
+  file: LocalFile,
+): Promise<BigIntStats | undefined> => {
+  if (((await followedStat(folder.self)).mode & SET_GROUP) !== 0n) return undefined;
+  const path = folder.at(name);
+  // On another file system, or where there are no links: it is copied.
+  const isLinked = await makeLink(file.path, path).then(
+    () => true,
+    () => false,
+  );
+  return isLinked ? exactLstat(path) : undefined;
+};
+
+/**
+ * Takes in a file of this machine: by a link where it lies on the same file system, else as a copy.
+ * @throws CorruptError when it has another size; errors of the system; the signal's reason
+ */
+export const stageFile = async (
+  staging: Staging,
+  file: LocalFile,
+  { near, signal }: StageOptions,
+): Promise<StagedFile> => {
+  const staged = await inArea(staging, near, async (folder, name) => {
+    const linked = await linkInto(folder, name, file);
+    if (linked !== undefined) return linked;
+    const { fd: from } = await openForReading(file.path);
+    try {
+      const path = folder.at(name);
+      return await filled(path, (fd) => staging.copies.copy(from, { fd, path }, signal));
+    } finally {
+      await closeFile(from);
+    }
+  });
+  if (staged.size === file.size) return staged;
+  await staged.discard();
+  throw new CorruptError({ detail: 'the file has another size than it should have' });
 };

@@ -16,6 +16,7 @@ export const flushData: (fd: number) => Promise<void> = promisify(fs.fdatasync);
 export const flushAll: (fd: number) => Promise<void> = promisify(fs.fsync);
 export const makeLink: (existing: Name, path: Name) => Promise<void> = promisify(fs.link);
 export const renameTo: (from: Name, to: Name) => Promise<void> = promisify(fs.rename);
+export const copyBySystem: (from: Name, to: Name, mode: number) => Promise<void> = promisify(fs.copyFile);
 export const changeMode: (path: Name, mode: number) => Promise<void> = promisify(fs.chmod);
 export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisify(fs.fchmod);
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);

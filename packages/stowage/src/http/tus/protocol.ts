@@ -167,6 +167,8 @@ export interface ArrivedFile {
   readonly bytes: number;
   /** An earlier try to store it has ended without an answer. */
   readonly mayBeStored: boolean;
+  /** Where they lie. */
+  readonly file: { readonly path: string; readonly size: number };
   /** The bytes from the start; the caller owns the stream. */
   readonly open: () => Readable;
 }

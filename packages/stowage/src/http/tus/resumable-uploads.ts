@@ -190,7 +190,14 @@ export class ResumableUploads {
   async #store(upload: WaitingUpload, request: TusRequest): Promise<string> {
     const { id, destination, bytes } = upload.announced;
     const mayBeStored = await this.#uploads.beginStoring(upload);
-    const file = { id, destination, bytes, mayBeStored, open: () => this.#uploads.read(upload) };
+    const file = {
+      id,
+      destination,
+      bytes,
+      mayBeStored,
+      file: this.#uploads.fileOf(upload),
+      open: () => this.#uploads.read(upload),
+    };
     let answer: string;
     try {
       answer = await request.store(file, this.#closing.signal);

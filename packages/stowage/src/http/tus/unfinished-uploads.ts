@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { BusyError, NotFoundError } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
-import { type AnnouncedUpload, partTooLong } from './protocol.ts';
+import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.ts';
 
 interface Bounds {
   readonly uploads: number;
@@ -113,7 +113,8 @@ export class UnfinishedUploads {
     this.#uploads.set(announced.id, upload);
     try {
       await mkdir(join(this.#directory, announced.id), { recursive: true, mode: 0o700 });
-      const handle = await open(this.#bytesOf(announced.id), 'wx', 0o600);
+      // The folder keeps others out: a store may give the file its own name, with the rights of a new one.
+      const handle = await open(this.#bytesOf(announced.id), 'wx', 0o666);
       await handle.close();
       await this.#write(upload);
       return upload;
@@ -171,6 +172,11 @@ export class UnfinishedUploads {
       if (position > offset) await handle.datasync();
       await handle.close();
     }
+  }
+
+  /** Where all bytes of a whole upload lie. */
+  fileOf({ announced: { id, bytes } }: WaitingUpload): ArrivedFile['file'] {
+    return { path: this.#bytesOf(id), size: bytes };
   }
 
   /** The bytes that have come, from the start. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
 import { AlreadyExistsError, StowageError, WrongKindError } from '../../../errors/errors.ts';
+import { spool } from '../../content.ts';
 import { placeStaged, stageContent } from '../../staging.ts';
 import {
   type Theme,
@@ -141,6 +142,34 @@ export const stageTheme: Theme = {
         assert.equal(stat.size, LARGE);
         await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
         assert.deepEqual(await namesIn(adapter), ['a.bin', 'taken.bin']);
+      },
+    },
+    {
+      name: 'a file of this machine is taken in whole, and may go afterwards',
+      check: async ({ adapter, at }) => {
+        const spooled = await spool(contentOf(makeBytes(LARGE)), {});
+        try {
+          const { path, size } = spooled;
+          const commit = (): Promise<never> => Promise.reject(new Error('it lies in no store'));
+          const staged = {
+            size,
+            file: { path, size },
+            open: () => spooled.open(),
+            commit,
+            discard: async () => {},
+          };
+          await put(adapter, at('taken.bin'), 'taken');
+          await expectError(
+            placeStaged(staged, undefined, adapter, at('taken.bin'), { createOnly: true }),
+            AlreadyExistsError,
+          );
+          const stat = await placeStaged(staged, undefined, adapter, at('new/a.bin'), { createOnly: true });
+          assert.equal(stat.size, LARGE);
+        } finally {
+          await spooled.remove();
+        }
+        await expectBytes(adapter, at('new/a.bin'), makeBytes(LARGE));
+        assert.deepEqual(await namesIn(adapter), ['new', 'taken.bin']);
       },
     },
   ],
