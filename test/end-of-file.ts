@@ -1,4 +1,4 @@
-import { afterAll } from 'vitest';
+import { afterAll, vi } from 'vitest';
 
 type Ending = () => Promise<unknown>;
 
@@ -10,11 +10,13 @@ const endings = new Set<Ending>();
  */
 export const atEndOfFile = (ending: Ending): void => void endings.add(ending);
 
-/** What `setup.ts` calls in every test file. */
+/** What `setup.ts` calls in every test file: the next file in the process also gets its environment and its clock back. */
 export const endWithFile = (): void => {
   afterAll(async () => {
     const due = [...endings];
     endings.clear();
     await Promise.all(due.map((ending) => ending()));
+    vi.unstubAllEnvs();
+    vi.useRealTimers();
   });
 };

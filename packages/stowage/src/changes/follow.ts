@@ -1,4 +1,4 @@
-import { isRefusal } from '../errors/refusals.ts';
+import { isRefusal } from '../errors/errors.ts';
 import type { About } from '../storage/about/about.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';

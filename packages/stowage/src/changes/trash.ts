@@ -1,6 +1,5 @@
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
-import { AlreadyExistsError, NotFoundError } from '../errors/errors.ts';
-import { isRefusal } from '../errors/refusals.ts';
+import { AlreadyExistsError, isRefusal, NotFoundError } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';

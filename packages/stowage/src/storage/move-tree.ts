@@ -3,10 +3,10 @@ import { createLimiter } from '../basics/concurrency/queues.ts';
 import {
   ChangedMeanwhileError,
   ContentsConflictError,
+  isRefusal,
   MovedInPartError,
   NotFoundError,
 } from '../errors/errors.ts';
-import { isRefusal } from '../errors/refusals.ts';
 import type { StorageAdapter } from './adapter.ts';
 import {
   copyFileTo,

@@ -3,9 +3,15 @@ import type { Logger } from '../../basics/log/logger.ts';
 import { AlreadyExistsError, ChangedMeanwhileError } from '../../errors/errors.ts';
 import { writeKept } from '../kept-text.ts';
 import type { SourcePath } from '../source-path.ts';
-import { type ReadHistory, readHistory } from './histories.ts';
+import {
+  movedPaths,
+  readHistory,
+  writtenHistory,
+  type NameEvent,
+  type NameHistory,
+  type ReadHistory,
+} from './name-events.ts';
 import { MovedKeeper, type MemoryUse } from './keeper.ts';
-import { movedPaths, type NameEvent, type NameHistory, writtenHistory } from './name-events.ts';
 
 export type { MemoryUse } from './keeper.ts';
 

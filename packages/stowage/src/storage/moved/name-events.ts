@@ -3,8 +3,9 @@ import * as z from 'zod';
 import { foldedFor } from '../../basics/content/file-name.ts';
 import { StowageError } from '../../errors/errors.ts';
 import type { EntryKind } from '../entry.ts';
-import type { ReadableStore } from '../readable.ts';
+import type { OperationOptions, ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
+import { readKept } from '../kept-text.ts';
 
 /**
  * The folder at the root of a source that remembers what has left which name. Reserved in every source, as the
@@ -113,4 +114,25 @@ export const writtenHistory = (about: SourcePath, { events, since }: NameHistory
     const bytes = Buffer.from(JSON.stringify(record));
     if (bytes.length <= MOST_RECORD_BYTES || left === events.length) return bytes;
   }
+};
+
+/** A record as it was read, and the version that it was. */
+export interface ReadHistory extends NameHistory {
+  /** Undefined where there is none. */
+  readonly version: Stat | undefined;
+}
+
+/**
+ * What is remembered of a name. Costs one question to the store, and a small reading where there is something.
+ * What is no record of ours counts as none.
+ * @throws errors of the store
+ */
+export const readHistory = async (
+  store: ReadableStore,
+  about: SourcePath,
+  options: OperationOptions,
+): Promise<ReadHistory> => {
+  const kept = await readKept(store, movedPaths.record(store, about), MOST_RECORD_BYTES, options);
+  const history = kept?.text === undefined ? undefined : parseHistory(store, about, kept.text);
+  return { ...(history ?? NO_HISTORY), version: kept?.version };
 };

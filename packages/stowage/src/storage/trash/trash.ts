@@ -1,5 +1,4 @@
-import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import { isRefusal } from '../../errors/refusals.ts';
+import { isRefusal, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../adapter.ts';
 import type { About } from '../about/about.ts';
 import { moveFolder } from '../folders.ts';
