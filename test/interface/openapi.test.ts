@@ -101,6 +101,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.fileReplace({ name: 'd.png', files: [png('other.png')] });
   await client.fileDescribe({ name: 'd.png', alt: 'D', tags: ['d'], focalPoint: { x: 0.5, y: 0.25 } });
   await client.imageLoad({ name: 'd.png' });
+  await client.fileUses({ name: 'd.png' });
   await client.fileRemove({ name: 'd.png' });
   await client.folderCopy({ from: 'f' });
   await client.folderRename({ name: 'f (1)', newname: 'g' });
@@ -134,11 +135,10 @@ it('describes every action by the methods that it takes', async () => {
 });
 
 it('says what the service answers', async () => {
-  const service = await startService({
-    allowPrivateNetworkUploads: true,
-    trash: {},
-    imagePresets: { card: { width: 10 } },
-  });
+  const service = await startService(
+    { allowPrivateNetworkUploads: true, trash: {}, imagePresets: { card: { width: 10 } } },
+    { findUses: () => [{ title: 'A page', url: '/page' }] },
+  );
   const { fetch, faults, compared } = startComparison(await readDescription());
   const client = createClient({ url: service.url, fetch });
   const picture = await sharp({ create: { width: 40, height: 30, channels: 3, background: 'teal' } })

@@ -34,6 +34,7 @@ const TABLE = [
   ['allowFilesSearch', 'FILES_SEARCH'],
   ['allowFileReplace', 'FILE_REPLACE'],
   ['allowFileDescribe', 'FILE_DESCRIBE'],
+  ['allowFileUses', 'FILE_USES'],
 ] as const;
 
 const flags = TABLE.map(([flag]) => flag);
@@ -42,9 +43,9 @@ const denied = (permissions: unknown): string[] =>
     .filter(([, allowed]) => !allowed)
     .map(([flag]) => flag);
 
-/** A service whose sources have a trash, so that every action can be allowed. */
+/** A service whose sources have a trash, and whose host knows its pages, so that every action can be allowed. */
 const start = (options: ServiceOptions = {}, hooks: ConnectorHooks = {}): Promise<Service> =>
-  startService({ trash: {}, ...options }, hooks);
+  startService({ trash: {}, ...options }, { findUses: () => [], ...hooks });
 
 describe('permissions', () => {
   it('allows everything without rules, in the order of the protocol', async () => {
@@ -72,6 +73,8 @@ describe('permissions', () => {
       // New content for a file is an upload, and removes the old one.
       const followers: readonly string[] =
         new Map([
+          // Only who sees a file asks about it.
+          ['FILES', ['allowFileUses']],
           ['FILE_UPLOAD', ['allowFileUploadRemote', 'allowFileReplace']],
           ['FILE_REMOVE', ['allowFileReplace']],
           ['IMAGE_RESIZE', ['allowImageRotate']],

@@ -59,6 +59,7 @@ export const startWithRules = (options: Parameters<typeof startService>[0]): Pro
   startService(options, {
     checkAuthentication: ({ headers }) => headers['x-role'] ?? '[]',
     accessControl: (_request, { role }) => JSON.parse(role) as AccessRule[],
+    findUses: () => [],
   });
 
 const HIDDEN = /(?:^|\/)\.stowage-tmp(?:\/|$)/u;

@@ -1,3 +1,4 @@
+import type { FindUses } from './actions/file-uses.ts';
 import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { type AccessRule, loadAccessRules, unknownKeyWarnings } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
@@ -60,6 +61,11 @@ export interface ConnectorHooks<Native = unknown> {
    * status. Any other exception, and any other result, answers 500, and nothing is stored.
    */
   readonly inspectUpload?: InspectUpload;
+  /**
+   * Which of the host's pages show a file: people read their titles before they remove, rename, move or replace
+   * it. Asked by `fileUses`, only about files that exist and that the requester may see.
+   */
+  readonly findUses?: FindUses;
   /** Told of every change after it. The answer does not wait for it; a failure is logged. */
   readonly onEvent?: (event: ServiceEvent) => unknown;
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
@@ -73,6 +79,7 @@ const hookNames: Readonly<Record<keyof ConnectorHooks, true>> = {
   allowedOrigins: true,
   beforeEvent: true,
   inspectUpload: true,
+  findUses: true,
   onEvent: true,
   svgGenerator: true,
 };

@@ -10,6 +10,8 @@ export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } fr
 export type { TextReference } from './config/references.ts';
 export { readOnly, type AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
+export type { UsedFile } from './actions/action.ts';
+export type { FileUse, FindUses } from './actions/file-uses.ts';
 export type { FoundLink, LinksIn, RenewLinks, RenewOptions } from './actions/texts/text-links.ts';
 export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
 export type { IconEntry, SvgGenerator } from './pictures/kept/thumbnails.ts';

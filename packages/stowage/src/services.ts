@@ -65,6 +65,7 @@ export const createServices = (
     yieldToLoop: createYieldToLoop(),
     omittedEntries: new OmittedEntries(),
     remote,
+    findUses: hooks.findUses && ((file) => fromHook('findUses', () => hooks.findUses?.(file))),
     documents: createDocuments({ remote, log, browser: { ...readBrowser(), ...settings.documents } }),
   };
 };

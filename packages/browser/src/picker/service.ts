@@ -5,11 +5,11 @@ import {
   type FilesData,
   type FilesSearchData,
   type PermissionsData,
+  type Client,
 } from '../client/index.ts';
 import type { Reach } from '../transfer/request.ts';
 import { obstacleOf } from '../transfer/upload.ts';
 import type { AboutChange } from './about-form.ts';
-import type { FullClient, Permissions } from './coming.ts';
 import { type About, altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
 import { fill, humanSize, type Texts } from './texts.ts';
 
@@ -41,7 +41,7 @@ export interface SourceInfo {
 
 /** What a person may do in a folder, and how large files may be. */
 export interface Rights {
-  readonly permissions: Permissions;
+  readonly permissions: Partial<PermissionsData['permissions']>;
   readonly limits?: PermissionsData['limits'];
 }
 
@@ -114,7 +114,7 @@ const patientFetch =
 
 /** Asks the connector, and makes of its answers entries whose links can be used as they are. */
 export class Service {
-  readonly client: FullClient;
+  readonly client: Client;
   readonly reach: Reach;
   readonly #rights = new Map<string, { readonly until: number; readonly rights: Promise<Rights> }>();
 
@@ -126,7 +126,7 @@ export class Service {
     });
     const base = new URL(`${String(url).replace(/\/*$/u, '')}/`, document.baseURI).href;
     const patient = patientFetch(own ?? fetch, slow);
-    this.client = createClient({ url: base, headers, credentials, fetch: patient }) as FullClient;
+    this.client = createClient({ url: base, headers, credentials, fetch: patient });
     this.reach = { base, headers, withCredentials: credentials === 'include' };
   }
 

@@ -17,6 +17,16 @@ import type { LargeListings, OmittedEntries } from './listing/large-listings.ts'
 import type { SearchCursors } from './search/parameters.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 
+/** A file whose uses are asked for. */
+export interface UsedFile {
+  /** Name of its source. */
+  readonly source: string;
+  /** Of the tenant, where `resolveSources` has given the source. */
+  readonly tenant?: string;
+  /** Inside the source, without a leading slash. */
+  readonly path: string;
+}
+
 /** Services shared by all requests of one connector. Each is bounded and closed with the connector. */
 export interface ActionServices extends ChangeServices {
   readonly links: Links;
@@ -31,6 +41,8 @@ export interface ActionServices extends ChangeServices {
   /** The only way to fetch what users name. */
   readonly remote: RemoteFetcher;
   readonly documents: DocumentMaker;
+  /** Asks the host which of its pages show a file; undefined: it does not know. What it returns is not checked. */
+  readonly findUses: ((file: UsedFile) => Promise<unknown>) | undefined;
 }
 
 /** All that an action knows of its request. */

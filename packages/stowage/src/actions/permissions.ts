@@ -59,21 +59,29 @@ const record = <Value>(
 
 /**
  * What the access rules say of each reported action in a folder: true where it can succeed for something
- * there, so that clients hide no button that works. Whether anything lies there does not matter. Actions of
- * the trash are denied where the source has none.
+ * there, so that clients hide no button that works. Whether anything lies there does not matter. `hasKey`: there
+ * is what the actions of a key need.
  */
 const permissionsAt = (
   reports: readonly Reported[],
   rights: Rights,
   path: SourcePath,
-  { settings }: Source,
+  hasKey: (key: string) => boolean,
 ): Permissions => {
-  const hasTrash = trashPolicyOf(settings) !== undefined;
   return record(reports, ({ key, alternatives, ofShown }) => {
-    if ((key.startsWith('TRASH_') && !hasTrash) || (ofShown && !rights.mayList(path))) return false;
+    if (!hasKey(key) || (ofShown && !rights.mayList(path))) return false;
     if (OF_THE_FOLDER.has(key)) return rights.may(key, path, 'folder');
     return alternatives.some((keys) => keys.every((one) => rights.mayAllowIn(one, path)));
   });
+};
+
+/** Actions of the trash need one, and `fileUses` a host that knows. */
+const keysOf = (
+  { services: { findUses } }: ActionContext,
+  { settings }: Source,
+): ((key: string) => boolean) => {
+  const hasTrash = trashPolicyOf(settings) !== undefined;
+  return (key) => (key === 'FILE_USES' ? findUses !== undefined : hasTrash || !key.startsWith('TRASH_'));
 };
 
 /** What the role may do in the source; by exact spelling where its store cannot be opened. */
@@ -152,7 +160,7 @@ export const createPermissionsAction = (actions: readonly Action[]): Action => {
       if (source === undefined) return { permissions: record(reports, () => false) };
       const quota = await quotaAnswer(context, source);
       return {
-        permissions: permissionsAt(reports, rights, input.path, source),
+        permissions: permissionsAt(reports, rights, input.path, keysOf(context, source)),
         ...(quota === undefined ? {} : { quota }),
         limits: limitsOf(source, quota),
       };

@@ -5,6 +5,7 @@ import { fileDownloadAction } from './file-download.ts';
 import { fileReplaceAction } from './file-replace.ts';
 import { fileUploadRemoteAction } from './file-upload-remote.ts';
 import { fileUploadAction } from './file-upload.ts';
+import { fileUsesAction } from './file-uses.ts';
 import { filesSearchAction } from './files-search.ts';
 import { filesAction } from './files.ts';
 import { folderCreateAction } from './folder-create.ts';
@@ -59,6 +60,7 @@ export const createActions = (): Actions => {
     filesSearchAction,
     fileReplaceAction,
     fileDescribeAction,
+    fileUsesAction,
   ];
   const all = [createPermissionsAction(others), ...others];
   return new Map(all.map((action) => [action.name, action]));

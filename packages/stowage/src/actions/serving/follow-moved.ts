@@ -10,7 +10,10 @@ import { memoryOf, presentOf } from '../../view/moved.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 
 /** What the link of an item's thumbnail or variant says; undefined where its source has none. */
-export const drawnPath = ({ source, folder, path }: Item, preset: string | undefined): SourcePath | undefined => {
+export const drawnPath = (
+  { source, folder, path }: Item,
+  preset: string | undefined,
+): SourcePath | undefined => {
   const { createThumb, thumbFolderName, imagePresets } = source.settings;
   const thumbs = folder.below(thumbFolderName);
   if (preset === undefined) return createThumb ? thumbs.below(path.name) : undefined;

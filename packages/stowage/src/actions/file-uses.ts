@@ -1,0 +1,55 @@
+import * as z from 'zod';
+import { orAborted } from '../basics/concurrency/abort.ts';
+import { InternalError, UnsupportedError } from '../errors/errors.ts';
+import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { forBoth } from '../view/rights.ts';
+import { defineAction, type UsedFile } from './action.ts';
+
+/** A page of the host that shows a file. */
+const useSchema = z.object({
+  title: z.string().max(2000),
+  url: z.string().min(1).max(8192).describe('As the host has it: absolute, or relative to its pages.'),
+});
+
+export type FileUse = z.output<typeof useSchema>;
+
+/** The hook `findUses`: the pages that show a file; null or undefined stands for none. */
+export type FindUses = (
+  file: UsedFile,
+) => readonly FileUse[] | null | undefined | Promise<readonly FileUse[] | null | undefined>;
+
+/** More pages than anybody reads. */
+const MOST_USES = 1000;
+
+const usesFrom = (answer: unknown): readonly FileUse[] => {
+  if (answer === undefined || answer === null) return [];
+  const read = z.array(useSchema).safeParse(Array.isArray(answer) ? answer.slice(0, MOST_USES) : answer);
+  if (read.success) return read.data;
+  throw new InternalError({
+    detail: 'the hook findUses returned something else than a list of {title, url}',
+    cause: read.error,
+  });
+};
+
+const KEYS = ['FILE_USES', 'FILES'];
+
+/** Says which pages of the host show a file, as its hook `findUses` knows. */
+export const fileUsesAction = defineAction({
+  name: 'fileUses',
+  keys: forBoth(...KEYS),
+  summary: 'Says which pages of the application show a file.',
+  changes: false,
+  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
+  result: z.object({ uses: z.array(useSchema).describe('The first 1,000.') }),
+  run: async (context, input) => {
+    const { findUses } = context.services;
+    if (findUses === undefined) throw new UnsupportedError();
+    const view = await context.views.open(input.source);
+    const path = input.path.child(input.name);
+    view.require(KEYS, path, 'file');
+    await view.find('FILE_USES', path, 'file');
+    const { name: source, tenant } = view.source;
+    const file = { source, ...(tenant === undefined ? {} : { tenant }), path: path.toString() };
+    return { uses: usesFrom(await orAborted(findUses(file), context.signal)) };
+  },
+});
