@@ -245,6 +245,44 @@ describe('words about a file', () => {
     expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
   });
 
+  it('are searched for, also after a move into another source', async () => {
+    const service = await startDescribed({ sources: { files: {}, more: {} } });
+    await service.source('files').put({ 'dir/roof.txt': 'named so', 'dir/sub/c.txt': 'c' });
+    const find = async (query: string, where?: string): Promise<unknown[]> => {
+      const { data } = await service.call('filesSearch', {
+        query,
+        ...(where === undefined ? {} : { in: where }),
+      });
+      return (data['items'] as (Item & { source: string })[]).map((item) =>
+        [item.source, item.path, item.name, item.about === undefined ? '' : 'about'].join(' '),
+      );
+    };
+    expect(await find('roof')).toEqual(['files dir roof.txt ']);
+    expect(await find('ROOF cat', 'about')).toEqual(['files / a.txt about', 'files dir b.txt about']);
+    expect(await find('roof', 'all')).toHaveLength(3);
+    expect(await find('jane b', 'all')).toEqual(['files dir b.txt about']);
+    expect(await find('b.txt', 'about')).toEqual([]);
+    await service.call('fileMove', { source: 'more', fromSource: 'files', from: 'dir/b.txt', path: '' });
+    await service.call('folderMove', { from: 'dir', path: 'other' });
+    expect(await find('roof', 'about')).toEqual(['files / a.txt about', 'more / b.txt about']);
+    expect((await service.call('filesSearch', { query: 'a', in: 'tags' })).status).toBe(400);
+  });
+
+  it('are found page by page', async () => {
+    const service = await startDescribed();
+    const names = Array.from({ length: 25 }, (_, at) => `f${String(at).padStart(2, '0')}.txt`);
+    await service.source('files').put(Object.fromEntries(names.map((name) => [`many/${name}`, name])));
+    for (const name of names.filter((_, at) => at % 2 === 0))
+      await say(service, name, { alt: 'even' }, 'many');
+    const found: string[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const { data } = await service.call('filesSearch', { query: 'even', in: 'about', limit: '3', cursor });
+      found.push(...(data['items'] as Item[]).map(({ name }) => name));
+      cursor = data['cursor'] as string | undefined;
+    }
+    expect(found).toEqual(names.filter((_, at) => at % 2 === 0));
+  });
+
   it('lie in a folder that no request reaches', async () => {
     const service = await startDescribed({ createThumb: false, extensions: ['txt', 'json'] });
     const [record = ''] = await readdir(join(service.source('files').root, '.stowage-about'));

@@ -82,7 +82,7 @@ class Search {
           const view = await this.#context.views.of(source, { signal: limited });
           view.require(SEARCH_KEY, search.path, 'folder');
           const wanted = { search, after, room: this.#room, budget: this.#budget, signal: limited };
-          const answer = await searchSource(view, wanted);
+          const answer = await searchSource(this.#context.services, view, wanted);
           const details = search.mods.details ?? false;
           return { ...answer, items: await foundItems(this.#context, view, answer.found, details) };
         },
@@ -107,14 +107,15 @@ class Search {
 }
 
 /**
- * Finds files and folders by their names: in the named source, else in every source that has the folder, one
+ * Finds files and folders by their names, or files by the words about them: in the named source, else in every source that has the folder, one
  * after the other. What listings hide is not found.
  */
 export const filesSearchAction = defineAction({
   name: 'filesSearch',
   ofShown: true,
   load: 'listings',
-  summary: 'Finds files and folders by their names, in a folder and all below it.',
+  summary:
+    'Finds files and folders by their names, or by the words about them, in a folder and all below it.',
   changes: false,
   parameters: searchParameters,
   result: z.object({

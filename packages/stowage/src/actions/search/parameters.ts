@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { countField, flagField, isBlank } from '../listing/fields.ts';
-import { pathField, sourceField } from '../../parameters/fields.ts';
+import { choice, pathField, sourceField } from '../../parameters/fields.ts';
 import { type SourcePath, segmentOf } from '../../storage/source-path.ts';
 
 /** Where a search goes on. */
@@ -95,7 +95,9 @@ const queryField = z
   .refine((text) => text.trim() !== '', 'must not be empty')
   .refine((text) => text.length <= MOST_LETTERS, `must not be longer than ${String(MOST_LETTERS)} characters`)
   .transform((text) => text.split(/\s+/u).filter((word) => word !== ''))
-  .describe('Words that a name must hold, all of them, whatever their case and order.');
+  .describe(
+    'Words that a name, or what is said about a file, must hold, all of them, whatever their case and order.',
+  );
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
 
@@ -134,6 +136,8 @@ const typeField = z
   })
   .meta({ sent: { type: 'string', enum: types } });
 
+const placeField = choice(['name', 'about', 'all']).transform((place = 'name') => place);
+
 /** What `filesSearch` takes. */
 export const searchParameters = z.object({
   source: sourceField,
@@ -141,6 +145,9 @@ export const searchParameters = z.object({
   query: queryField,
   type: typeField.describe(
     'Items of this type alone, as `files` reports it: `file` is what is not an image.',
+  ),
+  in: placeField.describe(
+    'Where the words are searched for: in names (`name`, when absent), in the words about files (`about`), or in both (`all`).',
   ),
   modifiedAfter: timeField.describe('Changed at this moment or later. A date means its beginning, in UTC.'),
   modifiedBefore: timeField.describe('Changed before this moment.'),

@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events';
-import type { ActionContext } from '../action.ts';
+import type { ActionContext, ActionServices } from '../action.ts';
 import { detailsOf } from '../listing/details.ts';
 import { isOfStore, sourceHeader } from '../listing/each-source.ts';
 import { type ListingItem, listingItems } from '../listing/item.ts';
 import { lacksVersion } from '../listing/page.ts';
 import type { SearchParameters } from './parameters.ts';
+import { type Group, groupsOf, matching, walkedFor } from './search-about.ts';
 import { createSlots, type Slots } from '../../basics/concurrency/queues.ts';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Entry } from '../../storage/entry.ts';
-import type { SourcePath } from '../../storage/source-path.ts';
 import { missing } from '../../view/item.ts';
 import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 
@@ -37,6 +37,11 @@ export class SearchBudget {
   /** How long the walk of a source may still take, in milliseconds; negative when the time is over. */
   timeLeft({ searchLimits }: Settings): number {
     return this.#begun + searchLimits.seconds * 1000 - performance.now();
+  }
+
+  /** Whether the time is over where a search could go on. */
+  isOverAt(settings: Settings, position: string | undefined): position is string {
+    return position !== undefined && this.timeLeft(settings) <= 0;
   }
 
   isSpent(settings: Settings): boolean {
@@ -91,6 +96,7 @@ export interface SourceSearch {
  *   the signal's reason
  */
 export const searchSource = async (
+  services: Pick<ActionServices, 'about'>,
   view: SourceView,
   { search, after, room, budget, signal }: SourceSearch,
 ): Promise<SourceFindings> => {
@@ -115,17 +121,18 @@ export const searchSource = async (
     key: SEARCH_KEY,
     after,
     detail: isAboutFacts ? 'full' : 'names',
-    words: search.query,
-    most: room + 1,
+    ...walkedFor(search, room),
     isWanted: (entry) => hasType(entry) && hasFacts(entry),
     onUnreadable: () => (unreadable += 1),
     signal: either,
   });
   try {
     for await (const page of pages) {
-      for (const entry of page.found) {
-        if (found.length === room) return { found, position: found.at(-1)?.position, unreadable };
-        found.push(entry);
+      for await (const part of matching(services, view, page.found, search)) {
+        const left = room - found.length;
+        found.push(...part.found.slice(0, left));
+        if (part.found.length > left) return { found, position: found.at(-1)?.position, unreadable };
+        if (budget.isOverAt(settings, part.position)) return { found, position: part.position, unreadable };
       }
       budget.spend(page.seen);
       if (page.position === '') break;
@@ -153,27 +160,11 @@ export type FoundItem = ListingItem & {
 /** So long items are gathered in one turn. */
 const STRETCH_MS = 2;
 
-interface Group {
-  readonly folder: SourcePath;
-  readonly entries: Entry[];
-}
-
-/** Entries that follow one another in one folder. */
-const groupsOf = (found: readonly FoundEntry[]): readonly Group[] => {
-  const groups: Group[] = [];
-  for (const { path, entry } of found) {
-    const last = groups.at(-1);
-    if (last?.folder.equals(path.parent) === true) last.entries.push(entry);
-    else groups.push({ folder: path.parent, entries: [entry] });
-  }
-  return groups;
-};
-
 /** Gathers what the items of a group say, and has them made while they are written. */
 const itemsOf = async (
   { services, signal }: ActionContext,
   view: SourceView,
-  { folder: path, entries: found }: Group,
+  { folder: path, entries: found }: Pick<Group, 'folder' | 'entries'>,
   isDetailed: boolean,
 ): Promise<Iterable<FoundItem>> => {
   const { source } = view;

@@ -1,0 +1,75 @@
+import type { SearchParameters } from './parameters.ts';
+import type { ActionServices } from '../action.ts';
+import { holdsWords } from '../../basics/content/file-name.ts';
+import type { About } from '../../storage/about/about.ts';
+import type { Entry } from '../../storage/entry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { FoundEntry, SourceView } from '../../view/source-view.ts';
+
+/** Entries that follow one another in one folder. */
+export interface Group {
+  readonly folder: SourcePath;
+  readonly found: FoundEntry[];
+  readonly entries: Entry[];
+}
+
+/** What follows one another in one folder, at most so many a group. */
+export const groupsOf = (found: readonly FoundEntry[], most = Infinity): readonly Group[] => {
+  const groups: Group[] = [];
+  for (const one of found) {
+    const last = groups.at(-1);
+    const folder = one.path.parent;
+    if (last !== undefined && last.found.length < most && last.folder.equals(folder)) {
+      last.found.push(one);
+      last.entries.push(one.entry);
+    } else groups.push({ folder, found: [one], entries: [one.entry] });
+  }
+  return groups;
+};
+
+/** Files whose words are read before the search looks at the clock. */
+const AT_ONCE = 1000;
+
+const textOf = ({ alt, title, caption, credit, tags = [] }: About): string =>
+  [alt, title, caption, credit, ...tags].filter((text) => text !== undefined).join('\n');
+
+/** What the walk of a search looks at itself: names, where these decide. */
+export const walkedFor = (
+  { query, in: where }: Pick<SearchParameters, 'query' | 'in'>,
+  room: number,
+): { readonly words: readonly string[]; readonly most: number } =>
+  where === 'name' ? { words: query, most: room + 1 } : { words: [], most: Infinity };
+
+/** Some of what is searched for. */
+interface Matches {
+  readonly found: readonly FoundEntry[];
+  /** Where the search goes on behind all that was looked at; undefined where that is no work of its own. */
+  readonly position: string | undefined;
+}
+
+/**
+ * Of entries that a walk has found those that are searched for, group by group: all where names decide, which the
+ * walk has looked at, else those whose words, or name and words, hold what is searched for. Costs one question for
+ * each folder with files, and a reading for each file that has words which are not remembered.
+ * @throws errors of the store
+ */
+export async function* matching(
+  { about }: Pick<ActionServices, 'about'>,
+  view: SourceView,
+  found: readonly FoundEntry[],
+  { query, in: where }: Pick<SearchParameters, 'query' | 'in'>,
+): AsyncGenerator<Matches, void, undefined> {
+  if (where === 'name') {
+    yield { found, position: undefined };
+    return;
+  }
+  const holds = holdsWords(query);
+  for (const group of groupsOf(found, AT_ONCE)) {
+    const abouts = await view.folder(group.folder).abouts(about, group.entries);
+    const fitting = group.found.filter(({ entry: { name } }, index) => {
+      const words = textOf(abouts[index] ?? {});
+      return holds(where === 'all' ? `${name}\n${words}` : words);
+    });
+    yield { found: fitting, position: group.found.at(-1)?.position };
+  }
+}
