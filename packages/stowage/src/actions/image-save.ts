@@ -8,7 +8,7 @@ import type { NewContent } from '../changes/change.ts';
 import { cleanedUpload, pictureOf, policyFor, receiveUpload } from '../changes/incoming.ts';
 import { inspected } from '../changes/inspected.ts';
 import { type NamingSettings, newFileName, typeNotAllowed } from '../changes/new-name.ts';
-import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { textsOfSent, type UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   BrokenImageError,
@@ -194,6 +194,8 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   const overwrite = await isOverwrite(view, path, input.name);
   const upload = await looked(path, named);
   const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
+  // Before it is decoded: what is not stored of it is discarded.
+  const texts = await textsOfSent(context, view.source, upload, name);
   const made = await verified(context, view, upload, target);
   try {
     const [stored] = await carryOut(context, {
@@ -205,7 +207,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
       sent: upload,
       bytes: made.content.staged.size,
       isOver: overwrite,
-      make: (store) => store(made),
+      make: (store) => store({ ...made, texts }),
     });
     if (stored === undefined) throw new InternalError({ detail: 'a saved picture was not stored' });
     const item = view.stored(stored.path, stored.stat);

@@ -8,7 +8,7 @@ import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from
 import { type WantedName, storeByStrategy } from './names.ts';
 import { newFileName, typeNotAllowed } from './new-name.ts';
 import { freeing, sizeOf } from './quota.ts';
-import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+import { textsOfSent, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StagedFile, Stat } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -79,12 +79,13 @@ const prepare = async (
   const filename = over ?? upload.otherName ?? upload.filename;
   const policy = policyFor(settings, filename);
   const context = { services, signal };
+  const texts = await textsOfSent(context, open.source, upload, filename);
   if (policy === undefined) {
     const name = over ?? newFileName(settings, expectedName(settings, filename));
     const content = await cleanedUpload(context, open, upload, name);
     const isImage = mimeTypeOf(name).startsWith('image/');
     const seen = isImage ? await services.images.measure(name, pictureOf(content)) : undefined;
-    return { content, name, seen, isReduced: content.isReduced };
+    return { content, name, seen, texts, isReduced: content.isReduced };
   }
   const {
     upload: content,
@@ -97,7 +98,7 @@ const prepare = async (
     over === undefined ? policy : { ...policy, format: 'keep' },
   );
   try {
-    return { ...rest, content, name: over === undefined ? newFileName(settings, got) : got };
+    return { ...rest, texts, content, name: over === undefined ? newFileName(settings, got) : got };
   } catch (error) {
     await content.staged.discard();
     throw error;
@@ -162,11 +163,11 @@ const complete = async (
   passage: Passage,
   open: SourceView,
   stored: Stored,
-  { seen, isReduced, original, thumbnail }: NewContent,
+  { seen, isReduced, original, thumbnail, texts }: NewContent,
 ): Promise<Stored> => {
   try {
     const kept = original && (await keepOriginal(passage, open, stored, original));
-    return { ...stored, seen, isReduced, original: kept, thumbnail };
+    return { ...stored, seen, isReduced, original: kept, thumbnail, texts };
   } catch (error) {
     await withdraw(passage, open, [stored]);
     throw error;

@@ -1,8 +1,11 @@
 import { sanitizeName } from '../basics/content/file-name.ts';
+import { mimeTypeOf } from '../basics/content/file-type.ts';
 import { humanSize } from '../basics/content/human-size.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
+import type { ImageEditor } from '../pictures/image-editor.ts';
 import type { Source } from '../sources/source.ts';
+import type { About } from '../storage/about/about.ts';
 import type { ReadableStore, StagedFile } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 
@@ -29,6 +32,20 @@ export interface UploadedFile {
   /** An earlier try to store it has ended without an answer: it may have succeeded. */
   readonly mayBeStored?: boolean;
 }
+
+/** What a picture says about itself, as it was sent: what is stored of it may say less. @throws the signal's reason */
+export const textsOfSent = async (
+  {
+    services: { images },
+    signal,
+  }: { readonly services: { readonly images: Pick<ImageEditor, 'texts'> }; readonly signal: AbortSignal },
+  { settings }: Source,
+  { staged }: Pick<UploadedFile, 'staged'>,
+  filename: string,
+): Promise<About | undefined> =>
+  settings.readTexts && mimeTypeOf(filename).startsWith('image/')
+    ? images.texts({ size: staged.size, open: () => staged.open() }, signal)
+    : undefined;
 
 /** Parts of one form at most: fields and files. */
 export const MAX_FORM_PARTS = 1000;

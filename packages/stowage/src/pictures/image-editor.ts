@@ -11,6 +11,7 @@ import {
   type Received,
   type ReceivingPolicy,
 } from './engine.ts';
+import type { About } from '../storage/about/about.ts';
 import type { ReadResult } from '../storage/readable.ts';
 import { sniffPicture } from './picture-format.ts';
 import { createSharpEngine } from './sharp-engine.ts';
@@ -175,6 +176,8 @@ export interface ImageEditor {
    * `open` may be called twice. Never fails.
    */
   measure(name: string, picture: PictureFile): Promise<PictureSize | undefined>;
+  /** @see readTexts */
+  texts(picture: PictureFile, signal: AbortSignal): Promise<About | undefined>;
   /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */
   verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
   /** Reads a file of at most `limit` bytes as it is. @throws what `refuse` makes when it is larger */
@@ -260,6 +263,8 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
       );
     },
     measure: measureWith(pool),
+    texts: async (picture, signal) =>
+      (await import('./read-texts.ts')).readTexts({ hold, collect }, picture, signal),
     verify: (picture, signal) =>
       hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
     load: async (picture, { bytes, refuse }, use, signal) => {

@@ -166,6 +166,13 @@ export const picturesSettings = {
         'Default: they are stored byte for byte.',
     ),
   ),
+  readTexts: setting(
+    z.boolean().default(true),
+    source(
+      'Read title, caption, credit and tags of pictures that are uploaded from their IPTC, XMP and EXIF data, in this ' +
+        'order; nothing of where they were taken. `uploadImages.metadata` does not count: it says what stays in the file.',
+    ),
+  ),
   imagePresets: setting(
     imagePresetsSchema,
     source(

@@ -69,7 +69,7 @@ const SIGNATURES: ReadonlySet<string> = new Set(['8BIM', 'PHUT', 'DCSR', 'AgHg',
 const IPTC_RESOURCE = 0x0404;
 const XMP_RESOURCE = 0x0424;
 /** Keywords that give a position in numbers, as programs for maps write them: `geo:lat=51.5`. */
-const KEYWORD = /geo:l(?:at|ong?)=[-+.\d]*/giu;
+export const KEYWORD = /geo:l(?:at|ong?)=[-+.\d]*/giu;
 
 /** Takes positions out of the keywords of IPTC data, in place. */
 const blankLocationInIptc = (data: Buffer): void => {
@@ -79,11 +79,37 @@ const blankLocationInIptc = (data: Buffer): void => {
 };
 
 /**
+ * The resources that image editors keep in a picture, and where each ends.
+ *
+ * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
+ */
+function* resourcesIn(
+  resources: Buffer,
+  budget: ParseBudget,
+): Generator<{ readonly id: number; readonly content: Buffer; readonly end: number }, void, undefined> {
+  let at = 0;
+  while (at + 12 <= resources.length && SIGNATURES.has(resources.toString('latin1', at, at + 4))) {
+    budget.spendItems();
+    const id = resources.readUInt16BE(at + 4);
+    const nameBytes = (resources[at + 6] ?? 0) + 1;
+    const start = at + 6 + nameBytes + (nameBytes % 2) + 4;
+    if (start > resources.length) return;
+    const size = resources.readUInt32BE(start - 4);
+    at = start + size + (size % 2);
+    yield { id, content: resources.subarray(start, Math.min(start + size, resources.length)), end: at };
+  }
+}
+
+/** The IPTC data among such resources, or the data itself where it stands alone. */
+export const iptcIn = (data: Buffer, budget: ParseBudget): Buffer | undefined => {
+  for (const { id, content } of resourcesIn(data, budget)) if (id === IPTC_RESOURCE) return content;
+  return data[0] === 0x1c ? data : undefined;
+};
+
+/**
  * Takes positions out of the resources that image editors keep in a picture, in place: out of XMP, keywords,
  * and by `blankExif` out of EXIF data, that of previews too; where that answers false, and what cannot be
  * understood, goes.
- *
- * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
  */
 export const blankLocationInResources = (
   resources: Buffer,
@@ -91,18 +117,11 @@ export const blankLocationInResources = (
   budget: ParseBudget,
 ): void => {
   let at = 0;
-  while (at + 12 <= resources.length && SIGNATURES.has(resources.toString('latin1', at, at + 4))) {
-    budget.spendItems();
-    const id = resources.readUInt16BE(at + 4);
-    const nameBytes = (resources[at + 6] ?? 0) + 1;
-    const start = at + 6 + nameBytes + (nameBytes % 2) + 4;
-    if (start > resources.length) break;
-    const size = resources.readUInt32BE(start - 4);
-    const content = resources.subarray(start, Math.min(start + size, resources.length));
+  for (const { id, content, end } of resourcesIn(resources, budget)) {
     if (id === XMP_RESOURCE) blankLocationInXmp(content);
     else if (id === IPTC_RESOURCE) blankLocationInIptc(content);
     else if (!blankExif(content)) content.fill(0);
-    at = start + size + (size % 2);
+    at = end;
   }
   resources.fill(0, Math.min(at, resources.length));
 };

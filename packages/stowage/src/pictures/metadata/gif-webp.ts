@@ -1,5 +1,6 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import { behindExifMark, blankExif, saysPosition } from './exif.ts';
+import type { FoundData } from './iptc.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const GIF_HEADER_BYTES = 13;
@@ -110,6 +111,13 @@ const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
     at = next;
   }
   return chunks;
+};
+
+/** What a WebP file says beside its pixels. */
+export const webpData = (file: Buffer, budget: ParseBudget): FoundData => {
+  const of = (wanted: string): readonly Buffer[] =>
+    chunksOf(file, budget).flatMap(({ kind, content }) => (kind === wanted ? [content] : []));
+  return { exif: of('EXIF').map((content) => behindExifMark(content) ?? content), xmp: of('XMP '), iptc: [] };
 };
 
 /** Whether a chunk stays; its position is blanked in place. */

@@ -6,7 +6,8 @@ import {
   saysPosition,
   blankLocationInResources,
 } from './exif.ts';
-import { encodeSegment, type JpegPicture, type JpegSegment, readJpeg } from './jpeg.ts';
+import { encodeSegment, headOfJpeg, type JpegPicture, type JpegSegment, readJpeg } from './jpeg.ts';
+import type { FoundData } from './iptc.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
@@ -101,6 +102,17 @@ const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data:
   return marked === undefined
     ? [`foreign ${String(marker)}`, content]
     : [marked[0], content.subarray(marked[2].length)];
+};
+
+/** The data before the pixels of which the kinds say what a picture is about. */
+export const jpegData = (beginning: Buffer): FoundData => {
+  const found: Record<string, Buffer[]> = { exif: [], xmp: [], resources: [] };
+  for (const segment of headOfJpeg(beginning).segments) {
+    const [kind, data] = dataOf({ ...segment, start: 0, end: 0 });
+    found[kind]?.push(data);
+  }
+  const { exif = [], xmp = [], resources = [] } = found;
+  return { exif, xmp, iptc: resources.length === 0 ? [] : [Buffer.concat(resources)] };
 };
 
 /** Takes the position out of a picture, in place. */

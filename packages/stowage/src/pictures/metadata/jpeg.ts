@@ -123,6 +123,24 @@ const segmentAt = (part: Buffer, at: number): Segment | undefined =>
     : { marker: part[at + 1] ?? 0, end: at + 2 + part.readUInt16BE(at + 2) };
 
 /**
+ * The segments before the first scan, of a file of which this is the beginning. `isWhole`: no more of it is needed,
+ * because the scan has come, or the file goes on in a way that no program writes.
+ */
+export const headOfJpeg = (
+  beginning: Buffer,
+): { readonly segments: readonly Pick<JpegSegment, 'marker' | 'content'>[]; readonly isWhole: boolean } => {
+  const segments: Pick<JpegSegment, 'marker' | 'content'>[] = [];
+  for (let at = 2; ;) {
+    const segment = segmentAt(beginning, at);
+    if (segment === undefined) return { segments, isWhole: at + MARKER_BYTES <= beginning.length };
+    if (segment.marker === START_OF_SCAN) return { segments, isWhole: true };
+    if (segment.end > beginning.length) return { segments, isWhole: false };
+    segments.push({ marker: segment.marker, content: beginning.subarray(at + MARKER_BYTES, segment.end) });
+    at = segment.end;
+  }
+};
+
+/**
  * The beginning of a JPEG file as it were with nothing but EXIF data before its frame, which says how large
  * the picture is: other metadata, such as previews and colour profiles, may take megabytes. Undefined for
  * other files, and where the frame does not come.

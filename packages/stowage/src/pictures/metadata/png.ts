@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { crc32, inflate, inflateSync } from 'node:zlib';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import { behindExifMark, blankExif, saysPosition } from './exif.ts';
+import type { FoundData } from './iptc.ts';
 import { openTiff } from './tiff.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
@@ -228,6 +229,26 @@ const cleanChunk = ({ kind, content, whole }: Chunk, spending: Spending): Buffer
   if (text !== undefined) return cleanText(text, whole, spending);
   // Others are older places of XMP data, or records of where content comes from, which quote EXIF data.
   return isShown(kind) || !saysPosition(content, spending.budget) ? whole : undefined;
+};
+
+/** What a PNG file says beside its pixels; packed texts as far as they are short. */
+export const pngData = (file: Buffer, budget: ParseBudget): FoundData => {
+  const found: { exif: Buffer[]; xmp: Buffer[]; iptc: Buffer[] } = { exif: [], xmp: [], iptc: [] };
+  const texts = { left: MAX_INFLATED_BYTES };
+  for (const { kind, content } of chunksOf(file, budget)) {
+    if (kind === 'eXIf') found.exif.push(content);
+    const stored = readPngText(kind, content);
+    const kept = stored && (stored.keyword === XMP_KEYWORD || RAW_PROFILE.test(stored.keyword));
+    if (stored === undefined || kept !== true) continue;
+    const text = stored.isPacked ? inflated(stored.text, texts) : stored.text;
+    if (text === undefined) continue;
+    if (stored.keyword === XMP_KEYWORD) found.xmp.push(text);
+    else {
+      const profile = profileOf(text);
+      found[/iptc/iu.test(stored.keyword) ? 'iptc' : 'exif'].push(behindExifMark(profile) ?? profile);
+    }
+  }
+  return found;
 };
 
 /** The file of these chunks; the same bytes when they are all that it holds. */

@@ -1,0 +1,145 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
+import { describe, expect, it } from 'vitest';
+import { formOf, startService, type Service } from './service.ts';
+
+const run = promisify(execFile);
+const hasExiftool = existsSync('/usr/bin/exiftool');
+
+type Format = 'jpeg' | 'png' | 'webp' | 'tiff';
+
+/** A picture about which exiftool has written this. */
+const pictureSaying = async (
+  format: Format,
+  ...tags: readonly string[]
+): Promise<Uint8Array<ArrayBuffer>> => {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-texts-'));
+  try {
+    const path = join(folder, `a.${format}`);
+    const plain = sharp({ create: { width: 30, height: 20, channels: 3, background: 'teal' } });
+    await writeFile(path, await plain.toFormat(format).toBuffer());
+    await run('exiftool', ['-q', '-overwrite_original', '-sep', '|', ...tags, path]);
+    return new Uint8Array(await readFile(path));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
+
+const sendTo = async (service: Service, name: string, bytes: Uint8Array<ArrayBuffer>): Promise<unknown> => {
+  const { data } = await service.upload([['files[0]', name, bytes]]);
+  return (data['items'] as { about?: unknown }[])[0]?.about;
+};
+
+const IPTC = [
+  '-IPTC:CodedCharacterSet=UTF8',
+  '-IPTC:ObjectName=Título',
+  '-IPTC:Caption-Abstract=Caption ünd',
+  '-IPTC:Keywords=cat|roof',
+  '-IPTC:Credit=Agency',
+];
+const XMP = [
+  '-XMP-dc:Title=XMP title',
+  '-XMP-dc:Title-de=Deutscher Titel',
+  '-XMP-dc:Description=XMP <caption> & more',
+  '-XMP-dc:Subject=dog|house',
+  '-XMP-photoshop:Credit=XMP credit',
+  '-XMP-iptcCore:AltTextAccessibility=A dog',
+];
+const EXIF = ['-EXIF:ImageDescription=EXIF words'];
+const POSITION = ['-GPSLatitude=51.5', '-GPSLongitude=7.1', '-XMP-photoshop:City=Bochum'];
+
+const OF_XMP = {
+  alt: 'A dog',
+  title: 'XMP title',
+  caption: 'XMP <caption> & more',
+  credit: 'XMP credit',
+  tags: ['dog', 'house'],
+};
+const OF_IPTC = { title: 'Título', caption: 'Caption ünd', credit: 'Agency', tags: ['cat', 'roof'] };
+
+describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)', () => {
+  it.each<[string, Format, readonly string[], object]>([
+    ['IPTC before XMP before EXIF in JPEG', 'jpeg', [...IPTC, ...XMP, ...EXIF], { ...OF_IPTC, alt: 'A dog' }],
+    ['XMP in JPEG', 'jpeg', [...XMP, ...EXIF, ...POSITION], OF_XMP],
+    ['EXIF in JPEG', 'jpeg', EXIF, { caption: 'EXIF words' }],
+    [
+      'each field by itself',
+      'jpeg',
+      ['-IPTC:ObjectName=T', '-XMP-photoshop:Credit=C', ...EXIF],
+      { title: 'T', credit: 'C', caption: 'EXIF words' },
+    ],
+    ['old IPTC of one byte a letter', 'jpeg', ['-IPTC:Caption-Abstract=Café'], { caption: 'Café' }],
+    ['XMP in PNG', 'png', [...XMP, ...EXIF], OF_XMP],
+    ['EXIF in PNG', 'png', EXIF, { caption: 'EXIF words' }],
+    ['IPTC in PNG', 'png', IPTC, OF_IPTC],
+    ['XMP in WebP', 'webp', [...XMP, ...EXIF], OF_XMP],
+    ['EXIF in WebP', 'webp', EXIF, { caption: 'EXIF words' }],
+    ['IPTC in TIFF', 'tiff', [...IPTC, ...EXIF], OF_IPTC],
+    ['XMP in TIFF', 'tiff', XMP, OF_XMP],
+    ['EXIF in TIFF', 'tiff', EXIF, { caption: 'EXIF words' }],
+    [
+      'no positions, and nothing beyond the bounds',
+      'jpeg',
+      [
+        `-XMP-dc:Description=${'x'.repeat(3000)}`,
+        `-XMP-dc:Subject=geo:lat=51.5|geo:lon=7|town|${'y'.repeat(100)}`,
+        ...POSITION,
+      ],
+      { caption: 'x'.repeat(2000), tags: ['town', 'y'.repeat(64)] },
+    ],
+  ])('is read at upload: %s', async (_, format, tags, expected) => {
+    const service = await startService({
+      extensions: ['jpg', 'png', 'webp', 'tiff'],
+      imageExtensions: ['jpg', 'png', 'webp', 'tiff'],
+    });
+    const bytes = await pictureSaying(format, ...tags);
+    expect(await sendTo(service, `a.${format === 'jpeg' ? 'jpg' : format}`, bytes)).toEqual(expected);
+  });
+
+  it('is read before it is taken out, through every door', async () => {
+    const bytes = await pictureSaying('jpeg', ...XMP);
+    const service = await startService({ uploadImages: { metadata: 'strip', format: 'webp' } });
+    expect(await sendTo(service, 'a.jpg', bytes)).toEqual(OF_XMP);
+    const response = await fetch(`${service.url}/imageSave`, {
+      method: 'POST',
+      body: formOf([['files[0]', 'b.jpg', bytes]], { newname: 'b.jpg' }),
+    });
+    expect(response.status).toBe(200);
+    const { data } = await service.call('files', { 'mods[details]': '1' });
+    const [{ files = [] } = {}] = data['sources'] as { files: { name: string; about?: unknown }[] }[];
+    expect(files.map(({ name, about }) => [name, about]).sort()).toEqual([
+      ['a.webp', OF_XMP],
+      ['b.webp', OF_XMP],
+    ]);
+  });
+
+  it('leaves the words that a file has, and is not read where the source does not want it', async () => {
+    const bytes = await pictureSaying('jpeg', ...XMP);
+    const service = await startService({ saveSameFileNameStrategy: 'replace' });
+    await sendTo(service, 'a.jpg', bytes);
+    await service.call('fileDescribe', {
+      name: 'a.jpg',
+      alt: 'Mine',
+      title: '',
+      caption: '',
+      credit: '',
+      'tags[]': '',
+    });
+    expect(await sendTo(service, 'a.jpg', bytes)).toEqual({ alt: 'Mine' });
+    const silent = await startService({ readTexts: false });
+    expect(await sendTo(silent, 'a.jpg', bytes)).toBeUndefined();
+  });
+
+  it('is nothing where the data is broken, and the upload succeeds', async () => {
+    const service = await startService();
+    const bytes = await pictureSaying('jpeg', '-XMP-dc:Title=Broken <x>', '-IPTC:ObjectName=T');
+    const broken = Buffer.from(bytes);
+    broken.write('<<<<<<<<', broken.indexOf('<rdf:Description'));
+    expect(await sendTo(service, 'a.jpg', new Uint8Array(broken))).toEqual({ title: 'T' });
+  });
+});
