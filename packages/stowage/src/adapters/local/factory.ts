@@ -9,6 +9,7 @@ import type { StorageFactory } from '../../storage/registry.ts';
 import { capabilitiesOf } from '../capabilities.ts';
 import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
+import { FolderFlushes } from './folder-flushes.ts';
 import { FolderWalker } from './folder-walker.ts';
 import type { LocalStore } from './local-store.ts';
 import { TEMP_PREFIX } from './names.ts';
@@ -173,7 +174,15 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       root: (await realpath(root)).split(sep).filter((part) => part !== ''),
     };
     return new LocalAdapter(
-      { root, walker, areas, scans: scans.thread, locks, copies: new SystemCopies(confinement.holds) },
+      {
+        root,
+        walker,
+        areas,
+        scans: scans.thread,
+        locks,
+        copies: new SystemCopies(confinement.holds),
+        flushes: new FolderFlushes(),
+      },
       { capabilities, identity },
       async () => {
         await sweeping?.stop();

@@ -1,6 +1,7 @@
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
+import type { FolderFlushes } from './folder-flushes.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
 import type { SystemCopies } from './system-copies.ts';
@@ -14,6 +15,7 @@ export interface LocalStore {
   readonly scans: ScanThread;
   readonly locks: NameLocks;
   readonly copies: SystemCopies;
+  readonly flushes: FolderFlushes;
 }
 
 /**

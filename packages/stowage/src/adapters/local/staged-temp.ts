@@ -38,7 +38,8 @@ import {
 } from './system.ts';
 import { writeChunks } from './file-content.ts';
 import { attempt } from './local-store.ts';
-import { flushFolder, type OpenedFolder, type FolderWalker } from './folder-walker.ts';
+import type { OpenedFolder, FolderWalker } from './folder-walker.ts';
+import type { FolderFlushes } from './folder-flushes.ts';
 import { lockKey, nameFile } from './naming.ts';
 import type { SystemCopies } from './system-copies.ts';
 import type { TempAreas, TempLease } from './temp-area.ts';
@@ -56,6 +57,7 @@ export interface Staging {
   /** Of all stores of this connector. */
   readonly locks: NameLocks;
   readonly copies: SystemCopies;
+  readonly flushes: FolderFlushes;
 }
 
 /** Whole content in a temporary file without a name, on the file system of its target where that is known. */
@@ -129,7 +131,7 @@ class StagedTemp implements StagedFile {
     }
     this.#ended = true;
     await this.#lease.release();
-    if (options.derived !== true) await flushFolder(folder);
+    if (options.derived !== true) await this.#staging.flushes.flush(folder, target.parent.toString());
     return stats;
   }
 
