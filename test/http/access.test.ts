@@ -18,6 +18,7 @@ const parametersOf = (folder: string): Record<string, string> => ({
   'box[h]': '5',
   angle: '90',
   preset: 'card',
+  alt: 'A picture',
 });
 
 const png = Buffer.from(
@@ -33,7 +34,7 @@ const connector = (rules: readonly AccessRule[]) => {
       imagePresets: { card: { width: 10 } },
       sources: { files: { title: 'Files', baseurl: 'http://files.test/', storageAdapter: 'memory' } },
     },
-    { accessControl: () => active },
+    { accessControl: () => active, findUses: () => [] },
     quiet,
   );
   const send = async (action: string, parameters: Record<string, string>, file = false) => {
