@@ -3,10 +3,13 @@ import { once } from 'node:events';
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { interleaved, timed, type Measurement, type Row } from './measurement.ts';
+import { withServer } from './permissions.ts';
 import { withScratch } from './scratch.ts';
 import { drain, keepAlive, withService, type Service } from './service.ts';
 
-const SIZES = [1000, 10_000, 100_000];
+const SIZES = [100, 1000, 10_000, 100_000];
+/** What a listing is to take at most of what a bare server takes for the same folder. */
+const AIMS: Readonly<Record<number, number>> = { 100: 3, 1000: 1.8, 10_000: 1.4 };
 /** The size that the aim is set for. */
 const AIMED_SIZE = 10_000;
 const ROUNDS = 9;
@@ -32,19 +35,50 @@ const find = async (folder: string): Promise<void> => {
   if (code !== 0) throw new Error(`find ended with ${String(code)}`);
 };
 
-const rowsOf = async (service: Service, root: string, count: number): Promise<readonly Row[]> => {
+/** Names, sizes and times of a folder as JSON, by nothing but readdir and lstat that wait for the disk. */
+const bareListing = (root: string): string => `
+  const fs = require('node:fs');
+  const server = require('node:http').createServer((request, response) => {
+    const folder = ${JSON.stringify(root)} + request.url;
+    const files = fs.readdirSync(folder).map((name) => {
+      const { size, mtimeMs } = fs.lstatSync(folder + '/' + name);
+      return { file: name, name, size, changed: mtimeMs };
+    });
+    const body = JSON.stringify({ success: true, data: { files } });
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+    response.end(body);
+  });
+  server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+`;
+
+const rowsOf = async (
+  service: Service,
+  bare: string,
+  root: string,
+  count: number,
+): Promise<readonly Row[]> => {
   const agent = keepAlive();
   const whole = `${service.url}/files?path=${String(count)}`;
   const page = `${whole}&mods[limit]=50&mods[sortBy]=name-asc`;
   try {
-    const [wholeTime = Number.NaN, pageTime = Number.NaN, findTime = Number.NaN] = await interleaved(ROUNDS, [
-      () => drain(whole, agent),
-      () => drain(page, agent),
-      () => find(join(root, String(count))),
-    ]);
+    const [wholeTime = Number.NaN, pageTime = Number.NaN, bareTime = Number.NaN, findTime = Number.NaN] =
+      await interleaved(ROUNDS, [
+        () => drain(whole, agent),
+        () => drain(page, agent),
+        () => drain(`${bare}${String(count)}`, agent),
+        () => find(join(root, String(count))),
+      ]);
+    const atMost = AIMS[count];
     const reference = { name: 'find -printf', value: findTime };
     const files = count.toLocaleString('en');
     return [
+      {
+        what: `listing of ${files} files`,
+        unit: 'ms',
+        ours: wholeTime,
+        reference: { name: 'bare node, readdir + lstat', value: bareTime },
+        ...(atMost === undefined ? {} : { aim: { atMost } }),
+      },
       {
         what: `listing of ${files} files`,
         unit: 'ms',
@@ -92,7 +126,9 @@ export const listing: Measurement = {
       for (const count of SIZES) fill(join(root, String(count)), count);
       return withService(scratch, root, async (service) => {
         const rows: Row[] = [];
-        for (const count of SIZES) rows.push(...(await rowsOf(service, root, count)));
+        await withServer(bareListing(root), async (bare) => {
+          for (const count of SIZES) rows.push(...(await rowsOf(service, bare, root, count)));
+        });
         rows.push({
           what: 'longest /ping beside listings of 100,000',
           unit: 'ms',

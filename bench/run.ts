@@ -3,6 +3,7 @@ import { download } from './download.ts';
 import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
+import { million } from './million.ts';
 import { permissions } from './permissions.ts';
 import { picker } from './picker.ts';
 import { pictures } from './pictures.ts';
@@ -30,6 +31,7 @@ const measurements: readonly Measurement[] = [
   download,
   serving,
   memory,
+  million,
   webdavMemory,
   s3Memory,
   zip,

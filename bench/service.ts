@@ -21,9 +21,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const response = (url: string, agent?: Agent): Promise<IncomingMessage> =>
+/** The answer to a GET; the caller reads its body. */
+export const response = (
+  url: string,
+  agent?: Agent,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    get(url, { ...(agent === undefined ? {} : { agent }) }, resolve).on('error', reject);
+    get(url, { headers, ...(agent === undefined ? {} : { agent }) }, resolve).on('error', reject);
   });
 
 /** Gets a URL and counts the bytes of the answer without keeping them. Rejects unless the answer is 200. */

@@ -5,16 +5,17 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { compare, MEGABYTES } from './download.ts';
-import { median, type Measurement, type Row } from './measurement.ts';
+import { interleaved, median, type Measurement, type Row } from './measurement.ts';
 import { hasNginx, withNginx } from './other-servers.ts';
 import { perSecond, withBareServer, withServer } from './permissions.ts';
 import { withScratch } from './scratch.ts';
-import { type Service, withService } from './service.ts';
+import { keepAlive, response, type Service, withService } from './service.ts';
 
 const ROUNDS = 3;
 const [LARGE, SMALL] = ['large.zip', 'small.txt'];
 const SMALL_BYTES = 10 * 1024;
 const SLOW_READERS = 500;
+const ASKED = 500;
 
 /** Express over a folder, in a process of its own. */
 const withExpress = <Result>(root: string, work: (url: string) => Promise<Result>): Promise<Result> =>
@@ -45,6 +46,37 @@ const smallFiles = async (own: string, others: Readonly<Record<string, string>>)
     ours,
     reference: { name, value: references[index] ?? Number.NaN },
   }));
+};
+
+/** A request for a file that the client has already, beside one that gets it, in turns. */
+const unchanged = async (url: string): Promise<readonly Row[]> => {
+  const etag = (await fetch(url)).headers.get('etag') ?? '';
+  const agent = keepAlive();
+  const ask = async (headers: Record<string, string>, wanted: number): Promise<void> => {
+    for (let count = 0; count < ASKED; count += 1) {
+      const answer = await response(url, agent, headers);
+      answer.resume();
+      await once(answer, 'end');
+      if (answer.statusCode !== wanted) throw new Error(`${url} answered ${String(answer.statusCode)}`);
+    }
+  };
+  try {
+    const [kept = Number.NaN, sent = Number.NaN] = await interleaved(ROUNDS, [
+      () => ask({ 'if-none-match': etag }, 304),
+      () => ask({}, 200),
+    ]);
+    return [
+      {
+        what: `${String(ASKED)} answers 304 for a file of 10 KB`,
+        unit: 'ms',
+        ours: kept,
+        reference: { name: 'as many with the file', value: sent },
+        aim: { atMost: 1 },
+      },
+    ];
+  } finally {
+    agent.destroy();
+  }
 };
 
 /** The memory of the service while many clients have asked for a large file and read nothing more of it. */
@@ -107,6 +139,7 @@ export const serving: Measurement = {
               }),
             ),
           )),
+          ...(await unchanged(`${service.url}/file/files/${SMALL}`)),
           ...(await besideSlowReaders(service, `/file/files/${LARGE}`)),
         ],
         { sources },

@@ -217,11 +217,10 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
       const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
       // One text for the many entries that share an icon.
       const icons = new Map([...kept].map((name) => [name, inside(name)]));
-      return Array.from(entries, ({ name }, index) => {
-        const shown = views[index];
-        if (shown?.kind === 'made') return inside(shown.name);
-        const icon = shown?.kind === 'icon' ? icons.get(shown.icon.name) : undefined;
-        return icon ?? (shown?.kind === 'absent' ? undefined : name);
+      return views.map((shown, index) => {
+        if (shown.kind === 'made') return inside(shown.name);
+        const icon = shown.kind === 'icon' ? icons.get(shown.icon.name) : undefined;
+        return icon ?? (shown.kind === 'absent' ? undefined : entries.at(index)?.name);
       });
     } catch (error) {
       signal?.throwIfAborted();

@@ -52,7 +52,10 @@ export class ThumbnailView {
 
   /** How an entry is shown as things stand; a function when something has to be made first. */
   look(index: number): View | Making {
-    const [entry, plan] = [this.entries.at(index), this.#seen.plans[index]];
+    const plan = this.#seen.plans[index];
+    // A very long list would have to make the entry first.
+    if (plan?.kind === 'icon' || plan?.kind === 'self') return plan;
+    const entry = this.entries.at(index);
     if (entry === undefined || plan === undefined) return { kind: 'absent' };
     return plan.kind === 'picture' ? this.#picture(entry, plan) : this.#icon(entry, plan);
   }
