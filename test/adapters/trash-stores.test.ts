@@ -1,108 +1,12 @@
 import { createApp } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { azuriteMissing, makeContainer, startAzurite } from '../../tools/test-servers/azurite.ts';
-import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
-import { startFtp } from '../../tools/test-servers/ftp.ts';
-import { startGcs } from '../../tools/test-servers/gcs-login.ts';
-import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
-import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
-import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
-import { login, programs, startApache, startNginx } from '../../tools/test-servers/webdav.ts';
+import { servedStores } from './served-stores.ts';
 
 const nothing = (): void => undefined;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-interface Store {
-  readonly name: string;
-  readonly missing: string | undefined;
-  readonly start: () => Promise<{ readonly source: object; readonly stop: () => unknown }>;
-}
-
-const notInstalled = (isThere: boolean): string | undefined => (isThere ? undefined : 'not installed');
-
-const stores: readonly Store[] = [
-  {
-    name: 'memory',
-    missing: undefined,
-    start: () => Promise.resolve({ source: { storageAdapter: 'memory' }, stop: nothing }),
-  },
-  {
-    name: 'S3 (radosgw)',
-    missing: radosgwMissing,
-    start: async () => {
-      const gateway = await startRadosgw();
-      const bucket = await makeBucket(gateway);
-      const stop = async (): Promise<void> => {
-        bucket.client.destroy();
-        await gateway.stop();
-      };
-      return {
-        source: { storageAdapter: 's3', s3: optionsFor(gateway, bucket.name, { prefix: 'files' }) },
-        stop,
-      };
-    },
-  },
-  {
-    name: 'WebDAV (Apache)',
-    missing: notInstalled(programs.apache),
-    start: async () => {
-      const server = await startApache('basic');
-      const webdav = { url: server.url, ...login };
-      return { source: { storageAdapter: 'webdav', webdav }, stop: () => server.stop() };
-    },
-  },
-  {
-    name: 'WebDAV (nginx)',
-    missing: notInstalled(programs.nginx),
-    start: async () => {
-      const server = await startNginx();
-      const webdav = { url: server.url, ...login };
-      return { source: { storageAdapter: 'webdav', webdav }, stop: () => server.stop() };
-    },
-  },
-  {
-    name: 'FTP (ProFTPD)',
-    missing: notInstalled(hasProftpd),
-    start: async () => {
-      const server = await startFtp();
-      return { source: { storageAdapter: 'ftp', ftp: server.options }, stop: () => server.stop() };
-    },
-  },
-  {
-    name: 'SFTP (OpenSSH)',
-    missing: notInstalled(hasSshd),
-    start: async () => {
-      const server = await startSshd();
-      return { source: { storageAdapter: 'sftp', sftp: server.options }, stop: () => server.stop() };
-    },
-  },
-  {
-    name: 'Google Cloud Storage (emulator)',
-    missing: undefined,
-    start: async () => {
-      const server = await startGcs('trash');
-      const { emulator, credentialsFile } = server;
-      const gcs = { bucket: emulator.bucket, endpoint: emulator.endpoint, credentialsFile };
-      return { source: { storageAdapter: 'gcs', gcs }, stop: () => server.stop() };
-    },
-  },
-  {
-    name: 'Azure (Azurite)',
-    missing: azuriteMissing,
-    start: async () => {
-      const server = await startAzurite();
-      const { name: container } = await makeContainer(server);
-      const { accountUrl, accountKey } = server;
-      return {
-        source: { storageAdapter: 'azure', azure: { container, accountUrl, accountKey } },
-        stop: () => server.stop(),
-      };
-    },
-  },
-];
-
-describe.each(stores)('the trash on $name', ({ missing, start }) => {
+describe.each(servedStores)('the trash on $name', ({ missing, start }) => {
   const reason = missing === undefined ? '' : ` (${missing})`;
 
   describe.skipIf(missing !== undefined)(`with a store that is there${reason}`, () => {

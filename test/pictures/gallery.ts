@@ -1,6 +1,12 @@
 import { Readable } from 'node:stream';
 import { SourcePath } from 'stowage/storage';
-import { MemoryAdapter, createSilentLogger, createThumbnails, settingsSchema } from '#internals';
+import {
+  MemoryAdapter,
+  createSilentLogger,
+  createThumbnails,
+  createTrashRecords,
+  settingsSchema,
+} from '#internals';
 import type { SettingsInput } from '../../packages/stowage/dist/config/settings.js';
 import type { ThumbnailsOptions } from '../../packages/stowage/dist/pictures/kept/create-thumbnails.js';
 import type { Thumbnails } from '../../packages/stowage/dist/pictures/kept/thumbnails.js';
@@ -55,6 +61,7 @@ export const createGallery = (
     scope: undefined,
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
+    trashRecords: createTrashRecords(),
   };
   const describe = async (
     folder: string,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registerStorageAdapter } from 'stowage';
@@ -184,10 +185,14 @@ describe('trashList', () => {
   it('distrusts what somebody else has put into the trash', async () => {
     const service = await startWithTrash();
     const files = service.source('files');
-    await files.put({ 'a.txt': 'a' });
-    await service.call('fileRemove', { name: 'a.txt' });
-    const [{ id } = { id: '' }] = itemsOf(await service.call('trashList'));
-    const record = join(files.root, '.stowage-trash', id, 'record.json');
+    const forged = async (text: string): Promise<string> => {
+      const id = `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(16).toString('hex')}`;
+      await files.put({
+        [`.stowage-trash/${id}/record.json`]: text,
+        [`.stowage-trash/${id}/item/a.txt`]: 'a',
+      });
+      return id;
+    };
     const good = { path: 'a.txt', kind: 'file', bytes: 1, role: 'guest' };
     for (const written of [
       { ...good, path: '../a.txt' },
@@ -198,19 +203,19 @@ describe('trashList', () => {
       { ...good, bytes: 'many' },
       'text',
     ]) {
-      await writeFile(record, JSON.stringify(written));
+      const id = await forged(JSON.stringify(written));
       expect([written, await namesIn(service)]).toEqual([written, []]);
       expect((await service.call('trashRestore', { id })).status).toBe(404);
     }
     for (const text of ['', '{', ' '.repeat(70_000)]) {
-      await writeFile(record, text);
+      await forged(text);
       expect(await namesIn(service)).toEqual([]);
     }
     await files.put({
       '.stowage-trash/note.txt': 'n',
       '.stowage-trash/other/record.json': JSON.stringify(good),
     });
-    await writeFile(record, JSON.stringify(good));
+    await forged(JSON.stringify(good));
     expect(await namesIn(service)).toEqual(['a.txt']);
   });
 

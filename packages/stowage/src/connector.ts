@@ -10,7 +10,7 @@ import { createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } fr
 import type { WebhookFigures } from './config/event.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
 import type { UrlFor } from './view/links.ts';
-import { SourceViews } from './view/source-view.ts';
+import { SourceViews } from './view/source-views.ts';
 import { createProxyRole, createTokenRole } from './http/roles.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';

@@ -10,7 +10,7 @@ import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Links } from '../view/links.ts';
 import { forBoth, type KeysByKind, type Rights } from '../view/rights.ts';
-import type { SourceViews } from '../view/source-view.ts';
+import type { SourceViews } from '../view/source-views.ts';
 import type { EditorKind } from './editor-answers.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';

@@ -5,7 +5,8 @@ import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/item.ts';
 import { presentOf } from '../view/moved.ts';
-import type { SourceView, SourceViews } from '../view/source-view.ts';
+import type { SourceView } from '../view/source-view.ts';
+import type { SourceViews } from '../view/source-views.ts';
 
 /** Decodes once. What is not an encoding of UTF-8 (a lone `%`, as browsers leave it) stands for itself. */
 const decoded = (segment: string): string =>

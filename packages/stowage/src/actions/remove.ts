@@ -23,8 +23,8 @@ const remove =
     const wanted = { one: input.name, several: input.names, nameOf: (name: string) => name };
     return forEachItem(context, wanted, async (name) => {
       const path = input.path.child(name);
-      await view.find(key, path, kind);
-      await carryOut(context, { type: 'remove', open: view, path, kind });
+      const { stat: seen } = await view.find(key, path, kind);
+      await carryOut(context, { type: 'remove', open: view, path, kind, seen });
     });
   };
 

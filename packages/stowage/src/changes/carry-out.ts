@@ -49,6 +49,13 @@ const pass = (
     ? Promise.resolve(undefined)
     : stage(passage, change, (next) => pass(passage, next, rest));
 
+/** What the request has seen at these paths is not so any more. */
+const forgetLooks = (change: Change, done: readonly Done[]): void => {
+  if (change.type === 'document') return;
+  for (const { path } of [change, ...done]) change.open.forget(path);
+  if ('item' in change) change.from.forget(change.item.path);
+};
+
 export function carryOut(context: ChangeContext, change: Create | Replace | Edit): Promise<readonly Stored[]>;
 export function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]>;
 /**
@@ -60,6 +67,10 @@ export function carryOut(context: ChangeContext, change: Change): Promise<readon
 export async function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]> {
   const done: Done[] = [];
   const passage: Passage = { ...context, done, carry: (part) => carryOut(context, part) };
-  for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
-  return done;
+  try {
+    for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
+    return done;
+  } finally {
+    forgetLooks(change, done);
+  }
 }

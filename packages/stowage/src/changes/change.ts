@@ -33,6 +33,8 @@ export interface MakeFolder extends Named {
 export interface Remove extends At {
   readonly type: 'remove';
   readonly kind: EntryKind;
+  /** As it was found. */
+  readonly seen: Stat;
 }
 
 /** Something gets another path, or a copy there. Nothing is replaced; the copy may get a number. */
@@ -103,6 +105,8 @@ export interface Put extends At {
   readonly keys: readonly string[];
   readonly content: Content;
   readonly createOnly?: boolean | undefined;
+  /** No folder had the name a moment ago. */
+  readonly isNoFolder?: boolean | undefined;
   /** A file that was removed meanwhile is not made again. */
   readonly mustExist?: boolean;
 }

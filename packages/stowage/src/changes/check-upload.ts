@@ -36,14 +36,16 @@ export const requireUntaken = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
   folder: SourcePath,
-  names: readonly { readonly name: string; readonly sent: string }[],
+  names: readonly { readonly name: string; readonly sent: string; readonly isFree?: boolean }[],
 ): Promise<void> => {
   const storage = storeOf(open);
   const wanted = new Set<string>();
-  for (const { name, sent } of names) {
+  for (const { name, sent, isFree: isSeenFree = false } of names) {
     const key = foldedFor(storage, name);
     await withFileName(sent, async () => {
-      if (wanted.has(key) || !(await isFree({ storage, signal }, folder.child(name)))) throw nameTaken(name);
+      const isTaken =
+        wanted.has(key) || !(isSeenFree || (await isFree({ storage, signal }, folder.child(name))));
+      if (isTaken) throw nameTaken(name);
     });
     wanted.add(key);
   }

@@ -22,14 +22,20 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
   const { signal } = passage;
   if (change.type === 'restore' || change.type === 'erase') {
     const { open, record } = change;
-    if ((await findInTrash(storeOf(open), record.id, { signal })) === undefined)
+    const isSeen = !hasWaited && record.seen !== undefined;
+    if (!isSeen && (await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
   const mustExist = change.type === 'describe' || (change.type === 'put' && change.mustExist === true);
-  if (mustExist) await change.open.look(change.path, 'file');
-  // Stores make a missing folder in passing.
-  if (hasWaited && (change.type === 'move' || change.type === 'rename'))
+  if (mustExist) {
+    change.open.forget(change.path);
+    await change.open.look(change.path, 'file');
+  }
+  if (hasWaited && (change.type === 'move' || change.type === 'rename')) {
+    // Stores make a missing folder in passing.
+    change.open.forget(change.path.parent);
     await change.open.requireFolder(change.path.parent, 'destination folder');
+  }
 };
 
 /**

@@ -93,6 +93,10 @@ export interface NameSearch {
   readonly isReserved: (name: string) => boolean;
   readonly reservations: NameReservations;
   readonly signal: AbortSignal;
+  /** The number to begin with: those before it are known to be taken. Default: 0. */
+  readonly first?: number;
+  /** An attempt costs much more than a look: each name is looked at before. */
+  readonly isCostly?: boolean;
 }
 
 /** Names that are asked for one by one before the whole folder is listed. */
@@ -150,10 +154,11 @@ type Outcome<Taken> = { readonly taken: Taken } | 'in use' | 'lost';
 const tryName = async <Taken>(
   search: NameSearch,
   target: SourcePath,
+  isLookedAt: boolean,
   take: (target: SourcePath) => Promise<Taken>,
 ): Promise<Outcome<Taken>> => {
   try {
-    return (await isFree(search, target)) ? { taken: await take(target) } : 'in use';
+    return !isLookedAt || (await isFree(search, target)) ? { taken: await take(target) } : 'in use';
   } catch (error) {
     if (error instanceof AlreadyExistsError) return 'lost';
     throw error;
@@ -165,25 +170,26 @@ const tryName = async <Taken>(
 /**
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
  * writer was faster, and the next name is tried, a few times. Names that other requests of this process are
- * about to take are passed over without asking the store. Costs one `stat` per tried name; after a few taken
- * ones a single listing of names answers for the rest, in stores that can of the variants of this name only.
+ * about to take are passed over without asking the store. Costs one `stat` per tried name, none for the first
+ * few where the store decides; after a few taken ones a single listing of names answers for the rest, in stores that can of the variants of this name only.
  * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(
   search: NameSearch,
   take: (target: SourcePath) => Promise<Taken>,
 ): Promise<Taken> => {
+  const decides = search.storage.capabilities.atomicCreate && search.isCostly !== true;
   let known: TakenNumbers | undefined;
   let misses = 0;
   let lost = 0;
-  for (let number = 0; number <= HIGHEST_NUMBER && lost < MOST_LOST; number += 1) {
+  for (let number = search.first ?? 0; number <= HIGHEST_NUMBER && lost < MOST_LOST; number += 1) {
     if (known?.has(number) === true) continue;
     search.signal.throwIfAborted();
     const name = search.names.at(number);
     if (search.isReserved(name)) continue;
     const target = search.folder.child(name);
     if (!search.reservations.reserve(search.storage, target)) continue;
-    const outcome = await tryName(search, target, take);
+    const outcome = await tryName(search, target, !decides || misses >= GUESSES, take);
     if (typeof outcome === 'object') return outcome.taken;
     if (outcome === 'lost') lost += 1;
     misses += 1;
@@ -215,8 +221,8 @@ export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): Alrea
     details: { name },
   });
 
-/** Puts the file at a target: create-only, or over a file that is there. */
-type Put<Stored> = (target: SourcePath, createOnly: boolean) => Promise<Stored>;
+/** Puts the file at a target: create-only, perhaps one that was just seen to be free, or over a file that is there. */
+type Put<Stored> = (target: SourcePath, createOnly: boolean, isSeenFree?: boolean) => Promise<Stored>;
 
 /** A file that waits for its name: sanitised, with an allowed extension, not reserved. */
 export interface WantedName {
@@ -231,7 +237,7 @@ const putOver = async <Stored>(
   put: Put<Stored>,
 ): Promise<Stored> => {
   try {
-    if (await isFree({ storage: storeOf(open), signal }, path)) return await put(path, true);
+    if (await isFree({ storage: storeOf(open), signal }, path)) return await put(path, true, true);
   } catch (error) {
     if (!(error instanceof AlreadyExistsError)) throw error;
   }

@@ -14,7 +14,6 @@ import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
 import { checkName } from './check-upload.ts';
-import { isFree } from './names.ts';
 import { typeNotAllowed } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
@@ -182,13 +181,11 @@ const requireRestorable = async (aborted: Aborted, { open, record, path: to }: R
 };
 
 /** A folder that is gone is made again, as FOLDER_CREATE allows. */
-const requireMakeable = async ({ signal }: Aborted, open: SourceView, folder: SourcePath): Promise<void> => {
-  const storage = storeOf(open);
+const requireMakeable = async (open: SourceView, folder: SourcePath): Promise<void> => {
   for (const path of folder.ancestry().toReversed()) {
-    if (!(await isFree({ storage, signal }, path))) {
-      if ((await storage.stat(path, { signal })).kind === 'file') throw missing('destination folder');
-      return;
-    }
+    const found = await open.kindAt(path, 'folder');
+    if (found === 'file') throw missing('destination folder');
+    if (found === 'folder') return;
     open.require('FOLDER_CREATE', path, 'folder');
   }
 };
@@ -210,7 +207,7 @@ export const requireContents = async (aborted: Aborted, change: Change): Promise
 
 /** Refuses what the rules deny inside a folder, and where a folder would have to be made again. */
 export const contents: Stage = async (passage, change, next) => {
-  if (change.type === 'restore') await requireMakeable(passage, change.open, change.path.parent);
+  if (change.type === 'restore') await requireMakeable(change.open, change.path.parent);
   await requireContents(passage, change);
   return next(change);
 };

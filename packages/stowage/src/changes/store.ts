@@ -25,9 +25,11 @@ const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder)
   done.push({ path });
 };
 
-const remove = async ({ signal, done }: Passage, { open, path, kind }: Remove): Promise<void> => {
+const remove = async ({ signal, done }: Passage, { open, path, kind, seen }: Remove): Promise<void> => {
   const storage = storeOf(open);
-  await (kind === 'file' ? storage.removeFile(path, { signal }) : storage.removeFolder(path, { signal }));
+  await (kind === 'file'
+    ? storage.removeFile(path, { seen, signal })
+    : storage.removeFolder(path, { signal }));
   done.push({ path });
 };
 
@@ -45,7 +47,7 @@ const copyInside = async (
   { open, item: { path: from, stat }, path: to }: Transfer,
 ): Promise<undefined> => {
   const storage = storeOf(open);
-  if (stat.kind === 'file') await storage.copyFile(from, to, { createOnly: true, signal });
+  if (stat.kind === 'file') await storage.copyFile(from, to, { createOnly: true, seen: stat, signal });
   else await copyFolder(storage, from, to, { signal });
 };
 
@@ -54,14 +56,19 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
   const { open, from, item, path: wanted } = change;
   const { kind, size: bytes } = item.stat;
   const names = kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name);
-  const search = searchIn(passage, open, wanted.parent, names);
+  const isInside = from.source === open.source;
+  const search = {
+    ...searchIn(passage, open, wanted.parent, names),
+    first: isInside && wanted.equals(item.path) ? 1 : 0,
+    isCostly: !isInside,
+  };
   const { path, inspection } = await takeFreeName(search, async (to) => {
     const one = { ...change, path: to };
     if (!to.equals(wanted)) {
       await requireRights(one);
       await requireContents(passage, one);
     }
-    const inspection = await (from.source === open.source ? copyInside : transferAcross)(passage, one);
+    const inspection = await (isInside ? copyInside : transferAcross)(passage, one);
     return { path: to, inspection };
   });
   passage.done.push({ path, bytes, inspection });
@@ -96,9 +103,9 @@ const putOver = async (
 
 const write = (passage: Passage, put: Put): Promise<Stat> => {
   const { signal } = passage;
-  const { open, path, content, createOnly } = put;
+  const { open, path, content, createOnly, isNoFolder } = put;
   const storage = storeOf(open);
-  const how = createOnly === true ? { createOnly, signal } : { signal };
+  const how = { ...(createOnly === true ? { createOnly } : {}), isNoFolder, signal };
   if ('staged' in content) return placeStaged(content.staged, content.stagedIn, storage, path, how);
   const { bytes, version } = content;
   if (version !== undefined) return putOver(passage, put, bytes, version);

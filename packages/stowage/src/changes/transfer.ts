@@ -9,7 +9,7 @@ import { verbOf } from './rights.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
-import type { Entry, EntryKind, StorageAdapter } from '../storage/adapter.ts';
+import type { Entry, EntryKind, OperationOptions, SeenOptions, StorageAdapter } from '../storage/adapter.ts';
 import { type CopiedTree, type CopyTreeOptions, copyFileTo, copyTree } from '../storage/copy-tree.ts';
 import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
@@ -23,11 +23,11 @@ const moveItem = (
   kind: EntryKind,
   from: SourcePath,
   to: SourcePath,
-  signal?: AbortSignal,
+  { signal, seen }: OperationOptions & SeenOptions = {},
 ): Promise<void> =>
   kind === 'folder'
     ? moveFolder(storage, from, to, { signal })
-    : storage.moveFile(from, to, { createOnly: true, signal });
+    : storage.moveFile(from, to, { createOnly: true, seen, signal });
 
 /** A free name, which listings show: what a crash leaves under it is not out of reach. */
 const interimName = (kind: EntryKind, name: string): string => {
@@ -46,11 +46,11 @@ const changeLetterCase = async (
   kind: EntryKind,
   from: SourcePath,
   to: SourcePath,
-  signal: AbortSignal,
+  { signal }: Pick<Passage, 'signal'>,
 ): Promise<void> => {
   const between = from.parent.child(interimName(kind, from.name));
   try {
-    await moveItem(storage, kind, from, between, signal);
+    await moveItem(storage, kind, from, between, { signal });
     await moveItem(storage, kind, between, to);
   } catch (error) {
     // Also after the first step, whose answer may be lost.
@@ -73,7 +73,7 @@ export const relocate = async (
   const { path: from, stat } = item;
   const isSame = isSameLocation({ storage, path: from }, { storage, path: to });
   const run = isSame && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
-  await run(storage, stat.kind, from, to, signal);
+  await run(storage, stat.kind, from, to, { signal, seen: stat });
 };
 
 /** Whether a folder holds what is kept beside files: thumbnails are made anew, words follow by themselves. */

@@ -57,7 +57,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
     }
   }
   const about = await passage.services.about.read({ storage, path });
-  const kept = await copyIntoTrash(storage, { path, about }, by(passage), { signal });
+  const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(passage), { signal });
   try {
     await next(change);
     tendTrash(passage, open, kept.bytes);
@@ -82,10 +82,18 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
       await requireRights({ ...change, path });
       await requireContents(passage, { ...change, path });
     }
-    await takeFromTrash(storage, record, path, { signal });
+    try {
+      await takeFromTrash(storage, record, path, { signal });
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError && path.equals(wanted))) throw error;
+      twin ??= await twinOf(storage, record, wanted, { signal });
+      if (twin === undefined) throw error;
+    }
     return path;
   };
-  const twin = await twinOf(storage, record, wanted, { signal });
+  // Where the store decides about names, what has the name shows when it refuses it.
+  const { atomicCreate } = storage.capabilities;
+  let twin = atomicCreate ? undefined : await twinOf(storage, record, wanted, { signal });
   const path = twin === undefined ? await takeFreeName(search, take) : wanted;
   done.push({ path, bytes: record.bytes });
   await leaveTrash(storage, record, twin).catch((error: unknown) => {
@@ -102,10 +110,10 @@ const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
  */
 export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
-    const { open, path, kind } = change;
+    const { open, path, kind, seen } = change;
     const storage = storeOf(open);
     const about = kind === 'file' ? await passage.services.about.read({ storage, path }) : undefined;
-    const { bytes } = await putIntoTrash(storage, { path, kind, about }, by(passage), passage);
+    const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(passage), passage);
     tendTrash(passage, open, bytes);
     passage.done.push({ path, bytes });
     return undefined;
@@ -118,6 +126,7 @@ export const trash: Stage = async (passage, change, next) => {
   }
   if (change.type === 'erase') {
     const { open, path, record } = change;
+    open.source.trashRecords.delete(record.id);
     await eraseFromTrash(storeOf(open), record);
     passage.done.push({ path, bytes: record.bytes });
     return undefined;

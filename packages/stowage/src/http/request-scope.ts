@@ -14,6 +14,7 @@ import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapte
 import { editorOf, type Editor } from '../actions/editor-answers.ts';
 import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
+import { RequestLooks } from '../view/looks.ts';
 
 /** The hook that decides about an origin; it wins over `allowedOrigins`. */
 export type OriginHook = (origin: string, request: HookRequest) => boolean | Promise<boolean>;
@@ -100,6 +101,8 @@ export class RequestScope {
    * skipped because it holds no uploads.
    */
   readonly form: { files: number; isRead: boolean; otherField?: string } = { files: 0, isRead: false };
+  /** What the request has seen in its sources. */
+  readonly looks = new RequestLooks();
   /** What is known of the request so far, for the log. */
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #startedAt = performance.now();

@@ -10,7 +10,7 @@ import { fromHook, type PipelineDependencies, type RequestScope } from './reques
 import { segmentsOf } from './target.ts';
 import type { ActionContext, Load } from '../actions/action.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
-import { SourceViews } from '../view/source-view.ts';
+import { SourceViews } from '../view/source-views.ts';
 import type { Admit } from './upload-receiver.ts';
 
 const identityFrom = (result: unknown): Identity => {
@@ -113,7 +113,7 @@ export const createActionContext = (
     },
   };
   return {
-    views: new SourceViews(lease.sources, access, life),
+    views: new SourceViews(lease.sources, access, life, scope.looks),
     requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
     uploads,
     services,

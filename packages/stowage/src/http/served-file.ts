@@ -5,7 +5,7 @@ import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import type { PipelineDependencies, RequestScope } from './request-scope.ts';
 import { authorize, leaseConfigured, seenBy } from './requester.ts';
-import { SourceViews } from '../view/source-view.ts';
+import { SourceViews } from '../view/source-views.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, isOfFileRoute } from './target.ts';
 

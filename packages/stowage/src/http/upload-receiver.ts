@@ -3,7 +3,8 @@ import type { Access } from '../access/access.ts';
 import { type Action, mayAllowAction } from '../actions/action.ts';
 import { uploadName } from '../changes/check-upload.ts';
 import { policyFor } from '../changes/incoming.ts';
-import { sourceFor, SourceViews } from '../view/source-view.ts';
+import type { RequestLooks } from '../view/looks.ts';
+import { sourceFor, SourceViews } from '../view/source-views.ts';
 import type { Editor } from '../actions/editor-answers.ts';
 import { fileTooLarge, isFilesField, withFileName, type UploadedFile } from '../changes/uploaded-file.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
@@ -41,6 +42,7 @@ export interface UploadContext {
   readonly scope: {
     editor: Editor | undefined;
     language: unknown;
+    readonly looks: RequestLooks;
     readonly form: { files: number; otherField?: string };
   };
 }
@@ -183,7 +185,7 @@ const refuseFolder = async (
   fields: ParameterDraft,
   checkedFolders: Set<string>,
 ): Promise<void> => {
-  const { sources, actions, access, query, request } = context;
+  const { sources, actions, access, query, request, scope } = context;
   const { sourceName, possible } = possibleSources(context, fields);
   const path = textOf(query, fields, 'path');
   if (path === undefined) return;
@@ -191,7 +193,7 @@ const refuseFolder = async (
   const [source] = possible;
   const key = `${sourceName ?? ''}:${folder.toString()}`;
   if (source === undefined || checkedFolders.has(key)) return;
-  const view = await new SourceViews(sources, access, request).of(source);
+  const view = await new SourceViews(sources, access, request, scope.looks).of(source);
   if (!mayAllowAction(view, actions, 'fileUpload', folder)) throw new AccessDeniedError();
   // Without a source in the query a later field may name another one.
   if (typeof query['source'] === 'string' || sources.all.length === 1) await view.requireFolder(folder);

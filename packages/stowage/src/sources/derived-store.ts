@@ -30,7 +30,7 @@ export class DerivedStore {
 
   /** Removes a derived file, if it is there. @throws errors of the store */
   async remove(path: SourcePath): Promise<void> {
-    await this.#store.removeFile(this.#own(path)).catch((error: unknown) => {
+    await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch((error: unknown) => {
       if (!(error instanceof NotFoundError)) throw error;
     });
   }

@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import type { TrashRecords } from '../storage/trash/record.ts';
 
 /** A named file location of a connector. */
 export interface Source {
@@ -26,6 +27,8 @@ export interface Source {
    * missing.
    */
   readonly storage: () => Promise<StorageAdapter>;
+  /** What is known of its trash. */
+  readonly trashRecords: TrashRecords;
 }
 
 /** The sources that serve one request. */

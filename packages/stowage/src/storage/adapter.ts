@@ -9,9 +9,30 @@ export type * from './readable.ts';
 export interface PutOptions extends OperationOptions {
   /** Fails with AlreadyExistsError when anything has the name. Without it an existing file is replaced. */
   readonly createOnly?: boolean;
+  /**
+   * The caller knows that no folder has the name: it has just looked, or made the name up. A store need not look.
+   */
+  readonly isNoFolder?: boolean | undefined;
 }
 
-export interface RemoveFileOptions extends OperationOptions {
+export interface RemoveOptions extends OperationOptions {
+  /** It is as good when nothing is there: a store need not find out, and then succeeds as well. */
+  readonly mayMiss?: boolean;
+}
+
+/** What the caller has seen of the file that goes. */
+export interface SeenOptions {
+  /**
+   * What `stat` of this very store has returned for it moments ago. A store that decides by versions goes by it
+   * instead of looking once more, and fails with ChangedMeanwhileError when there is another one by now.
+   */
+  readonly seen?: Stat | undefined;
+}
+
+/** @see StorageAdapter.copyFile */
+export type TransferOptions = PutOptions & SeenOptions;
+
+export interface RemoveFileOptions extends RemoveOptions, SeenOptions {
   /**
    * Removes the file only while it is what this look at it showed, by all that the store reports; else
    * ChangedMeanwhileError. Decided by the store where it can be, else by a look immediately before.
@@ -78,6 +99,17 @@ export interface StorageAdapter extends ReadableStore {
    */
   write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat>;
 
+  /**
+   * Optional: which of these names nothing has in a folder, as far as one page of its listing tells. Present only
+   * where a folder may have the name of a file, so that each new file costs a look which `isNoFolder` saves.
+   * @throws NotFoundError, WrongKindError for the folder
+   */
+  freeNames?(
+    folder: SourcePath,
+    names: readonly string[],
+    options?: OperationOptions,
+  ): Promise<ReadonlySet<string>>;
+
   /** Creates a folder and its missing parents. @throws AlreadyExistsError when anything has the name. */
   makeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
@@ -89,7 +121,7 @@ export interface StorageAdapter extends ReadableStore {
    * it meanwhile is never lost: the store decides where it can. @throws NotEmptyError, NotFoundError,
    * WrongKindError (a file). The root is refused: StorageDenied.
    */
-  removeEmptyFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
+  removeEmptyFolder(path: SourcePath, options?: RemoveOptions): Promise<void>;
 
   /**
    * Removes a folder with all it holds. @throws NotFoundError, WrongKindError (a file). The root is refused:
@@ -101,14 +133,14 @@ export interface StorageAdapter extends ReadableStore {
    * Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError,
    * AlreadyExistsError.
    */
-  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
+  copyFile(from: SourcePath, to: SourcePath, options?: TransferOptions): Promise<void>;
 
   /**
    * Moves one file, keeping its modification time where the store can. A source that is replaced meanwhile is
    * never lost: either version may move, none disappears. Errors as copyFile, and ChangedMeanwhileError
    * (nothing has moved).
    */
-  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void>;
+  moveFile(from: SourcePath, to: SourcePath, options?: TransferOptions): Promise<void>;
 
   /**
    * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the

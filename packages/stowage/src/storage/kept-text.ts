@@ -25,7 +25,8 @@ export const readKept = async (
 ): Promise<KeptText | undefined> => {
   try {
     // Nearly always nothing is there: stores look for what may be missing with less effort.
-    if ((await store.stat(path, { signal, mayMiss: true })).kind !== 'file') return undefined;
+    if ((await store.stat(path, { signal, mayMiss: true, expects: 'file' })).kind !== 'file')
+      return undefined;
     const { stat, stream } = await store.read(path, { signal });
     return { text: await boundedText(stream, mostBytes), version: stat };
   } catch (error) {

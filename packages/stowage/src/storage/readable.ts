@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { StorageCapabilities } from './capabilities.ts';
-import type { ByteRange, Entry, Stat } from './entry.ts';
+import type { ByteRange, Entry, EntryKind, Stat } from './entry.ts';
 import type { SourcePath } from './source-path.ts';
 import type { TreeWalkOptions, WalkPage } from './tree-walk.ts';
 
@@ -26,6 +26,11 @@ export interface StatOptions extends OperationOptions {
    * The caller expects nothing at the path and goes on in this store: an outage may look like that for now.
    */
   readonly mayMiss?: boolean;
+  /**
+   * What the caller takes it for: a store that keeps files and folders apart looks for that first, and with
+   * `mayMiss` for nothing else.
+   */
+  readonly expects?: EntryKind | undefined;
 }
 
 export interface ListOptions extends StatOptions {

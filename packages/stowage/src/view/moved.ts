@@ -3,7 +3,8 @@ import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
 import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from './item.ts';
-import type { SourceView, SourceViews } from './source-view.ts';
+import type { SourceView } from './source-view.ts';
+import type { SourceViews } from './source-views.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

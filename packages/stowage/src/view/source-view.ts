@@ -1,7 +1,7 @@
 import type { Access } from '../access/access.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
-import { NotFoundError, UnknownSourceError, WrongKindError } from '../errors/errors.ts';
-import type { Source, SourceSet } from '../sources/source.ts';
+import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
 import { containsLocation } from '../storage/location.ts';
@@ -12,6 +12,7 @@ import type { TrashQuery } from '../storage/trash/trashed.ts';
 import { walkTree, type FoundEntry, type TreeWalkOptions, type WalkPage } from '../storage/tree-walk.ts';
 import { FolderView } from './folder-view.ts';
 import { type Item, type Life, missing, ViewedFile } from './item.ts';
+import type { Looks } from './looks.ts';
 import { requireReachable, reservedNames, reservedPattern } from './reserved.ts';
 import { type KeysByKind, Rights } from './rights.ts';
 import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
@@ -40,24 +41,39 @@ export class SourceView extends Rights {
   readonly source: Source;
   readonly [WRITABLE]: StorageAdapter;
   readonly #life: Life;
+  readonly #looks: Looks;
 
-  constructor(source: Source, storage: StorageAdapter, access: Access, life: Life) {
+  constructor(source: Source, storage: StorageAdapter, access: Access, life: Life, looks: Looks) {
     // Rules about paths hold for every spelling that the store takes for the same path.
     super(storage.capabilities.caseSensitive ? access : access.foldingCase());
     this.source = source;
     this[WRITABLE] = storage;
     this.#life = life;
+    this.#looks = looks;
   }
 
   /** Undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
-  async #statOf(path: SourcePath): Promise<Stat | undefined> {
+  async #statOf(path: SourcePath, expects?: EntryKind): Promise<Stat | undefined> {
     if (path.segments.some(reservedNames(this.source.settings))) return undefined;
-    try {
-      return await this[WRITABLE].stat(path, { signal: this.#life.signal });
-    } catch (error) {
-      if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
-      throw error;
-    }
+    const { signal } = this.#life;
+    return this.#looks.at(path, signal, async () => {
+      try {
+        return await this[WRITABLE].stat(path, { signal, expects });
+      } catch (error) {
+        if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** What lies at a path, as this request has seen it; undefined for what may not be seen, too. */
+  async kindAt(path: SourcePath, expects: EntryKind): Promise<EntryKind | undefined> {
+    return (await this.#statOf(path, expects))?.kind;
+  }
+
+  /** Looks at a path and what is below it anew from now on: it has changed, or time has passed. */
+  forget(path: SourcePath): void {
+    this.#looks.drop(path);
   }
 
   #folder(path: SourcePath): FolderView {
@@ -76,9 +92,9 @@ export class SourceView extends Rights {
    * @throws NotFoundError, which says whether the item or its folder is missing
    */
   async look(path: SourcePath, kind?: EntryKind): Promise<Item> {
-    const stat = await this.#statOf(path);
+    const stat = await this.#statOf(path, kind);
     if (stat === undefined) {
-      const parent = await this.#statOf(path.parent);
+      const parent = await this.#statOf(path.parent, 'folder');
       if (parent?.kind === 'folder') throw missing(kind ?? 'file or folder');
       throw missing(kind === 'folder' ? 'parent folder' : 'folder');
     }
@@ -122,7 +138,30 @@ export class SourceView extends Rights {
    * @throws NotFoundError, also where a file has the path
    */
   async requireFolder(path: SourcePath, what: 'folder' | 'destination folder' = 'folder'): Promise<void> {
-    if ((await this.#statOf(path))?.kind !== 'folder') throw missing(what);
+    if ((await this.#statOf(path, 'folder'))?.kind !== 'folder') throw missing(what);
+  }
+
+  /**
+   * As `requireFolder`, for many new files: which of their names nothing has. None where the store looks at no name
+   * before it gives it, or does not tell.
+   * @throws NotFoundError
+   */
+  async freeNames(folder: SourcePath, names: readonly string[]): Promise<ReadonlySet<string>> {
+    const storage = this[WRITABLE];
+    if (
+      names.length === 0 ||
+      storage.freeNames === undefined ||
+      folder.segments.some(reservedNames(this.source.settings))
+    ) {
+      await this.requireFolder(folder);
+      return new Set();
+    }
+    try {
+      return await storage.freeNames(folder, names, { signal: this.#life.signal });
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
+      throw error;
+    }
   }
 
   /** A file that may be there: for what opens it at once. @throws NotFoundError where no listing shows it */
@@ -227,66 +266,6 @@ export class SourceView extends Rights {
     how: Pick<TrashQuery, 'isBlind'> = {},
   ): AsyncGenerator<TrashRecord, void, undefined> {
     return listTrashed(this, this[WRITABLE], { keys, ...how, signal: this.#life.signal });
-  }
-}
-
-/**
- * The sources that a request names: one, or all of them when it names none. `default` means «none named»
- * unless a source has that name, because the Jodit client sends it with every upload from the editor.
- * @throws UnknownSourceError
- */
-const sourcesFor = (sources: SourceSet, name: string | undefined): readonly Source[] => {
-  if (name === undefined || name === '') return sources.all;
-  const found = sources.find(name);
-  if (found !== undefined) return [found];
-  if (name === 'default') return sources.all;
-  throw new UnknownSourceError();
-};
-
-/**
- * The one source that an action works on: the named one, else the first.
- * @throws UnknownSourceError, also when there is no source at all.
- */
-export const sourceFor = (sources: SourceSet, name: string | undefined): Source => {
-  const [first] = sourcesFor(sources, name);
-  if (first === undefined) throw new UnknownSourceError();
-  return first;
-};
-
-/** The sources of one request, and what its role may do where no source is open. */
-export class SourceViews extends Rights {
-  readonly #sources: SourceSet;
-  readonly #access: Access;
-  readonly #life: Life;
-
-  constructor(sources: SourceSet, access: Access, life: Life) {
-    super(access);
-    this.#sources = sources;
-    this.#access = access;
-    this.#life = life;
-  }
-
-  /** @see sourcesFor */
-  named(name: string | undefined): readonly Source[] {
-    return sourcesFor(this.#sources, name);
-  }
-
-  /** @see sourceFor */
-  first(name: string | undefined): Source {
-    return sourceFor(this.#sources, name);
-  }
-
-  /**
-   * Opens the named, else the first source.
-   * @throws UnknownSourceError; UnsupportedError when the store's optional package is missing
-   */
-  open(name: string | undefined): Promise<SourceView> {
-    return this.of(this.first(name));
-  }
-
-  /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
-  async of(source: Source, life: Life = this.#life): Promise<SourceView> {
-    return new SourceView(source, await source.storage(), this.#access, life);
   }
 }
 

@@ -119,7 +119,7 @@ export async function* listTrashed(
   asked: Asked,
 ): AsyncGenerator<TrashRecord, void, undefined> {
   const isVisible = sightOf(owner, storage, asked);
-  for await (const record of trashContents(storage, asked)) {
+  for await (const record of trashContents(storage, owner.source.trashRecords, asked)) {
     try {
       await requireParts(owner, storage, asked, record, isVisible);
     } catch (error) {

@@ -9,6 +9,7 @@ import { type Group, groupsOf, matching, walkedFor } from './search-about.ts';
 import { createSlots, type Slots } from '../../basics/concurrency/queues.ts';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import type { Settings } from '../../config/settings.ts';
+import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type { Entry } from '../../storage/entry.ts';
 import { missing } from '../../view/item.ts';
 import type { FoundEntry, SourceView } from '../../view/source-view.ts';
@@ -103,7 +104,7 @@ export const searchSource = async (
   const { settings } = view.source;
   // Before the store is asked: what exists there is not to be learnt from a search either.
   if (!view.mayList(search.path)) throw missing('folder');
-  await view.requireFolder(search.path);
+  const { path: folder } = view.folder(search.path);
   const isAboutFacts = [search.modifiedAfter, search.modifiedBefore, search.minBytes, search.maxBytes].some(
     (bound) => bound !== undefined,
   );
@@ -117,7 +118,7 @@ export const searchSource = async (
   let position = after;
   let hasMoved = false;
   const timer = setTimeout(() => hasMoved && late.abort(), Math.max(0, budget.timeLeft(settings)));
-  const pages = view.walk(search.path, {
+  const pages = view.walk(folder, {
     key: SEARCH_KEY,
     after,
     detail: isAboutFacts ? 'full' : 'names',
@@ -143,6 +144,7 @@ export const searchSource = async (
     return { found, position: undefined, unreadable };
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
     if (!hasMoved || !(late.signal.aborted || isOfStore(error))) throw error;
     return { found, position, unreadable };
   } finally {

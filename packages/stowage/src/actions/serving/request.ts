@@ -1,6 +1,7 @@
 import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
 import type { Links } from '../../view/links.ts';
-import type { SourceView, SourceViews } from '../../view/source-view.ts';
+import type { SourceView } from '../../view/source-view.ts';
+import type { SourceViews } from '../../view/source-views.ts';
 
 /** A request for a file itself, not for an action. */
 export interface ServingRequest {

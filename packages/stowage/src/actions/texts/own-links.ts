@@ -4,7 +4,8 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { Item } from '../../view/item.ts';
 import type { Links } from '../../view/links.ts';
 import { memoryOf, presentOf } from '../../view/moved.ts';
-import type { SourceView, SourceViews } from '../../view/source-view.ts';
+import type { SourceView } from '../../view/source-view.ts';
+import type { SourceViews } from '../../view/source-views.ts';
 import { entryShownAt, filesOfPublicUrl, type PublicFile, type ShownEntry } from '../public-files.ts';
 
 /** Different own links of one text. */

@@ -2,7 +2,7 @@ import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { InvalidParametersError } from '../../errors/errors.ts';
 import { requireLifetime } from '../../view/links.ts';
-import type { SourceViews } from '../../view/source-view.ts';
+import type { SourceViews } from '../../view/source-views.ts';
 import { createParserLoader, type Tag, tagsOf } from './html-tags.ts';
 import {
   addAttributes,

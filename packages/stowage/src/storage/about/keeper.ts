@@ -67,6 +67,8 @@ const ignoreMissing = (error: unknown): void => {
 const remove = async ({ storage, path }: StoreLocation, version?: KeptText['version']): Promise<void> => {
   const record = aboutPaths.record(storage, path);
   try {
+    // Nearly always nothing is there: stores look for what may be missing with less effort.
+    if (version === undefined) await storage.stat(record, { mayMiss: true, expects: 'file' });
     await storage.removeFile(record, { ifUnchanged: version });
   } catch (error) {
     ignoreMissing(error);

@@ -32,13 +32,13 @@ export const isHalfErased = (
 /** Marks an id as erased: its record becomes the mark, or where it is not there, a file of its own. */
 const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   try {
-    await storage.moveFile(trashPaths.record(id), trashPaths.erased(id));
+    await storage.moveFile(trashPaths.record(id), trashPaths.erased(id), { isNoFolder: true });
   } catch (error) {
     if (error instanceof MovedInPartError) return;
     if (!(error instanceof NotFoundError)) throw error;
     const content = Readable.from([Buffer.from('{}')], { objectMode: false });
     await storage
-      .write(trashPaths.erased(id), content, { size: 2, createOnly: true })
+      .write(trashPaths.erased(id), content, { size: 2, createOnly: true, isNoFolder: true })
       .catch((failure: unknown) => {
         if (!(failure instanceof AlreadyExistsError)) throw failure;
       });
@@ -57,17 +57,34 @@ export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<voi
   await storage.removeFolder(trashPaths.of(id)).catch(ignoreMissing);
 };
 
+/** Removes an empty folder. False where none is, or not any more: stores without folders have none. */
+const removeIfThere = async (storage: StorageAdapter, path: SourcePath): Promise<boolean> => {
+  try {
+    await storage.removeEmptyFolder(path, { mayMiss: true });
+    return true;
+  } catch (error) {
+    ignoreMissing(error);
+    return false;
+  }
+};
+
+/** Removes the record of an id whose item has certainly left it. */
+export const forgetRecord = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
+  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ignoreMissing);
+  if (await removeIfThere(storage, trashPaths.items(id))) await removeIfThere(storage, trashPaths.of(id));
+};
+
 /**
  * Removes the record of an id whose item has left it, or never came. Where something lies all the same, which
  * a store may have brought late, it keeps its record.
  */
 export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   try {
-    await storage.removeEmptyFolder(trashPaths.items(id)).catch(ignoreMissing);
+    await removeIfThere(storage, trashPaths.items(id));
   } catch (error) {
     if (error instanceof NotEmptyError) return;
     throw error;
   }
-  await storage.removeFile(trashPaths.record(id)).catch(ignoreMissing);
-  await storage.removeEmptyFolder(trashPaths.of(id)).catch(ignoreMissing);
+  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ignoreMissing);
+  await removeIfThere(storage, trashPaths.of(id));
 };

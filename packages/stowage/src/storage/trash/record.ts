@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { NotFoundError, StowageError } from '../../errors/errors.ts';
-import type { EntryKind, OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
+import type { EntryKind, OperationOptions, ReadableStore, Stat, StorageAdapter } from '../adapter.ts';
 import { type About, aboutSchema } from '../about/about.ts';
 import { readKept } from '../kept-text.ts';
 import { SourcePath } from '../source-path.ts';
@@ -24,7 +25,16 @@ export interface TrashRecord {
   readonly replaced: boolean;
   /** The words about a file; those about what a folder holds lie in it. */
   readonly about?: About | undefined;
+  /** The item as it was found in the trash; undefined of one that has just come. */
+  readonly seen?: Stat | undefined;
 }
+
+/** The records of one store by their ids, as far as they were read of late: they never change. */
+export type TrashRecords = LRUCache<TrashId, TrashRecord>;
+
+/** A bound by size: one by number would make lists of that length at the start. */
+export const createTrashRecords = (): TrashRecords =>
+  new LRUCache({ maxSize: 2000, sizeCalculation: () => 1 });
 
 /** More is not a record of ours. */
 const MAX_BYTES = 64 * 1024;
@@ -58,7 +68,13 @@ export const writeRecord = async (
   };
   const content = Buffer.from(JSON.stringify(record));
   const stream = Readable.from([content], { objectMode: false });
-  await storage.write(trashPaths.record(id), stream, { size: content.length, createOnly: true, ...options });
+  await storage.write(trashPaths.record(id), stream, {
+    size: content.length,
+    createOnly: true,
+    // Only this operation knows the id.
+    isNoFolder: true,
+    ...options,
+  });
 };
 
 /**
@@ -100,16 +116,17 @@ export const readTogether = async (
   return files.map((file) => file && Buffer.from(file.bytes).toString());
 };
 
-/** Whether what a record is about lies where it says. */
-export const isThere = async (
+/** What a record is about, if it lies where the record says. */
+export const itemOf = async (
   storage: ReadableStore,
   { id, path, kind }: TrashRecord,
-  options: OperationOptions,
-): Promise<boolean> => {
+  { signal }: OperationOptions,
+): Promise<Stat | undefined> => {
   try {
-    return (await storage.stat(trashPaths.item(id, path.name), options)).kind === kind;
+    const found = await storage.stat(trashPaths.item(id, path.name), { signal, expects: kind });
+    return found.kind === kind ? found : undefined;
   } catch (error) {
-    if (error instanceof NotFoundError) return false;
+    if (error instanceof NotFoundError) return undefined;
     throw error;
   }
 };
@@ -121,5 +138,6 @@ export const findRecord = async (
   options: OperationOptions,
 ): Promise<TrashRecord | undefined> => {
   const record = await readRecord(storage, id, options);
-  return record !== undefined && (await isThere(storage, record, options)) ? record : undefined;
+  const seen = record && (await itemOf(storage, record, options));
+  return record && seen && { ...record, seen };
 };

@@ -1,10 +1,10 @@
 import { isRefusal, NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import type { EntryKind, OperationOptions, PutOptions, Stat, StorageAdapter } from '../adapter.ts';
+import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions } from '../adapter.ts';
 import type { About } from '../about/about.ts';
 import { moveFolder } from '../folders.ts';
 import { measure } from '../measure.ts';
 import type { SourcePath } from '../source-path.ts';
-import { eraseId, forgetId } from './erase.ts';
+import { eraseId, forgetId, forgetRecord } from './erase.ts';
 import { type TrashRecord, writeRecord } from './record.ts';
 import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
 import { trashedPath } from './trashed.ts';
@@ -20,6 +20,8 @@ export interface Removed {
   readonly path: SourcePath;
   readonly kind: EntryKind;
   readonly about?: About | undefined;
+  /** As it was found. */
+  readonly seen: Stat;
 }
 
 const move = (
@@ -27,7 +29,7 @@ const move = (
   kind: EntryKind,
   from: SourcePath,
   to: SourcePath,
-  options: PutOptions,
+  options: TransferOptions,
 ): Promise<void> =>
   kind === 'folder'
     ? moveFolder(storage, from, to, { signal: options.signal })
@@ -39,12 +41,12 @@ const move = (
  */
 const enter = async (
   storage: StorageAdapter,
-  { path, kind, about }: Removed,
+  { path, kind, about, seen }: Removed,
   by: Remover & { readonly replaced: boolean },
   options: OperationOptions,
   bring: (target: SourcePath) => Promise<void>,
 ): Promise<TrashRecord> => {
-  const { bytes } = await measure(storage, path, kind, options);
+  const bytes = kind === 'file' ? (seen.size ?? 0) : (await measure(storage, path, kind, options)).bytes;
   const id = newTrashId();
   const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
   await writeRecord(storage, record, options);
@@ -72,7 +74,11 @@ export const putIntoTrash = (
   enter(storage, item, { ...by, replaced: false }, options, (target) =>
     // Only this operation knows the new folder, and a move that may replace is one step where one that may
     // only create is two.
-    move(storage, item.kind, item.path, target, { signal: options.signal }),
+    move(storage, item.kind, item.path, target, {
+      seen: item.seen,
+      isNoFolder: true,
+      signal: options.signal,
+    }),
   );
 
 /** Copies a file into the trash that is about to be replaced. @throws NotFoundError, WrongKindError */
@@ -83,7 +89,7 @@ export const copyIntoTrash = (
   options: OperationOptions,
 ): Promise<TrashRecord> =>
   enter(storage, { ...file, kind: 'file' }, { ...by, replaced: true }, options, (target) =>
-    storage.copyFile(file.path, target, { createOnly: true, ...options }),
+    storage.copyFile(file.path, target, { createOnly: true, isNoFolder: true, seen: file.seen, ...options }),
   );
 
 /**
@@ -95,7 +101,8 @@ export const takeFromTrash = (
   record: TrashRecord,
   to: SourcePath,
   options: OperationOptions,
-): Promise<void> => move(storage, record.kind, trashedPath(record), to, { createOnly: true, ...options });
+): Promise<void> =>
+  move(storage, record.kind, trashedPath(record), to, { createOnly: true, seen: record.seen, ...options });
 
 /**
  * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between
@@ -109,16 +116,16 @@ export const twinOf = async (
   options: OperationOptions,
 ): Promise<Stat | undefined> => {
   if (record.kind === 'folder') return undefined;
-  const looks = [trashedPath(record), to].map(async (path) => {
-    try {
-      return await storage.stat(path, options);
-    } catch (error) {
-      if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
-      throw error;
-    }
-  });
-  const [here, there] = await Promise.all(looks);
-  return here?.etag !== undefined && here.etag === there?.etag ? here : undefined;
+  const { seen: here } = record;
+  // Without versions they could not be told apart.
+  if (here?.etag === undefined) return undefined;
+  let there: Stat | undefined;
+  try {
+    there = await storage.stat(to, { ...options, mayMiss: true });
+  } catch (error) {
+    if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
+  }
+  return here.etag === there?.etag ? here : undefined;
 };
 
 /** Removes what is left in the trash of an item that is back: its record, and before it the `twin`. */
@@ -128,7 +135,7 @@ export const leaveTrash = async (
   twin: Stat | undefined,
 ): Promise<void> => {
   if (twin !== undefined) await storage.removeFile(trashedPath(record), { ifUnchanged: twin });
-  await forgetId(storage, record.id);
+  await forgetRecord(storage, record.id);
 };
 
 /** Removes something in the trash for good. */

@@ -3,12 +3,13 @@ import type { OperationOptions, ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
 import {
   findRecord,
-  isThere,
+  itemOf,
   parseRecord,
   readRecord,
   readTogether,
   RECORDS_AT_ONCE,
   type TrashRecord,
+  type TrashRecords,
 } from './record.ts';
 import { listIds } from './sweep.ts';
 import { isTrashId, type TrashId, trashPaths } from './trash-folder.ts';
@@ -37,19 +38,26 @@ export const findInTrash = async (
 };
 
 /**
- * All that lies in the trash, the newest first. Costs a listing of names, and a reading and a look for each, some at a
- * time and not much further ahead than they are asked for.
+ * All that lies in the trash, the newest first. Costs a listing of names, and for each a look, and a reading where its
+ * record is not known, some at a time and not much further ahead than they are asked for. What another instance is
+ * erasing may still be listed where its record is known.
  */
 export async function* trashContents(
   storage: ReadableStore,
+  records: TrashRecords,
   { isBlind = false, ...options }: TrashQuery,
 ): AsyncGenerator<TrashRecord, void, undefined> {
   const ids = await listIds(storage, options);
   const look = async (id: TrashId, text: string | undefined): Promise<TrashRecord | undefined> => {
-    const record = text === undefined ? await readRecord(storage, id, options) : parseRecord(id, text);
-    return record !== undefined && (isBlind || (await isThere(storage, record, options)))
-      ? record
-      : undefined;
+    const record =
+      text === undefined
+        ? (records.get(id) ?? (await readRecord(storage, id, options)))
+        : parseRecord(id, text);
+    if (record === undefined || isBlind) return record;
+    const seen = await itemOf(storage, record, options);
+    if (seen === undefined) records.delete(id);
+    else if (text === undefined) records.set(id, record);
+    return seen && { ...record, seen };
   };
   let texts: readonly (string | undefined)[] = [];
   for (let start = 0; start < ids.length; start += AT_ONCE) {

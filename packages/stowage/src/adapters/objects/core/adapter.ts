@@ -11,15 +11,17 @@ import type {
   Entry,
   ListOptions,
   OperationOptions,
-  PutOptions,
   ReadOptions,
   ReadResult,
   RemoveFileOptions,
+  RemoveOptions,
   StagedFile,
   Stat,
+  StatOptions,
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,
+  TransferOptions,
   WriteOptions,
 } from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
@@ -30,9 +32,10 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { hasBelow, Lookup, type FoundFile, fileStat, folderStat, openObject } from './lookup.ts';
+import { hasBelow, Lookup, type FoundFile, folderStat, unlisted } from './lookup.ts';
 import type { Objects } from './objects.ts';
-import { finishMove, requireFree } from './change.ts';
+import { finishMove } from './change.ts';
+import { openObject } from './read.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
@@ -72,13 +75,18 @@ export class ObjectStoreAdapter implements StorageAdapter {
     return this.#objects.capabilities;
   }
 
-  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+  /** One request where it is what the caller expects, else one more. */
+  async stat(path: SourcePath, options: StatOptions = {}): Promise<Stat> {
     options.signal?.throwIfAborted();
     if (path.isRoot) return folderStat(path);
     return this.#lookup.inAnySpelling(path, options, async () => {
-      const found = await this.#objects.find(this.#keys.of(path), options);
-      if (found !== undefined) return fileStat(path, found);
-      if (await this.#lookup.isFolder(path, options)) return folderStat(path);
+      const isFolder = options.expects === 'folder' && (await this.#lookup.isFolder(path, options));
+      if (isFolder) return folderStat(path);
+      const key = this.#keys.of(path);
+      const found = await this.#objects.find(key, options);
+      if (found !== undefined) return this.#lookup.found(path, key, found).stat;
+      const isAll = options.expects === 'folder' || (options.expects === 'file' && options.mayMiss === true);
+      if (!isAll && (await this.#lookup.isFolder(path, options))) return folderStat(path);
       throw new NotFoundError();
     });
   }
@@ -115,6 +123,14 @@ export class ObjectStoreAdapter implements StorageAdapter {
     return this.#write(path, content, options);
   }
 
+  async freeNames(
+    folder: SourcePath,
+    names: readonly string[],
+    options: OperationOptions = {},
+  ): Promise<ReadonlySet<string>> {
+    return unlisted(this.list(folder, { ...options, detail: 'names' }), names);
+  }
+
   /** On this machine, so that what the service refuses for the moment can be sent again. */
   async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
     return stageLocally(content, options, (path, file, more) =>
@@ -129,13 +145,17 @@ export class ObjectStoreAdapter implements StorageAdapter {
 
   /** The version that was looked at, decided by the service where it removes single versions. */
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
-    const { ifUnchanged, signal } = options;
+    const { ifUnchanged, mayMiss = false, signal } = options;
+    const isDecided = this.#objects.decides.remove;
+    const seen = isDecided ? options.seen : undefined;
     signal?.throwIfAborted();
+    if (mayMiss && ifUnchanged === undefined && !path.isRoot)
+      return this.#objects.remove(this.#keys.of(path), { signal });
     // Most services remove whatever has the key by then: no write of this process comes after the look.
     await this.#locked([this.#keys.of(path)], { signal }, async () => {
-      const { key, stat } = await this.#lookup.requireFile(path, { signal });
+      const { key, stat } = await this.#lookup.requireFile(path, { signal, seen });
       if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
-      await this.#objects.remove(key, { signal }, this.#objects.decides.remove ? stat.etag : undefined);
+      await this.#objects.remove(key, { signal }, isDecided ? stat.etag : undefined);
     });
     this.#spellings.forget(path);
   }
@@ -147,22 +167,24 @@ export class ObjectStoreAdapter implements StorageAdapter {
     this.#spellings.forget(path);
   }
 
-  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeEmptyFolder(path: SourcePath, options: RemoveOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
-    await this.#lookup.withFolder(path, options, (folder) => this.#folders.removeEmpty(folder, options));
+    const remove = (folder: string): Promise<void> => this.#folders.removeEmpty(folder, options);
+    if (options.mayMiss === true) return remove(this.#keys.ofFolder(path));
+    await this.#lookup.withFolder(path, options, remove);
     this.#spellings.forget(path);
     if (!path.parent.isRoot) await this.#folders.keep(this.#keys.ofFolder(path.parent), options);
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async copyFile(from: SourcePath, to: SourcePath, options: TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     const copy = () => this.#transferFile(from, to, options, async () => undefined);
     await this.#locked(options.createOnly === true ? [this.#keys.toMake(to)] : [], options, copy);
   }
 
   /** Where the service removes single versions, a source replaced after its copy fails the move. */
-  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async moveFile(from: SourcePath, to: SourcePath, options: TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     // Also against writes of this process to the source: most services remove whatever has the key by then.
     const move: AfterCopy = async (source, { key, etag }) =>
@@ -199,8 +221,10 @@ export class ObjectStoreAdapter implements StorageAdapter {
     options: TreeWalkOptions,
   ): AsyncGenerator<WalkPage, void, undefined> {
     options.signal?.throwIfAborted();
+    const walk = () => walkKeys(this.#objects, this.#keys.ofFolder(folder), folder, options);
+    if (yield* walk()) return;
     await this.#requireFolder(folder, options);
-    yield* walkKeys(this.#objects, this.#keys.ofFolder(folder), folder, options);
+    yield* walk();
   }
 
   /** `open` gives the content once more. */
@@ -212,9 +236,8 @@ export class ObjectStoreAdapter implements StorageAdapter {
   ): Promise<Stat> {
     const { createOnly = false, ifMatch, signal } = options;
     return consumeContent(content, options, async (chunks) => {
-      const key = options.derived
-        ? this.#keys.toMake(path)
-        : await this.#lookup.freeOfFolder(path, createOnly, { signal });
+      const isNoFolder = options.derived === true || options.isNoFolder === true;
+      const key = await this.#lookup.freeOfFolder(path, { createOnly, isNoFolder, signal });
       const request = { key, createOnly, ifMatch, chunks, size: options.size, open };
       const { size, etag } = await this.#objects.upload(request, { signal });
       return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
@@ -224,7 +247,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async #transferFile(
     source: SourcePath,
     to: SourcePath,
-    options: PutOptions,
+    options: TransferOptions,
     after: AfterCopy,
   ): Promise<void> {
     const { createOnly = false, signal } = options;
@@ -233,10 +256,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
       if (createOnly) throw new AlreadyExistsError();
       return;
     }
-    const [target, isCheckedFree] = await Promise.all([
-      this.#lookup.freeOfFolder(to, createOnly, options),
-      createOnly && requireFree(this.#objects, this.#keys.of(to), options),
-    ]);
+    const { key: target, isCheckedFree } = await this.#lookup.freeForCopy(to, options);
     const { key: from, size, stat, storageClass } = found;
     const copy = { from, to: target, size, etag: stat.etag, storageClass, createOnly, isCheckedFree };
     const made = await this.#objects.copy(copy, { signal });

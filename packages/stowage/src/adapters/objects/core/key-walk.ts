@@ -125,7 +125,7 @@ class KeyWalk {
 
 /**
  * Walks by listing all keys below a folder: a thousand entries for each request, however many folders there
- * are.
+ * are. Returns whether the folder holds anything; else it yields nothing.
  * @see StorageAdapter.walk
  */
 export async function* walkKeys(
@@ -133,17 +133,20 @@ export async function* walkKeys(
   prefix: string,
   folder: SourcePath,
   options: TreeWalkOptions,
-): AsyncGenerator<WalkPage, void, undefined> {
+): AsyncGenerator<WalkPage, boolean, undefined> {
   const walk = new KeyWalk(prefix, folder, options);
+  let isSeen = false;
   for (let after = options.after; ;) {
     let next: string | undefined;
     const pages = objects.pages(prefix, options, after === undefined ? {} : { after: prefix + after });
     for await (const page of pages) {
-      yield walk.take(page);
+      const taken = walk.take(page);
+      isSeen ||= taken.seen > 0;
+      if (isSeen) yield taken;
       next = walk.behindNever;
       if (next !== undefined) break;
     }
-    if (next === undefined) return;
+    if (next === undefined) return isSeen;
     after = next;
   }
 }

@@ -1,12 +1,10 @@
-import type { Readable } from 'node:stream';
-import { passBody } from '../../remote/core/body.ts';
 import type {
-  ReadOptions,
-  ReadResult,
   Stat,
   Entry,
   ListOptions,
   OperationOptions,
+  PutOptions,
+  SeenOptions,
 } from '../../../storage/adapter.ts';
 import { type SourcePath, isSegment } from '../../../storage/source-path.ts';
 import type { ObjectFacts, Objects, ObjectPage } from './objects.ts';
@@ -32,36 +30,6 @@ export const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFac
   modifiedAt,
   etag,
 });
-
-// A reader that has paused for this long may have lost its connection: we close those on which nothing moves,
-// and so do services.
-const LONG_PAUSE_MS = 500;
-
-/** Opens an object, or a range of it. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
-export const openObject = async (
-  objects: Objects,
-  path: SourcePath,
-  key: string,
-  options: ReadOptions,
-): Promise<ReadResult> => {
-  const { signal } = options;
-  const { facts, body, length: told } = await objects.get(key, options);
-  const { start, end } = options.range ?? { start: 0, end: undefined };
-  const length = end === undefined ? told : end - start + 1;
-  const { etag } = facts;
-  const openRest = async (offset: number): Promise<Readable> => {
-    const range = { start: start + offset, end: end ?? (length ?? 0) - 1 };
-    return (await objects.get(key, { signal, range, ifMatch: etag })).body;
-  };
-  const mayReopen = etag !== undefined && length !== undefined;
-  const stream = passBody(body, {
-    length,
-    signal,
-    failure: (error) => objects.downloadFailure(error, key),
-    reopen: mayReopen ? { afterMs: LONG_PAUSE_MS, open: openRest } : undefined,
-  });
-  return { stat: fileStat(path, facts), stream };
-};
 
 /** A file that was found: its key, and what the service reports of it. */
 export interface FoundFile {
@@ -108,6 +76,7 @@ export class Lookup {
   readonly #objects: Objects;
   readonly #keys: Keys;
   readonly #spellings: Spellings;
+  readonly #found = new WeakMap<Stat, FoundFile>();
 
   constructor(objects: Objects, keys: Keys, spellings: Spellings) {
     this.#objects = objects;
@@ -198,15 +167,28 @@ export class Lookup {
     throw other ? new WrongKindError() : new NotFoundError();
   }
 
-  /** @throws NotFoundError, WrongKindError */
-  async requireFile(path: SourcePath, options: OperationOptions): Promise<FoundFile> {
+  /** A file by its key and facts, for as long as its `stat` is used. */
+  found(path: SourcePath, key: string, facts: ObjectFacts): FoundFile {
+    const { size = 0, storageClass } = facts;
+    const found = { key, size, stat: fileStat(path, facts), storageClass };
+    this.#found.set(found.stat, found);
+    return found;
+  }
+
+  /** The file that an earlier look has found. */
+  seen(stat: Stat | undefined): FoundFile | undefined {
+    return stat && this.#found.get(stat);
+  }
+
+  /** Asks nothing where the file was seen. @throws NotFoundError, WrongKindError */
+  async requireFile(path: SourcePath, options: OperationOptions & SeenOptions): Promise<FoundFile> {
     if (path.isRoot) throw new WrongKindError();
+    const seen = this.seen(options.seen);
+    if (seen !== undefined) return seen;
     return this.inAnySpelling(path, options, async () => {
       const key = this.#keys.of(path);
-      const found = await this.#objects.find(key, options);
-      if (found === undefined) return this.refuse(path, 'file', options);
-      const { size = 0, storageClass } = found;
-      return { key, size, stat: fileStat(path, found), storageClass };
+      const facts = await this.#objects.find(key, options);
+      return facts === undefined ? this.refuse(path, 'file', options) : this.found(path, key, facts);
     });
   }
 
@@ -230,13 +212,64 @@ export class Lookup {
   }
 
   /** The key of a file that is to be made, unless a folder has the name. */
-  async freeOfFolder(path: SourcePath, createOnly: boolean, options: OperationOptions): Promise<string> {
+  async freeOfFolder(
+    path: SourcePath,
+    { isNoFolder, createOnly = false, ...options }: PutOptions,
+  ): Promise<string> {
     const taken = (): Error => (createOnly ? new AlreadyExistsError() : new WrongKindError());
     if (path.isRoot) throw taken();
     const key = this.#keys.toMake(path);
+    if (isNoFolder === true) return key;
     if (!(await hasBelow(this.#objects, `${key}/`, options))) return key;
     // Other tools can store a file beside a folder of its name.
     if (createOnly || (await this.#objects.find(key, options)) === undefined) throw taken();
     return key;
   }
+
+  /**
+   * The key that a copy is to get, unless a folder has the name. Looks for a file, too, where the service does not
+   * decide about a new name by itself. One wrong answer must not cost an object: both a look and a listing show
+   * that there is none.
+   * @throws AlreadyExistsError, WrongKindError (a folder, where a file may be replaced)
+   */
+  async freeForCopy(
+    path: SourcePath,
+    options: PutOptions,
+  ): Promise<{ readonly key: string; readonly isCheckedFree: boolean }> {
+    if (options.createOnly !== true || this.#objects.decides.copy || path.isRoot)
+      return { key: await this.freeOfFolder(path, options), isCheckedFree: false };
+    const key = this.#keys.toMake(path);
+    const [found, isListed] = await Promise.all([
+      this.#objects.find(key, options),
+      this.#isListed(key, options),
+    ]);
+    if (found !== undefined || isListed) throw new AlreadyExistsError();
+    return { key, isCheckedFree: true };
+  }
+
+  /** Whether a listing shows a file or a folder of this key: one request unless very many names begin so. */
+  async #isListed(key: string, options: OperationOptions): Promise<boolean> {
+    let isFirst = true;
+    for await (const { objects, prefixes } of this.#objects.pages(key, options, { delimiter: '/' })) {
+      if (!isFirst) return hasBelow(this.#objects, `${key}/`, options);
+      if (objects.some((object) => object.key === key) || prefixes.includes(`${key}/`)) return true;
+      isFirst = false;
+    }
+    return false;
+  }
 }
+
+/** Which of the names no page shows; none of them where there are several pages. */
+export const unlisted = async (
+  pages: AsyncIterable<readonly Entry[]>,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const free = new Set(names);
+  let isFirst = true;
+  for await (const page of pages) {
+    if (!isFirst) return new Set();
+    for (const { name } of page) free.delete(name);
+    isFirst = false;
+  }
+  return free;
+};

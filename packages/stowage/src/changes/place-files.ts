@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { createLimiter } from '../basics/concurrency/queues.ts';
+import { splitExtension } from '../basics/content/file-type.ts';
+import { foldedFor, sanitizeName, uploadNames } from '../basics/content/file-name.ts';
+import type { Create, NewContent, Passage, Stored } from './change.ts';
+import { type WantedName, storeByStrategy } from './names.ts';
+import { freeing } from './quota.ts';
+import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import type { ReadableStore, StagedFile, Stat } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { storeOf } from '../view/writable.ts';
+
+/** Names that are looked at before the file counts as not stored. */
+const MOST_NAMES = 32;
+/** Files of a form that are stored at the same time. */
+const FILES_AT_ONCE = 4;
+
+const digestOf = async (content: Readable, signal: AbortSignal): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of content as AsyncIterable<Uint8Array>) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+  }
+  return hash.digest('hex');
+};
+
+/**
+ * The file that an earlier try may have stored, whose answer was lost: the first of the names that an upload
+ * gets, up to one that is free, with the same content. Reads what has the same length. @throws errors of the
+ * store
+ */
+export const findStoredBefore = async (
+  { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal },
+  wanted: SourcePath,
+  staged: StagedFile,
+): Promise<{ readonly path: SourcePath; readonly stat: Stat } | undefined> => {
+  const names = uploadNames(wanted.name);
+  let digest: string | undefined;
+  for (let number = 0; number < MOST_NAMES; number += 1) {
+    const path = wanted.parent.child(names.at(number));
+    try {
+      const { stat, stream } = await storage.read(path, { signal });
+      if (stat.size !== undefined && stat.size !== staged.size) {
+        stream.destroy();
+        continue;
+      }
+      const found = await digestOf(stream, signal);
+      digest ??= await digestOf(staged.open(), signal);
+      if (found === digest) return { path, stat };
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      if (!(error instanceof WrongKindError || error instanceof ChangedMeanwhileError)) throw error;
+    }
+  }
+  return undefined;
+};
+
+/** A file that passed every check, with the name that it is to get. */
+export interface Planned extends NewContent {
+  readonly content: UploadedFile;
+  readonly name: string;
+  /** Nothing had the name a moment ago. */
+  readonly isFree?: boolean;
+}
+
+/**
+ * Removes what a request has stored before it failed. A file that has changed since then stays, and
+ * so does one that has replaced another: the older content is gone, and the new one is better than none.
+ * Works without the request's signal, which may be the reason of the failure.
+ */
+const withdraw = async (passage: Passage, open: SourceView, stored: readonly Stored[]): Promise<void> => {
+  for (const { path, stat, bytes, replaced } of stored) {
+    if (replaced) continue;
+    try {
+      const remove = (): Promise<void> => storeOf(open).removeFile(path, { ifUnchanged: stat });
+      await freeing(passage, open, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
+    } catch (error) {
+      if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
+      passage.log.warn('A failed upload could not be withdrawn.', { error });
+    }
+  }
+};
+
+/** Gives content its name by the strategy. */
+export const place = (
+  passage: Passage,
+  wanted: WantedName & { readonly keys: readonly string[]; readonly isFree?: boolean | undefined },
+  content: NewContent['content'],
+): Promise<Stored> =>
+  storeByStrategy(passage, wanted, async (path, createOnly, isSeen) => {
+    const { open, keys, isFree } = wanted;
+    const isNoFolder = isSeen === true || (isFree === true && path.equals(wanted.path));
+    const [one] = await passage.carry({ type: 'put', open, path, keys, content, createOnly, isNoFolder });
+    return one as Stored;
+  });
+
+/**
+ * Stores a picture as it came in the hidden folder beside what was made of it, under the same name with its
+ * own extension. Never replaces another: a taken name gets a number.
+ */
+const keepOriginal = async (
+  passage: Passage,
+  open: SourceView,
+  { path }: Stored,
+  original: UploadedFile,
+): Promise<Stored | undefined> => {
+  const folder = open.source.settings.uploadImages?.keepOriginal ?? false;
+  if (folder === false) return undefined;
+  const extension = splitExtension(original.filename).extension;
+  const name = sanitizeName(`${splitExtension(path.name).stem}.${extension}`);
+  const target = {
+    open,
+    path: path.parent.child(folder).child(name),
+    keys: [],
+    strategy: 'addNumber',
+  } as const;
+  return place(passage, target, original);
+};
+
+/** Completes what has got its name by what is kept beside it. When that fails, it is withdrawn. */
+export const complete = async (
+  passage: Passage,
+  open: SourceView,
+  stored: Stored,
+  { seen, isReduced, original, thumbnail, texts }: NewContent,
+): Promise<Stored> => {
+  try {
+    const kept = original && (await keepOriginal(passage, open, stored, original));
+    return { ...stored, seen, isReduced, original: kept, thumbnail, texts };
+  } catch (error) {
+    await withdraw(passage, open, [stored]);
+    throw error;
+  }
+};
+
+/**
+ * Gives an uploaded file its name, unless an earlier try is found to have done that. A name that the form has
+ * used is not replaced.
+ */
+const placeFile = async (
+  passage: Passage,
+  { open, path: folder, keys }: Create,
+  { name, content, isFree }: Planned,
+  isUsed: boolean,
+): Promise<Stored> => {
+  const storage = storeOf(open);
+  const path = folder.child(name);
+  const before =
+    content.mayBeStored === true
+      ? await findStoredBefore({ storage, signal: passage.signal }, path, content.staged)
+      : undefined;
+  if (before !== undefined) {
+    open.require(keys, before.path, 'file');
+    return { ...before, bytes: content.staged.size, replaced: false };
+  }
+  const { saveSameFileNameStrategy } = open.source.settings;
+  const strategy = isUsed && saveSameFileNameStrategy === 'replace' ? 'addNumber' : saveSameFileNameStrategy;
+  return place(passage, { open, path, keys, strategy, isFree }, content);
+};
+
+/** Files of a form that want one name, or the numbers of one, in their order; other files need not wait for them. */
+const groupsOf = (open: SourceView, planned: readonly Planned[]): readonly (readonly number[])[] => {
+  const keys = planned.map(({ name }) => foldedFor(storeOf(open), name));
+  const all = new Set(keys);
+  const firstOf = (key: string): string => {
+    const { stem } = splitExtension(key);
+    const unnumbered = stem.replace(/-\d+$/u, '') + key.slice(stem.length);
+    return unnumbered !== key && all.has(unnumbered) ? firstOf(unnumbered) : key;
+  };
+  const groups = new Map<string, number[]>();
+  for (const [index, key] of keys.entries()) {
+    const first = firstOf(key);
+    groups.set(first, [...(groups.get(first) ?? []), index]);
+  }
+  return [...groups.values()];
+};
+
+export const placeAll = async (
+  passage: Passage,
+  change: Create,
+  planned: readonly Planned[],
+): Promise<void> => {
+  const { open, isForm } = change;
+  const placed: (Stored | undefined)[] = planned.map(() => undefined);
+  const stored = (): readonly Stored[] => placed.filter((one) => one !== undefined);
+  const used = new Set<string>();
+  const keyOf = (name: string): string => foldedFor(storeOf(open), name);
+  let failed: { readonly filename: string } | undefined;
+  const put = async (index: number): Promise<void> => {
+    const plan = planned[index];
+    if (plan === undefined || failed !== undefined) return;
+    try {
+      const file = await placeFile(passage, change, plan, used.has(keyOf(plan.name)));
+      const one = await complete(passage, open, file, plan);
+      placed[index] = one;
+      used.add(keyOf(one.path.name));
+    } catch (error) {
+      failed ??= plan.content;
+      throw error;
+    }
+  };
+  const limiter = createLimiter(FILES_AT_ONCE);
+  try {
+    try {
+      for (const group of groupsOf(open, planned))
+        await limiter.add(async () => {
+          for (const index of group) await put(index);
+        });
+    } finally {
+      await limiter.drain();
+    }
+    passage.done.push(...stored());
+  } catch (error) {
+    const done = stored();
+    await withdraw(
+      passage,
+      open,
+      done.flatMap((one) => (one.original === undefined || one.replaced ? [one] : [one, one.original])),
+    );
+    passage.done.push(...done.filter(({ replaced }) => replaced));
+    // Its name says to the client that nothing was uploaded, which is not so where a file was replaced.
+    const isAll = done.every(({ replaced }) => !replaced);
+    return withFileNameIf(isForm && isAll && failed !== undefined, failed?.filename ?? '', () => {
+      throw error;
+    });
+  }
+};
