@@ -9,7 +9,7 @@ import type { SourceViews } from './source-views.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Names whose history is read for one question: those of long chains in deep folders. */
-const MOST_NAMES = 256;
+const MOST_NAMES = 4096;
 const AT_ONCE = 8;
 
 /** An event of a name, or of a folder above it. */
@@ -141,7 +141,7 @@ class Search {
  * by being restored, itself or with a folder above it. Undefined where something lies there, where that was
  * removed, where the source does not remember it (any more), and where no listing would show it; access rules
  * are not asked. Costs a look at the path, one question to the store for the name and for each folder above
- * it, and the same for each step of the way; at most some hundreds.
+ * it, and the same for each step of the way; at most some thousands.
  * @throws errors of the stores
  */
 export const presentOf = async (
