@@ -36,8 +36,15 @@ export const createServices = (
   const quotas = createQuotas(state.records, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   const about = new AboutKeeper();
+  const focusOf = about.focusOf.bind(about);
   const pictureSizes = createPictureSizes(pool);
-  const thumbnails = createThumbnails({ log, pool, sizes: pictureSizes, svgGenerator: hooks.svgGenerator });
+  const thumbnails = createThumbnails({
+    log,
+    pool,
+    sizes: pictureSizes,
+    focusOf,
+    svgGenerator: hooks.svgGenerator,
+  });
   return {
     links: createLinks(settings.signingSecret ?? [], thumbnails),
     thumbnails,

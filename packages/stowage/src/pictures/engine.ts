@@ -20,6 +20,8 @@ export interface ThumbnailSpec {
   readonly height: number | undefined;
   /** `inside`: scaled down until it fits; `cover` and `contain`: exactly the box, cut off or with space. */
   readonly fit: 'inside' | 'cover' | 'contain';
+  /** What `cover` keeps in view, as shares of the sides; by default the middle. */
+  readonly focus?: { readonly x: number; readonly y: number } | undefined;
   readonly format: ThumbnailFormat;
   /** Of JPEG, WebP and AVIF, 1 to 100. */
   readonly quality: number;

@@ -4,6 +4,7 @@ import { createPreviews } from '../previews/previews.ts';
 import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { followersWith } from './follow.ts';
 import { iconNamed } from './icon.ts';
+import type { KeptContext } from './kept-pictures.ts';
 import { KeptMemory } from './memory.ts';
 import { showWith, variantsWith } from './show.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
@@ -16,6 +17,8 @@ export interface ThumbnailsOptions {
   readonly pool?: ImagePool | undefined;
   /** Learns the sizes of the pictures that are decoded. */
   readonly sizes?: PictureSizes | undefined;
+  /** @see KeptContext.focusOf. Default: nothing has been said of any picture. */
+  readonly focusOf?: KeptContext['focusOf'] | undefined;
   /** Draws icons in place of the default ones. */
   readonly svgGenerator?: SvgGenerator | undefined;
 }
@@ -23,9 +26,10 @@ export interface ThumbnailsOptions {
 /** The thumbnails of one connector. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool(), sizes = createPictureSizes(pool) } = options;
+  const { focusOf = () => Promise.resolve(undefined) } = options;
   const memory = new KeptMemory();
   const backlog = createBacklog();
-  const context = { pool, previews: createPreviews(log), memory, sizes, log, svgGenerator };
+  const context = { pool, previews: createPreviews(log), memory, sizes, focusOf, log, svgGenerator };
   return {
     describe: describeWith(context, backlog),
     show: showWith(context),

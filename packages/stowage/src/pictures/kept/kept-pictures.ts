@@ -3,7 +3,9 @@ import { BrokenImageError, BusyError, NotFoundError } from '../../errors/errors.
 import { derivedStoreOf, type DerivedStore } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry, type Stat } from '../../storage/entry.ts';
+import type { About } from '../../storage/about/about.ts';
 import { findNames } from '../../storage/find-names.ts';
+import type { ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
 import { inMemory, type ImagePool } from '../image-editor.ts';
@@ -18,6 +20,12 @@ export interface KeptContext {
   readonly previews: Previews;
   readonly memory: KeptMemory;
   readonly sizes: PictureSizes;
+  /** What has been said to matter in a picture. @throws errors of the store */
+  readonly focusOf: (
+    store: ReadableStore,
+    path: SourcePath,
+    signal: AbortSignal,
+  ) => Promise<About['focalPoint']>;
   readonly log: Logger;
 }
 
@@ -90,6 +98,16 @@ interface Drawn {
   readonly original: Stat;
 }
 
+/** Drops what shows its item no more as it is. */
+const dropOutrun = async ({ memory }: KeptContext, { target }: Job): Promise<Outcome> => {
+  memory.drop(target);
+  await target.store.remove(target.path);
+  return 'failed';
+};
+
+const isSameFocus = (one: About['focalPoint'], other: About['focalPoint']): boolean =>
+  one?.x === other?.x && one?.y === other?.y;
+
 /**
  * Stores what was drawn, and drops it when its item was replaced meanwhile, perhaps by another program or
  * instance: it is newer than the item, and would count as fresh for ever.
@@ -105,10 +123,8 @@ const storeDrawn = async (
   const outcome = await store(context, job, bytes, signal);
   if (outcome !== 'made' || isSameVersion(original, await target.store.files.stat(path, { signal })))
     return outcome;
-  context.memory.drop(target);
   context.log.debug('An item was replaced while its thumbnail was made.', { path: path.toString(), version });
-  await target.store.remove(target.path);
-  return 'failed';
+  return dropOutrun(context, job);
 };
 
 /** Scales an image down, within the memory for files from before it is read until the result is stored. */
@@ -121,14 +137,19 @@ const makeOfImage = async (
 ): Promise<Outcome> => {
   const { pool } = context;
   const { store: derived } = job.target;
+  const focusNow = (): Promise<About['focalPoint']> =>
+    spec.fit === 'cover' ? context.focusOf(derived.files, path, signal) : Promise.resolve(undefined);
   if ((entry.size ?? 0) > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
   const work = async (): Promise<Outcome> => {
     const read = await derived.files.read(path, { signal, bytesUpTo: MAX_PICTURE_BYTES });
     const image = await inMemory(read, MAX_PICTURE_BYTES, signal);
-    const bytes = await pool.engine.thumbnail(image, spec, signal);
+    const focus = await focusNow();
+    const bytes = await pool.engine.thumbnail(image, { ...spec, focus }, signal);
     if (isSameVersion(read.stat, { ...entry, etag: entry.etag }))
       await context.sizes.learn(derived.files, path, entry, image);
-    return storeDrawn(context, job, path, { bytes, original: read.stat }, signal);
+    const outcome = await storeDrawn(context, job, path, { bytes, original: read.stat }, signal);
+    if (outcome !== 'made' || isSameFocus(focus, await focusNow())) return outcome;
+    return dropOutrun(context, job);
   };
   return pool.hold('thumbnails', entry.size, work, signal);
 };

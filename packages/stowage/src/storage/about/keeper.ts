@@ -137,6 +137,12 @@ export class AboutKeeper {
     return aboutOf(await readSurely(location));
   }
 
+  /** What matters in a picture. Costs one question to the store, and a reading where anything is said about it. */
+  async focusOf(store: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
+    const kept = await readKept(store, aboutPaths.record(store, path), MOST_ABOUT_BYTES, { signal });
+    return parseAbout(kept?.text).focalPoint;
+  }
+
   /** Changes the words about a file. What others change at the same time stays. */
   patch(
     location: StoreLocation,
