@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { BrowserContext } from 'puppeteer-core';
+import type { BrowserContext, ElementHandle, Page } from 'puppeteer-core';
 import type { ConfigInput, ConnectorHooks, Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { startDemo, type Demo } from '../../demo/start-demo.ts';
@@ -115,3 +115,9 @@ export const useClient = (setup: ClientSetup): (() => Client) => {
 /** Asks again until the matcher is content, or for as long as a test waits for a page. */
 export const eventually = <Value>(read: () => Value | Promise<Value>) =>
   expect.poll(read, { timeout: PATIENCE, interval: 30 });
+
+/** What comes inside of a shadow root. Waiting for a selector, as locators do too, hears of no changes there. */
+export const inShadow = async (page: Page, selector: string): Promise<ElementHandle<HTMLElement>> => {
+  await eventually(async () => (await page.$$(`>>> ${selector}`)).length).toBeGreaterThan(0);
+  return (await page.$(`>>> ${selector}`)) as ElementHandle<HTMLElement>;
+};

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
-import { eventually } from './client.ts';
+import { eventually, inShadow } from './client.ts';
 import type { EditorPage } from './editor-page.ts';
 import { type JoinedPage, joinPage } from './joined-page.ts';
 import { writeFiles } from './pictures.ts';
@@ -60,7 +60,7 @@ describe.skipIf(chromium === undefined)(`Large files in Jodit${needsChromium}`, 
     await editor.slowDown(200_000);
     await drop('large.zip');
     await eventually(() => joined.uploads).toContain('PATCH');
-    await editor.page.locator('>>> .uploads button').click();
+    await (await inShadow(editor.page, '.uploads li:last-child button')).evaluate((button) => button.click());
     await eventually(() => joined.uploads).toContain('DELETE');
     await editor.slowDown(-1);
     const names = (): Promise<string[]> => readdir(path.join(folder, 'parts'), { recursive: true });
@@ -72,7 +72,7 @@ describe.skipIf(chromium === undefined)(`Large files in Jodit${needsChromium}`, 
     await editor.slowDown(200_000);
     await drop('small.zip', 'large.zip');
     await eventually(() => joined.uploads).toContain('PATCH');
-    await editor.page.locator('>>> .uploads button').click();
+    await (await inShadow(editor.page, '.uploads li:last-child button')).evaluate((button) => button.click());
     await eventually(() => editor.messages()).toContain(
       'info: The upload of large.zip was cancelled. Nothing of it was stored.',
     );

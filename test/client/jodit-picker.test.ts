@@ -4,7 +4,7 @@ import path from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
-import { eventually, useClient } from './client.ts';
+import { eventually, inShadow, useClient } from './client.ts';
 import { jpeg, writeFiles } from './pictures.ts';
 
 /** What every test begins with. */
@@ -273,7 +273,7 @@ describe.skipIf(chromium === undefined)(`The picker that Jodit opens${needsChrom
     await editor.openPictureEditor();
     await editor.resizeTo(200);
     await editor.press('Save');
-    await page.locator('>>> .edge .offer').click();
+    await (await inShadow(page, '.edge .offer')).evaluate((button) => button.click());
     await eventually(() => editor.messages()).toContain('info: Undone.');
     expect(await readFile(at('photos', 'one.jpg'))).toEqual(before);
   });

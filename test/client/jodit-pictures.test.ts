@@ -4,7 +4,7 @@ import type { HTTPRequest } from 'puppeteer-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
-import { eventually } from './client.ts';
+import { eventually, inShadow } from './client.ts';
 import type { EditorPage } from './editor-page.ts';
 import { type JoinedPage, joinPage } from './joined-page.ts';
 import { jpeg, writeFiles } from './pictures.ts';
@@ -137,7 +137,9 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
 
   /** What has broken off, and the button that sends it again. */
   const broken = '>>> .uploads li.failure';
-  const again = '>>> .uploads li.failure .buttons > button:first-child';
+  const again = '.uploads li.failure .buttons > button:first-child';
+  const press = async (selector: string): Promise<void> =>
+    (await inShadow(editor.page, selector)).evaluate((button) => button.click());
   const upload = async (files: Readonly<Record<string, Buffer>>): Promise<void> => {
     const desktop = path.join(joined.photos, '../desktop');
     await writeFiles(desktop, files);
@@ -161,7 +163,7 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     joined.putInFront();
     joined.actions.length = 0;
     for (let row = 0; row < 2; row += 1) {
-      await (await page.waitForSelector(again))?.focus();
+      await (await inShadow(page, again)).focus();
       await page.keyboard.press('Enter');
     }
     await eventually(async () => (await editor.picturesInText()).map(({ name }) => name)).toEqual([
@@ -194,8 +196,8 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     await upload({ 'scan.jpg': await jpeg(80, 50), 'plan #2; 50%.v1.jpg': await jpeg(90, 50) });
     await eventually(async () => (await page.$$(broken)).length).toBe(2);
     joined.putInFront();
-    await page.locator(again).click();
-    await page.locator(again).click();
+    await press(again);
+    await press(again);
     await eventually(async () => (await editor.picturesInText()).map(({ name }) => name).sort()).toEqual([
       'plan _2_ 50_.v1.jpg',
       'scan-1.jpg',
@@ -218,9 +220,9 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
       return action === 'fileUpload';
     });
     await upload({ 'same.jpg': mine });
-    await page.waitForSelector(broken);
+    await inShadow(page, '.uploads li.failure');
     joined.putInFront();
-    await page.locator(again).click();
+    await press(again);
     await eventually(async () => (await editor.picturesInText()).map(({ name }) => name)).toEqual([
       'same-1.jpg',
     ]);
@@ -236,11 +238,11 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
       return action === 'fileUpload';
     });
     await upload({ 'third.jpg': await jpeg(90, 90) });
-    await page.locator(again).click();
+    await press(again);
     await eventually(() => page.$eval(broken, ({ textContent }) => textContent)).toContain(
       '503 Service Unavailable',
     );
-    await page.locator('>>> .uploads [aria-label="Close"]').click();
+    await press('.uploads [aria-label="Close"]');
     await eventually(async () => (await page.$$(broken)).length).toBe(0);
     expect(await readdir(joined.photos)).not.toContain('third.jpg');
     expect(await editor.picturesInText()).toEqual([]);

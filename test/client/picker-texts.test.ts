@@ -44,7 +44,13 @@ describe.each(files)('the texts in %s', (file) => {
           expect(form.trim(), key).not.toBe('');
           expect([key, placeholders(form).filter((one) => !allowed.has(one))]).toEqual([key, []]);
         }
-      } else expect([key, Object.keys(own).sort()]).toEqual([key, Object.keys(value).sort()]);
+      } else {
+        expect([key, Object.keys(own).sort()]).toEqual([key, Object.keys(value).sort()]);
+        for (const [name, text] of Object.entries<string>(value)) {
+          expect([key, name, placeholders(own[name] ?? '')]).toEqual([key, name, placeholders(text)]);
+          expect((own[name] ?? '').trim(), `${key}.${name}`).not.toBe('');
+        }
+      }
     }
   });
 

@@ -1,4 +1,5 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
+import type { HTTPRequest } from 'puppeteer-core';
 import { HttpError } from 'stowage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
@@ -122,6 +123,26 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     expect(await picker.way()).toEqual(['Photos']);
     await picker.eventually(() => picker.folders()).toEqual(['closed']);
     await picker.focused(() => picker.isOnEntry());
+  });
+
+  it('takes no focus from a menu when the list comes late', async () => {
+    const picker = await service().open();
+    const held: HTTPRequest[] = [];
+    await picker.page.setRequestInterception(true);
+    picker.page.on('request', (request) => {
+      if (request.url().endsWith('/files')) held.push(request);
+      else void request.continue();
+    });
+    await rename(picker, 'second');
+    await picker.says('two.jpg is called second.jpg now.');
+    await picker.press('Home', 'ContextMenu');
+    await picker.focused((text) => text === 'Open');
+    await picker.eventually(() => held.length).toBeGreaterThan(0);
+    for (const request of held) await request.continue();
+    await names(picker).toContain('second.jpg');
+    expect(await picker.focus()).toBe('Open');
+    await picker.press('Enter');
+    await picker.eventually(() => picker.way()).toEqual(['Photos', 'closed']);
   });
 
   it('shows that another has removed a file', async () => {

@@ -66,7 +66,7 @@ export const createUploader = (options: UploaderOptions): Upload => {
       });
       if (limits?.bytesLeft !== undefined) service.forgetRights();
       const [item] = items;
-      if (item === undefined) throw new Error(texts.noAnswer);
+      if (item === undefined) throw new Error(texts.trouble.noAnswer);
       const isImage = item.mime.startsWith('image/');
       const stored = {
         ...item,

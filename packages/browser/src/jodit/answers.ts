@@ -14,7 +14,8 @@ export const readableStatuses: readonly number[] = [
 const envelopeText = (text: string, status: number, phrase: string, texts: Texts): string => {
   if (isEnvelope(parsed(text))) return text;
   const reason = reasonOf(text, status, phrase);
-  const message = reason === undefined ? texts.noAnswer : fill(texts.foreignAnswer, { reason });
+  const message =
+    reason === undefined ? texts.trouble.noAnswer : fill(texts.trouble.foreignAnswer, { reason });
   return JSON.stringify({ success: false, data: { code: status, messages: [message] } });
 };
 

@@ -17,7 +17,7 @@ export const takeBackEdits = (editor: Editor, service: Service, surface: Promise
     try {
       await back();
       showAnew(editor, entry);
-      notices.tell(texts.undone);
+      notices.tell(texts.done.undone);
     } catch (error) {
       notices.warn(service.messageOf(error, texts));
     }
@@ -35,7 +35,7 @@ export const takeBackEdits = (editor: Editor, service: Service, surface: Promise
       if (back === undefined) return result;
       const { notices, texts } = await surface;
       const offer = { label: texts.undo, run: () => void undo(entry, back) };
-      notices.tell(texts.imageChanged.replace('{name}', name), offer);
+      notices.tell(texts.image.changed.replace('{name}', name), offer);
       return result;
     };
   }

@@ -57,7 +57,7 @@ export const messageBox = (surface: Promise<Surface>): MessageBox => {
   const show = (text: string, kind = 'info'): void => {
     if (text.trim() === '') return;
     void surface.then(({ notices, texts }) => {
-      const words = text === 'Connection error' ? texts.unreachable : text.replace(/^Error: /u, '');
+      const words = text === 'Connection error' ? texts.trouble.unreachable : text.replace(/^Error: /u, '');
       if (kind === 'error') notices.warn(words);
       else notices.tell(words);
     });

@@ -44,7 +44,7 @@ export const uploadVisibly = (
       if (files.length === 0) {
         const parameters = { ...folder, url: textIn(form, 'url') };
         const ending = new AbortController();
-        const ended = uploads.wait(texts.fetching, () => ending.abort());
+        const ended = uploads.wait(texts.sending.fetching, () => ending.abort());
         const { signal } = ending;
         const data = await service.client.fileUploadRemote(parameters, { signal }).finally(ended);
         return { success: true, data };

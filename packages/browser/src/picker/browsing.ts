@@ -1,7 +1,6 @@
 import type { Frame } from './frame.ts';
 import type { Grid } from './grid.ts';
-import { FolderListing, type Listing, type ListingEvents, SearchListing } from './listing.ts';
-import type { Sorting } from './sorting.ts';
+import { FolderListing, type Listing, type ListingEvents, SearchListing, type Sorting } from './listing.ts';
 import type { Notices } from './notices.ts';
 import type { PickerOptions } from './options.ts';
 import type { View } from './rows.ts';
@@ -78,7 +77,7 @@ export class Browsing {
     parts.grid.view = view;
     const { signal } = this.#ending;
     addEventListener('online', () => this.reload(), { signal });
-    addEventListener('offline', () => parts.notices.warn(parts.texts.offline), { signal });
+    addEventListener('offline', () => parts.notices.warn(parts.texts.trouble.offline), { signal });
   }
 
   close(): void {
@@ -216,8 +215,8 @@ export class Browsing {
     frame.showCount(counted(texts, this.isSearch ? found : texts.items, listing.count));
     frame.showState(listing.count > 0 ? undefined : this.#emptyText(listing));
     // The service answers: what was said of it is not true any more.
-    for (const text of [texts.unreachable, texts.offline]) notices.take(text);
-    if (this.#lost !== undefined) notices.warn(fill(texts.gone, { folder: this.#lost }));
+    for (const text of [texts.trouble.unreachable, texts.trouble.offline]) notices.take(text);
+    if (this.#lost !== undefined) notices.warn(fill(texts.trouble.gone, { folder: this.#lost }));
     this.#lost = undefined;
     if (this.#awaited !== undefined && grid.goTo(this.#awaited)) this.#awaited = undefined;
   }
@@ -226,7 +225,7 @@ export class Browsing {
     const { texts } = this.#parts;
     if (!this.isSearch)
       return this.#rights.permissions.allowFileUpload === true ? texts.emptyUpload : texts.empty;
-    return listing.isComplete ? fill(texts.nothingFound, { query: this.#query }) : texts.loading;
+    return listing.isComplete ? fill(texts.finding.nothing, { query: this.#query }) : texts.loading;
   }
 
   #failed(error: unknown): void {

@@ -59,7 +59,7 @@ export class Commands {
     if (name === undefined) return;
     await this.#trying(async () => {
       await service.client.folderCreate({ ...at, name });
-      notices.tell(fill(texts.created, { name }));
+      notices.tell(fill(texts.done.created, { name }));
       changed([at], { focus: { ...at, name } });
     });
   }
@@ -75,7 +75,7 @@ export class Commands {
       const renamed = { ...entry, name: newName };
       const back = (): Promise<void> => this.#renameTo(renamed, entry.name);
       const undo = (): void => this.#undo(back, [folder], [renamed]);
-      notices.tell(fill(texts.renamed, { name: entry.name, newName }), { label: texts.undo, run: undo });
+      notices.tell(fill(texts.done.renamed, { name: entry.name, newName }), { label: texts.undo, run: undo });
       changed([folder], { focus: renamed, gone: [entry] });
     });
   }
@@ -207,7 +207,7 @@ export class Commands {
   async edit(
     entry: Entry,
     change: () => Promise<unknown>,
-    message = this.#surroundings.texts.imageChanged,
+    message = this.#surroundings.texts.image.changed,
   ): Promise<boolean> {
     const { texts, notices, changed } = this.#surroundings;
     const folder = folderOf(entry);
@@ -230,7 +230,7 @@ export class Commands {
     if (!(await this.#accepted([entry], `${texts.replace} ${name}`, texts.replace))) return;
     const send = async (): Promise<boolean> =>
       (await uploads.store([{ ...folderOf(entry), file, replaces: name }])).length > 0;
-    await this.edit(entry, send, texts.replaced);
+    await this.edit(entry, send, texts.done.replaced);
   }
 
   /** Writes words about a file. @throws ConnectorError: the window with the words stays open */
@@ -241,7 +241,7 @@ export class Commands {
     const before = Object.keys(change).map((key) => [key, entry.about?.[key as keyof About] ?? null]);
     const back = () => service.describe(entry, Object.fromEntries(before) as AboutChange);
     const undo = { label: texts.undo, run: () => this.#undo(back, [folder]) };
-    notices.tell(fill(texts.described, { name: entry.name }), undo);
+    notices.tell(fill(texts.done.described, { name: entry.name }), undo);
     changed([folder], { focus: entry, updated });
   }
 
@@ -276,7 +276,7 @@ export class Commands {
     const { texts, notices, changed } = this.#surroundings;
     void this.#trying(async () => {
       await back();
-      notices.tell(texts.undone);
+      notices.tell(texts.done.undone);
     }).then(() => changed(folders, { gone }));
   }
 

@@ -52,12 +52,12 @@ export class CropArea {
     });
     this.#frame = h(
       'div',
-      { class: 'crop', tabindex: 0, role: 'group', 'aria-label': texts.cropArea },
+      { class: 'crop', tabindex: 0, role: 'group', 'aria-label': texts.image.area },
       ...handles,
     );
     this.element = h('div', { class: 'stage' }, image, this.#frame);
     this.#inputs = { x: this.#input('x'), y: this.#input('y'), w: this.#input('w'), h: this.#input('h') };
-    const labels = { x: texts.left, y: texts.top, w: texts.width, h: texts.height };
+    const labels = { x: texts.image.left, y: texts.image.top, w: texts.image.width, h: texts.image.height };
     this.fields = h(
       'div',
       { class: 'fields' },

@@ -20,11 +20,11 @@ const factsOf = (
 ): Facts => {
   const title = sources().find((one) => one.name === source)?.title ?? source;
   return [
-    [texts.location, [title, ...path.split('/').filter((part) => part !== '')].join(' / ')],
-    [texts.type, type === 'folder' ? texts.folder : mime],
-    [texts.dimensions, pixelsOf({ width, height })],
-    [texts.size, bytes === undefined ? undefined : humanSize(texts, bytes)],
-    [texts.changed, modified === undefined ? undefined : humanTime(texts, modified)],
+    [texts.facts.location, [title, ...path.split('/').filter((part) => part !== '')].join(' / ')],
+    [texts.facts.type, type === 'folder' ? texts.folder : mime],
+    [texts.facts.dimensions, pixelsOf({ width, height })],
+    [texts.facts.size, bytes === undefined ? undefined : humanSize(texts, bytes)],
+    [texts.facts.changed, modified === undefined ? undefined : humanTime(texts, modified)],
   ];
 };
 

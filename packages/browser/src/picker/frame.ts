@@ -70,9 +70,9 @@ export class Frame {
     });
     this.#scope = h(
       'select',
-      { class: 'button', part: 'scope', 'aria-label': texts.searchIn, hidden: true },
+      { class: 'button', part: 'scope', 'aria-label': texts.finding.where, hidden: true },
       this.#here,
-      h('option', { value: 'everywhere' }, texts.everywhere),
+      h('option', { value: 'everywhere' }, texts.finding.everywhere),
     );
     this.#scope.addEventListener('change', () => this.#searchNow());
     this.#insert = h('button', {
@@ -119,7 +119,7 @@ export class Frame {
     });
     const content = h('div', { class: 'content' }, files, this.#state, this.#target);
     content.addEventListener('click', () => this.fold());
-    const way = h('nav', { class: 'way', 'aria-label': this.#texts.location }, this.#way);
+    const way = h('nav', { class: 'way', 'aria-label': this.#texts.facts.location }, this.#way);
     const cancel = h(
       'button',
       { type: 'button', class: 'button', part: 'button', onclick: this.#events.cancelled },

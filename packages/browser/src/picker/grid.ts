@@ -93,10 +93,10 @@ export class Grid {
     return this.#listing?.at(this.#rows.active);
   }
 
-  /** Gives the focus to an entry when it is loaded. */
+  /** Gives the focus to an entry when it is loaded, but for that of a person who writes or chooses elsewhere. */
   goTo(wanted: Pick<Entry, 'source' | 'path' | 'name'>): boolean {
     const index = this.#indexOf((entry) => keyOf(entry) === keyOf(wanted));
-    if (index !== undefined) this.#rows.reveal(index);
+    if (index !== undefined && !this.#rows.isFocusElsewhere) this.#rows.reveal(index);
     return index !== undefined;
   }
 

@@ -26,8 +26,8 @@ class SizeFields {
     this.element = h(
       'div',
       { class: 'fields' },
-      h('label', {}, texts.width, wide),
-      h('label', {}, texts.height, tall),
+      h('label', {}, texts.image.width, wide),
+      h('label', {}, texts.image.height, tall),
     );
     this.#wide = wide;
     this.#tall = tall;
@@ -77,7 +77,7 @@ class ImageEditor {
         return h(
           'button',
           { type: 'button', class: 'button', 'data-mode': mode, onclick: show },
-          parts.texts[mode],
+          parts.texts.image[mode],
         );
       });
     this.#show(may.allowImageCrop === true ? 'crop' : 'resize');
@@ -133,7 +133,7 @@ class ImageEditor {
       {},
       h('button', { type: 'button', class: 'button', onclick: () => this.#end() }, texts.cancel),
       this.#may.allowFileUpload === true
-        ? h('button', { type: 'button', class: 'button', onclick: saveAs }, texts.saveAs)
+        ? h('button', { type: 'button', class: 'button', onclick: saveAs }, texts.image.saveAs)
         : undefined,
       h('button', { type: 'submit', class: 'button primary' }, texts.save),
     );
@@ -162,7 +162,7 @@ class ImageEditor {
 
   async #saveAs(): Promise<void> {
     const { dialogs, texts } = this.#parts;
-    const newname = await dialogs.askName(texts.saveAs, texts.newName, this.#entry.name);
+    const newname = await dialogs.askName(texts.image.saveAs, texts.newName, this.#entry.name);
     if (newname !== undefined) await this.#save(newname);
   }
 }
@@ -172,7 +172,7 @@ export const openImageEditor = async (entry: Entry, rights: Rights, parts: Edito
   const { width, height } = entry;
   if (width === undefined || height === undefined) return;
   await parts.dialogs.open<undefined>(
-    fill(parts.texts.editTitle, { name: entry.name }),
+    fill(parts.texts.image.title, { name: entry.name }),
     (end) => new ImageEditor({ ...entry, width, height }, rights, parts, end).content,
     'wide',
   );

@@ -6,7 +6,12 @@ import {
   type Service,
   type SourceInfo,
 } from './service.ts';
-import type { Sorting } from './sorting.ts';
+
+/** The orders that listings know. */
+export const sortings = [
+  ...(['name-asc', 'name-desc', 'changed-desc', 'changed-asc', 'size-desc', 'size-asc'] as const),
+];
+export type Sorting = (typeof sortings)[number];
 
 /** What a listing shows. */
 export interface Wish {

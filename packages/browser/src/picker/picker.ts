@@ -7,6 +7,7 @@ import { Frame, type FrameEvents } from './frame.ts';
 import { Grid, type GridEvents } from './grid.ts';
 import { Notices } from './notices.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
+import type { Slow } from './patience.ts';
 import { Selection } from './selection.ts';
 import { type Entry, type Folder, joined, pickedOf, Service } from './service.ts';
 import { counted, fill, type Texts } from './texts.ts';
@@ -43,10 +44,9 @@ export class Picker {
     this.#options = options;
     this.#texts = texts;
     this.#done = done;
-    const service = new Service({ ...options, slow: (stop) => this.#uploads.wait(texts.working, stop) });
-    this.#service = service;
-    const notices = new Notices(texts, () => this.#grid.focus());
-    this.#notices = notices;
+    const slow: Slow = (stop) => this.#uploads.wait(texts.trouble.working, stop);
+    const service = (this.#service = new Service({ ...options, slow }));
+    const notices = (this.#notices = new Notices(texts, () => this.#grid.focus()));
     this.#toolbar = new Toolbar(texts, {
       asked: (deed) => this.#deeds.do(deed),
       sorted: (order) => this.#browsing.sort(order),
@@ -199,7 +199,10 @@ export class Picker {
     const items = deeds.map((deed) => ({ label: this.#texts[deed], run: () => this.#deeds.do(deed) }));
     const first = entry.type === 'folder' ? [open] : this.#insertable().length > 0 ? [insert] : [];
     const { source, path } = entry;
-    const reveal = { label: this.#texts.reveal, run: () => this.#browsing.open({ source, path }, entry) };
+    const reveal = {
+      label: this.#texts.finding.reveal,
+      run: () => this.#browsing.open({ source, path }, entry),
+    };
     this.#dialogs.menu(entry.name, [...first, ...(this.#browsing.isSearch ? [reveal] : []), ...items], at);
   }
 

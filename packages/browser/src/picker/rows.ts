@@ -87,6 +87,10 @@ export class Rows {
     return this.#active;
   }
 
+  get isFocusElsewhere(): boolean {
+    return this.#focused?.matches('input, select, textarea, [role="menuitem"]') === true;
+  }
+
   /** Cells of a screen. */
   get screenful(): number {
     return Math.max(1, Math.floor(this.element.clientHeight / this.#height)) * this.#columns;
@@ -147,9 +151,13 @@ export class Rows {
     return this.#view === 'tiles' ? TILE.height : LINE;
   }
 
-  #hasFocus(): boolean {
+  get #focused(): Element | null {
     const root = this.grid.getRootNode();
-    return root instanceof ShadowRoot && this.grid.contains(root.activeElement);
+    return root instanceof ShadowRoot ? root.activeElement : null;
+  }
+
+  #hasFocus(): boolean {
+    return this.grid.contains(this.#focused);
   }
 
   #removeAll(): void {

@@ -11,6 +11,7 @@ import type { Reach } from '../transfer/request.ts';
 import { obstacleOf } from '../transfer/upload.ts';
 import type { AboutChange } from './about-form.ts';
 import { type About, altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
+import { patientFetch, type Slow, Stopped } from './patience.ts';
 import { fill, humanSize, type Texts } from './texts.ts';
 
 /** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
@@ -70,47 +71,9 @@ export const isGone = (error: unknown): boolean =>
 
 export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-/** A person does not wait for an answer any more. */
-class Stopped extends Error {}
-
-/** Told of a change that takes its time: `stop` ends the wait for its answer. What it gives back is called when it has ended. */
-export type Slow = (stop: () => void) => () => void;
-
 interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language'> {
   readonly slow?: Slow;
 }
-
-/** What is only looked at comes within this time, or the person is told. Milliseconds. */
-const PATIENCE = 30_000;
-const LOOKS = /\/(?:files|fileUses|folders|permissions|filesSearch|trashList)$/u;
-/** Changes and downloads may take as long as they need: after this time the person is told, and can stop waiting. */
-const SLOW = 3000;
-
-/** Ends requests for what is to be shown whose answer does not come, and tells of others that take their time. */
-const patientFetch =
-  (send: typeof fetch, slow: Slow = () => () => undefined): typeof fetch =>
-  async (input, init) => {
-    const ending = new AbortController();
-    const isLook = typeof input !== 'string' || LOOKS.test(input);
-    let ended: (() => void) | undefined;
-    const timer = isLook
-      ? setTimeout(() => ending.abort(new Error('No answer has come.')), PATIENCE)
-      : setTimeout(() => {
-          ended = slow(() => ending.abort(new Stopped()));
-        }, SLOW);
-    const signals = [ending.signal, ...(init?.signal ? [init.signal] : [])];
-    try {
-      const response = await send(input, { ...init, signal: AbortSignal.any(signals) });
-      // The body is waited for too.
-      return new Response(await response.blob(), response);
-    } catch (error) {
-      // Of a body that is broken off, browsers do not say why.
-      throw ending.signal.aborted ? ending.signal.reason : error;
-    } finally {
-      clearTimeout(timer);
-      ended?.();
-    }
-  };
 
 /** Asks the connector, and makes of its answers entries whose links can be used as they are. */
 export class Service {
@@ -132,22 +95,27 @@ export class Service {
 
   /** The text that a person should read of a failure. */
   messageOf(error: unknown, texts: Texts): string {
-    if (error instanceof Stopped) return texts.stopped;
-    if (!(error instanceof ConnectorError)) return texts.unreachable;
+    if (error instanceof Stopped) return texts.trouble.stopped;
+    if (!(error instanceof ConnectorError)) return texts.trouble.unreachable;
     if (error.messages.length > 0) return error.messages.join(' ');
-    if (error.code === 0) return texts.unreachable;
-    return error.reason === undefined ? texts.noAnswer : fill(texts.foreignAnswer, { reason: error.reason });
+    if (error.code === 0) return texts.trouble.unreachable;
+    return error.reason === undefined
+      ? texts.trouble.noAnswer
+      : fill(texts.trouble.foreignAnswer, { reason: error.reason });
   }
 
   /** The reason, for people, for which the limits of a folder exclude a file. */
   obstacleTo(file: File, limits: Rights['limits'], texts: Texts): string | undefined {
     const obstacle = obstacleOf(file, limits);
     if (obstacle === undefined) return undefined;
-    return fill({ type: texts.wrongType, size: texts.tooLarge, room: texts.noRoom }[obstacle], {
-      name: file.name,
-      limit: humanSize(texts, limits?.maxUploadFileSize ?? 0),
-      left: humanSize(texts, limits?.bytesLeft ?? 0),
-    });
+    return fill(
+      { type: texts.refused.wrongType, size: texts.refused.tooLarge, room: texts.refused.noRoom }[obstacle],
+      {
+        name: file.name,
+        limit: humanSize(texts, limits?.maxUploadFileSize ?? 0),
+        left: humanSize(texts, limits?.bytesLeft ?? 0),
+      },
+    );
   }
 
   /** The rights in a folder, asked once a minute. Where they cannot be learnt, nothing is permitted. */

@@ -1,26 +1,17 @@
-import { h, type IconName, iconButton, roveFocus } from './dom.ts';
-
-import { type Sorting, sortings } from './sorting.ts';
+import { h, iconButton, roveFocus } from './dom.ts';
+import { type Sorting, sortings } from './listing.ts';
 import type { View } from './rows.ts';
 import type { Entry, Rights } from './service.ts';
 import type { Texts } from './texts.ts';
 
+/** What concerns the chosen entries, in the order of menus. */
+export const DEEDS_FOR_ENTRIES = [
+  ...(['edit', 'turnLeft', 'turnRight', 'rename', 'move', 'copy'] as const),
+  ...(['download', 'replace', 'details', 'remove'] as const),
+];
+
 /** What can be asked for by a button, a key or a menu. */
-export type Deed =
-  | 'upload'
-  | 'newFolder'
-  | 'paste'
-  | 'edit'
-  | 'turnLeft'
-  | 'turnRight'
-  | 'rename'
-  | 'move'
-  | 'copy'
-  | 'download'
-  | 'replace'
-  | 'details'
-  | 'remove'
-  | 'trash';
+export type Deed = 'upload' | 'newFolder' | 'paste' | 'trash' | (typeof DEEDS_FOR_ENTRIES)[number];
 
 /** What is chosen, and what is permitted. */
 interface Offer {
@@ -71,35 +62,6 @@ export const isOffered = (
   rightsHere: Rights,
 ): boolean => offers[deed]({ chosen, may: rights.permissions, mayHere: rightsHere.permissions });
 
-/** What concerns the chosen entries, in the order of menus. */
-export const DEEDS_FOR_ENTRIES = [
-  ...([
-    'edit',
-    'turnLeft',
-    'turnRight',
-    'rename',
-    'move',
-    'copy',
-    'download',
-    'replace',
-    'details',
-    'remove',
-  ] as const),
-];
-
-const ICONS: Readonly<Record<Deed, IconName>> = {
-  ...{ upload: 'upload', newFolder: 'newFolder', paste: 'check', edit: 'edit', turnLeft: 'turnLeft' },
-  ...{
-    turnRight: 'turnRight',
-    rename: 'rename',
-    move: 'move',
-    copy: 'copy',
-    download: 'download',
-    replace: 'replace',
-  },
-  ...{ details: 'info', remove: 'remove', trash: 'trash' },
-};
-
 /** Told of what is asked for. */
 export interface ToolbarEvents {
   readonly asked: (deed: Deed) => void;
@@ -122,10 +84,7 @@ export class Toolbar {
     const button = (deed: Deed): [Deed, HTMLButtonElement] => {
       const isMain = deed === 'upload' || deed === 'newFolder';
       const label = texts[deed];
-      return [
-        deed,
-        iconButton(ICONS[deed], label, () => asked(deed), { isLabelled: isMain, 'data-deed': deed }),
-      ];
+      return [deed, iconButton(deed, label, () => asked(deed), { isLabelled: isMain, 'data-deed': deed })];
     };
     this.#buttons = new Map(
       (['upload', 'newFolder', 'paste', ...DEEDS_FOR_ENTRIES, 'trash'] as const).map(button),

@@ -24,21 +24,21 @@ class TrashDialog {
     this.#may = may;
     this.#surroundings = surroundings;
     const { texts } = surroundings;
-    const columns = [texts.name, texts.wasIn, texts.removedAt, texts.size].map((text) =>
+    const columns = [texts.facts.name, texts.bin.wasIn, texts.bin.removedAt, texts.facts.size].map((text) =>
       h('th', { scope: 'col' }, text),
     );
     this.#table = h('table', {}, h('thead', {}, h('tr', {}, ...columns, h('td', {}))), this.#body);
     this.#more = h(
       'button',
       { type: 'button', class: 'button', hidden: true, onclick: () => void this.#load() },
-      texts.showMore,
+      texts.bin.more,
     );
   }
 
   async open(): Promise<void> {
     const { dialogs, texts } = this.#surroundings;
     await dialogs.open<undefined>(
-      fill(texts.trashOf, { source: this.#source.title }),
+      fill(texts.bin.title, { source: this.#source.title }),
       () => {
         const buttons = h('footer', {}, this.#more);
         if (this.#may.allowTrashEmpty === true)
@@ -46,7 +46,7 @@ class TrashDialog {
             h(
               'button',
               { type: 'button', class: 'button danger', onclick: () => void this.#empty() },
-              texts.emptyTrash,
+              texts.bin.empty,
             ),
           );
         void this.#load();
@@ -86,7 +86,7 @@ class TrashDialog {
   #say(text: string): void {
     const isEmpty = this.#body.children.length === 0;
     this.#table.hidden = isEmpty;
-    this.#state.textContent = [text, isEmpty ? this.#surroundings.texts.trashEmpty : ''].join(' ').trim();
+    this.#state.textContent = [text, isEmpty ? this.#surroundings.texts.bin.isEmpty : ''].join(' ').trim();
   }
 
   #rowOf(item: TrashItem): HTMLElement {
@@ -101,9 +101,9 @@ class TrashDialog {
           label,
         ),
       );
-    if (this.#may.allowTrashRestore === true) button(texts.restore, () => this.#restore(item, row));
-    if (this.#may.allowTrashRemove === true) button(texts.erase, () => this.#erase(item, row));
-    const note = replaced ? ` (${texts.earlier})` : kind === 'folder' ? ` (${texts.folder})` : '';
+    if (this.#may.allowTrashRestore === true) button(texts.bin.restore, () => this.#restore(item, row));
+    if (this.#may.allowTrashRemove === true) button(texts.bin.erase, () => this.#erase(item, row));
+    const note = replaced ? ` (${texts.bin.earlier})` : kind === 'folder' ? ` (${texts.folder})` : '';
     const row = h(
       'tr',
       {},
@@ -133,7 +133,7 @@ class TrashDialog {
       this.#surroundings.changed([{ source, path: folder }]);
       this.#gone(
         row,
-        fill(texts.restored, { name: back.name, folder: folder === '' ? this.#source.title : folder }),
+        fill(texts.bin.restored, { name: back.name, folder: folder === '' ? this.#source.title : folder }),
       );
     });
   }
@@ -141,18 +141,20 @@ class TrashDialog {
   #erase({ id, source, name }: TrashItem, row: HTMLElement): Promise<void> {
     const { service, texts, dialogs } = this.#surroundings;
     return this.#attempt(async () => {
-      if (!(await dialogs.confirm(fill(texts.eraseQuestion, { name }), texts.removeFinal, texts.erase)))
+      if (
+        !(await dialogs.confirm(fill(texts.bin.eraseQuestion, { name }), texts.removeFinal, texts.bin.erase))
+      )
         return;
       await service.client.trashRemove({ source, id });
-      this.#gone(row, fill(texts.erased, { name }));
+      this.#gone(row, fill(texts.bin.erased, { name }));
     });
   }
 
   #empty(): Promise<void> {
     const { service, texts, dialogs } = this.#surroundings;
-    const question = fill(texts.emptyTrashQuestion, { source: this.#source.title });
+    const question = fill(texts.bin.emptyQuestion, { source: this.#source.title });
     return this.#attempt(async () => {
-      if (!(await dialogs.confirm(question, texts.removeFinal, texts.emptyTrash))) return;
+      if (!(await dialogs.confirm(question, texts.removeFinal, texts.bin.empty))) return;
       const { removed } = await service.client.trashEmpty({ source: this.#source.name });
       this.#body.replaceChildren();
       this.#more.hidden = true;

@@ -184,7 +184,7 @@ export class Uploads {
   }
 
   #offerCancel(job: Job): void {
-    const label = fill(this.#texts.cancelUpload, { name: job.file.name });
+    const label = fill(this.#texts.sending.cancel, { name: job.file.name });
     this.#offer(job, [iconButton('close', label, () => this.#cancel(job))]);
   }
 
@@ -202,7 +202,7 @@ export class Uploads {
     this.#waiting.splice(at, 1);
     this.#ended(job);
     job.settled();
-    this.#notices.tell(fill(this.#texts.uploadCancelled, { name: job.file.name }));
+    this.#notices.tell(fill(this.#texts.sending.cancelled, { name: job.file.name }));
   }
 
   #progress(job: Job, sent: number): void {
@@ -211,7 +211,7 @@ export class Uploads {
     const { name, size } = job.file;
     const values = { name, sent: humanSize(this.#texts, sent), total: humanSize(this.#texts, size) };
     job.line.textContent = fill(
-      sent >= size && sent > 0 ? this.#texts.storing : this.#texts.uploading,
+      sent >= size && sent > 0 ? this.#texts.sending.storing : this.#texts.sending.progress,
       values,
     );
   }
@@ -260,7 +260,7 @@ export class Uploads {
   #cancelled(job: Job): void {
     const { name, size } = job.file;
     const wasSent = job.sent >= size;
-    this.#notices.tell(fill(wasSent ? this.#texts.uploadStopped : this.#texts.uploadCancelled, { name }));
+    this.#notices.tell(fill(wasSent ? this.#texts.sending.stopped : this.#texts.sending.cancelled, { name }));
     this.#ended(job);
     job.settled();
     if (wasSent) this.#stored([{ source: job.source, path: job.path, name }]);
@@ -268,7 +268,7 @@ export class Uploads {
 
   #failed(job: Job, error: unknown): void {
     const reason = this.#service.messageOf(error, this.#texts);
-    const said = fill(this.#texts.uploadFailed, { name: job.file.name });
+    const said = fill(this.#texts.sending.failed, { name: job.file.name });
     job.line.textContent = `${said} ${reason}`;
     job.element.classList.add('failure');
     this.#notices.speak(job.line.textContent);
