@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ServiceEvent } from 'stowage';
 import { describe, expect, it } from 'vitest';
-import { startService, type Fields, type Service } from './service.ts';
+import { startService, type Fields, type FormFile, type Service } from './service.ts';
 
 interface Item {
   readonly name: string;
@@ -320,5 +320,49 @@ describe('words about a file', () => {
     await rm(join(folder, record));
     await mkdir(join(folder, record));
     expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+  });
+});
+
+describe('words of files that come and go together', () => {
+  it('are written while those of the last other file in the folder are removed', async () => {
+    const service = await startService();
+    await service.source('files').put({ 'a.txt': 'a', 'b.txt': 'b' });
+    for (let round = 0; round < 40; round += 1) {
+      const [written] = await Promise.all([
+        say(service, 'a.txt', { title: `round ${String(round)}` }),
+        say(service, 'b.txt', { title: round % 2 === 0 ? 'said' : '' }),
+      ]);
+      expect(written.status).toBe(200);
+      expect(await aboutOf(service, 'a.txt')).toEqual({ title: `round ${String(round)}` });
+      await say(service, 'a.txt', { title: '' });
+    }
+  });
+
+  it('stay when they are written of a file of a form whose others are still stored', async () => {
+    const service = await startService();
+    const files = Array.from({ length: 60 }, (_, number): FormFile => {
+      const name = `f${String(number)}.txt`;
+      return [`files[${String(number)}]`, name, name];
+    });
+    const upload = service.upload(files);
+    let said = 404;
+    while (said === 404) said = (await say(service, 'f0.txt', { title: 'early' })).status;
+    expect(said).toBe(200);
+    await upload;
+    expect(await aboutOf(service, 'f0.txt')).toEqual({ title: 'early' });
+  });
+
+  it('are told by an upload to those alone who may list the file', async () => {
+    let role = 'guest';
+    const service = await startService(
+      { saveSameFileNameStrategy: 'replace', accessControl: [{ role: 'writer', FILES: false }] },
+      { checkAuthentication: () => role },
+    );
+    await service.source('files').put({ 'a.txt': 'a' });
+    await say(service, 'a.txt');
+    role = 'writer';
+    const { data } = await service.upload([['files[0]', 'a.txt', 'new']]);
+    expect((data['items'] as Item[])[0]?.name).toBe('a.txt');
+    expect(JSON.stringify(data)).not.toContain('A cat');
   });
 });

@@ -333,3 +333,41 @@ describe('linksIn', () => {
     expect(await router.linksIn('<img src="https://evil.example/fb/file/open/cat.png">')).toEqual([]);
   });
 });
+
+describe('what others write into a text', () => {
+  it('obtains no signed link to a picture that has moved where it may not be named', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'stowage-texts-'));
+    onTestFinished(() => rm(root, { recursive: true, force: true }));
+    for (const folder of ['open', 'signed']) await mkdir(join(root, folder));
+    await writeFile(join(root, 'open', 'cat.png'), await picture(640, 480));
+    const source = (serve: string, folder: string): object => ({
+      title: serve,
+      root: join(root, folder),
+      serve,
+      imagePresets: presets,
+      redirectMoved: {},
+    });
+    const sources = { open: source('public', 'open'), signed: source('signed', 'signed') };
+    const router = createRouter({ signingSecret: SECRET, sources } as unknown as ConfigInput, {}, quiet);
+    onTestFinished(() => router.close());
+    const move = new URLSearchParams({ fromSource: 'open', source: 'signed', from: 'cat.png' });
+    const moved = await router.fetch(
+      new Request(`http://host/fileMove?${move.toString()}`, { method: 'POST' }),
+    );
+    expect(moved.status).toBe(200);
+    const text = '<img src="/file/open/cat.png">';
+    expect(await router.renewLinks(text, { sizes: true, srcset: ['card'] })).toBe(text);
+  });
+
+  it('costs time in proportion to its length where attributes have no values', async () => {
+    const { router } = await start();
+    const timeOf = async (count: number): Promise<number> => {
+      const before = process.cpuUsage();
+      await router.linksIn('<a b>'.repeat(count));
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await timeOf(20_000);
+    expect(await timeOf(320_000)).toBeLessThan(8 * (await timeOf(80_000)));
+  });
+});

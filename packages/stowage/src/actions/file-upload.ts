@@ -50,7 +50,7 @@ export const uploadedItem = (
     bytes,
     mime: mimeTypeOf(path.name),
     ...seen,
-    about,
+    about: view.may('FILES', path, 'file') ? about : undefined,
   };
 };
 

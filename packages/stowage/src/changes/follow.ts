@@ -1,5 +1,5 @@
 import { isRefusal } from '../errors/errors.ts';
-import type { About } from '../storage/about/about.ts';
+import { type About, isNothing } from '../storage/about/about.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
@@ -8,7 +8,10 @@ import type { Change, Done, Passage, Stage, Stored, Transfer } from './change.ts
 
 const at = (view: SourceView, path: SourcePath): StoreLocation => ({ storage: storeOf(view), path });
 
-/** Of a file that has new content: its words stay. What it says about itself counts where it had none. */
+/**
+ * Of a file that has new content: its words stay. What it says about itself counts where it has none. A new file has
+ * lost what was said about an older one of its name when it got that.
+ */
 const wordsOfStored = async (
   { services: { about: all } }: Passage,
   change: Extract<Change, { type: 'create' | 'replace' | 'edit' }>,
@@ -17,21 +20,20 @@ const wordsOfStored = async (
   const location = at(change.open, path);
   // An edit of a stored picture under another name is a copy of it.
   const original = change.type === 'edit' && change.sent === undefined ? change.from : undefined;
-  if (replaced) {
-    const about = await all.read(location);
-    if (about !== undefined || texts === undefined) return about;
-  } else if (original !== undefined) {
+  if (!replaced && original !== undefined) {
     await all.copied(at(change.open, original), location);
     return undefined;
   }
-  await all.set(location, texts);
-  return texts;
+  if (texts === undefined) return replaced ? all.read(location) : undefined;
+  const { after } = await all.patch(location, (about) => (isNothing(about) ? texts : {}));
+  return after;
 };
 
 const followByWords = async (passage: Passage, change: Change, done: Done): Promise<About | undefined> => {
   const { about: all } = passage.services;
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
     return wordsOfStored(passage, change, done as Stored);
+  if (change.type === 'put') return undefined;
   // Those about what a folder holds travel inside, or have been taken into the other source with it.
   if (change.type === 'remove' && change.kind === 'file')
     await all.set(at(change.open, done.path), undefined);
@@ -103,17 +105,38 @@ const keepWords = async (passage: Passage, change: Change, error: unknown): Prom
   }
 };
 
+/** Words that an older file has left under a name that new content is to get. */
+const leftWords = async (
+  { services, log }: Passage,
+  change: Change,
+): Promise<(() => Promise<void>) | undefined> => {
+  // What the service keeps for itself needs no key, and has no words.
+  if (change.type !== 'put' || change.keys.length === 0) return undefined;
+  const failed = (error: unknown): void => {
+    log.warn('The words about an older file could not be removed.', { error });
+  };
+  try {
+    const forget = await services.about.left(at(change.open, change.path));
+    return forget && (() => forget().catch(failed));
+  } catch (error) {
+    failed(error);
+    return undefined;
+  }
+};
+
 /**
  * Lets words, thumbnails, variants and icons follow what has happened; of what is inside a moved folder they travel
  * inside. Their failures are logged and never reach the client.
  */
 export const following: Stage = async (passage, change, next) => {
+  const forget = await leftWords(passage, change);
   try {
     return await next(change);
   } catch (error) {
     await keepWords(passage, change, error);
     throw error;
   } finally {
+    if (forget !== undefined && passage.done.some((done) => !(done as Stored).replaced)) await forget();
     for (const [index, done] of passage.done.entries())
       passage.done[index] = await follow(passage, change, done);
   }

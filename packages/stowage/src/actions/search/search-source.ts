@@ -90,6 +90,12 @@ export interface SourceSearch {
   readonly signal: AbortSignal;
 }
 
+/** A failure that ends a search with what it has found: only of one that has come further. @throws any other */
+const requireEnd = (error: unknown, hasMoved: boolean, late: AbortSignal): void => {
+  if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
+  if (!hasMoved || !(late.aborted || isOfStore(error))) throw error;
+};
+
 /**
  * Searches a source until it has found enough, or the budget is spent, but never without coming further. A
  * store that fails on the way ends the search there: the next page meets the failure first.
@@ -144,8 +150,7 @@ export const searchSource = async (
     return { found, position: undefined, unreadable };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
-    if (!hasMoved || !(late.signal.aborted || isOfStore(error))) throw error;
+    requireEnd(error, hasMoved, late.signal);
     return { found, position, unreadable };
   } finally {
     clearTimeout(timer);

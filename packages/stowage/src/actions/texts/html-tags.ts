@@ -37,9 +37,10 @@ const attributeAt = (
   at: Token.Location | undefined,
 ): TagAttribute | undefined => {
   if (at === undefined) return undefined;
-  const equals = html.indexOf('=', at.startOffset + name.length);
-  if (equals === -1 || equals >= at.endOffset) return undefined;
-  let start = equals + 1;
+  const named = at.startOffset + name.length;
+  const equals = html.slice(named, at.endOffset).indexOf('=');
+  if (equals === -1) return undefined;
+  let start = named + equals + 1;
   while (start < at.endOffset && /\s/u.test(html.charAt(start))) start += 1;
   const first = html.charAt(start);
   if (first !== '"' && first !== "'") return { value, start, end: at.endOffset, quote: '' };

@@ -69,8 +69,11 @@ export class OwnLinks {
     const found = this.#find(url);
     if (found === undefined) return Promise.resolve(undefined);
     this.#count += 1;
-    if (this.#count > MOST_LINKS)
+    if (this.#count > MOST_LINKS) {
+      // It is asked already, and may fail.
+      found.catch(() => undefined);
       throw new InvalidParametersError(`html: must have at most ${String(MOST_LINKS)} links of files`);
+    }
     this.#known.set(url, found);
     return found;
   }

@@ -6,7 +6,7 @@ import { below } from '../../view/links.ts';
 import type { ServingServices } from '../serving/request.ts';
 import type { Tag } from './html-tags.ts';
 import type { OwnLink, OwnLinks } from './own-links.ts';
-import { isOpen, linkLike } from './renewed-url.ts';
+import { isOpen, linkLike, mayName } from './renewed-url.ts';
 
 /** What renewing texts does besides renewing signatures. */
 export interface PictureOptions {
@@ -133,8 +133,9 @@ export const pictureAttributes = async (
 ): Promise<Attributes> => {
   const { own, link, tag } = picture;
   if ((options.sizes !== true && options.srcset === undefined) || !isOpen(link)) return {};
-  const item = (await own.target(link))?.item;
-  if (item?.kind !== 'file') return {};
+  const target = await own.target(link);
+  if (target?.item.kind !== 'file' || (target.isMoved && !mayName(link, target.item))) return {};
+  const { item } = target;
   const [size] = await services.pictureSizes.of(item.source, item.folder, [item.stat], services.signal);
   const shown = size && shownSize(link, item, size);
   const lazy = tag.attributes.has('loading') ? {} : { loading: 'lazy' };

@@ -32,7 +32,7 @@ export const isOpen = ({ source, signature }: OwnLink): boolean =>
  * Whether a link to what has moved may be replaced by one to where it is now. Other links stay: whoever follows
  * them is led there if they may read it.
  */
-const mayName = ({ source }: OwnLink, target: Item): boolean => {
+export const mayName = ({ source }: OwnLink, target: Item): boolean => {
   const { serve } = target.source.settings;
   return serve === 'public' || (serve === 'signed' && source.settings.serve === 'signed');
 };

@@ -98,13 +98,14 @@ const requireText = (html: unknown): void => {
 /** What is to be changed in a tag. */
 const editsOf = async (
   services: PictureServices,
-  { html, own }: { readonly html: string; readonly own: OwnLinks },
+  { html, own, slice }: { readonly html: string; readonly own: OwnLinks; readonly slice: TimeSlice },
   tag: Tag,
   options: RenewOptions,
 ): Promise<readonly Edit[]> => {
   const found = linkAttributesOf(tag);
   const addresses = new Map<string, string>();
   for (const url of found.flatMap(linksOf)) {
+    if (slice.due) await slice.rest();
     const link = await own.find(url);
     if (link !== undefined) addresses.set(url, await renewedUrl(link, own, services.links, options.lifetime));
   }
@@ -138,8 +139,7 @@ export const createTextLinks = (
         let next = 0;
         const work = async (): Promise<void> => {
           for (let tag = tags[next++]; tag !== undefined; tag = tags[next++]) {
-            if (slice.due) await slice.rest();
-            edits.push(...(await editsOf(services, { html, own }, tag, options)));
+            edits.push(...(await editsOf(services, { html, own, slice }, tag, options)));
           }
         };
         await Promise.all(Array.from({ length: Math.min(AT_ONCE, tags.length) }, work)).finally(() => {

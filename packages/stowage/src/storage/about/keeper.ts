@@ -1,17 +1,12 @@
-import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import { createLimiter } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
+import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import type { CopiedTree } from '../copy-tree.ts';
 import { findNames } from '../find-names.ts';
-import { type KeptText, readKept, writeKept } from '../kept-text.ts';
+import { readKept, writeKept } from '../kept-text.ts';
 import { createStoreKeys, isSameLocation, type StoreLocation } from '../location.ts';
 import type { ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
@@ -24,10 +19,20 @@ import {
   parseAbout,
   patched,
 } from './about.ts';
+import {
+  aboutOf,
+  bytesOf,
+  ignoreMissing,
+  MOST_TRIES,
+  overwrite,
+  readRecord,
+  readSurely,
+  remove,
+} from './records.ts';
 
-/** How often a record is read again that another instance has written meanwhile. */
-const MOST_TRIES = 8;
 const READS_AT_ONCE = 16;
+/** Names whose records are named in one go: a millisecond. */
+const MANY = 256;
 const COPIES_AT_ONCE = 4;
 /** Folders of which it is remembered during a copy which of their files have words. */
 const MOST_FOLDERS = 64;
@@ -46,49 +51,6 @@ const versionOf = ({
   changedAt,
   size,
 }: Entry & { readonly etag?: string | undefined }): string => [etag, modifiedAt, changedAt, size].join();
-
-const bytesOf = (about: About): Buffer => Buffer.from(JSON.stringify(about));
-
-/** Overwrites whatever is there: of a new file it can only be about an older one. */
-const overwrite = async ({ storage, path }: StoreLocation, about: About): Promise<void> => {
-  const bytes = bytesOf(about);
-  const content = Readable.from([bytes], { objectMode: false });
-  await storage.write(aboutPaths.record(storage, path), content, { size: bytes.length });
-};
-
-const ignoreMissing = (error: unknown): void => {
-  if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
-};
-
-/**
- * Removes a record, and its folder when it was the last one, while it is this version.
- * @throws ChangedMeanwhileError
- */
-const remove = async ({ storage, path }: StoreLocation, version?: KeptText['version']): Promise<void> => {
-  const record = aboutPaths.record(storage, path);
-  try {
-    // Nearly always nothing is there: stores look for what may be missing with less effort.
-    if (version === undefined) await storage.stat(record, { mayMiss: true, expects: 'file' });
-    await storage.removeFile(record, { ifUnchanged: version });
-  } catch (error) {
-    ignoreMissing(error);
-    return;
-  }
-  // Others may lie in it, or come meanwhile.
-  await storage.removeEmptyFolder(record.parent).catch(() => undefined);
-};
-
-const readRecord = ({ storage, path }: StoreLocation): Promise<KeptText | undefined> =>
-  readKept(storage, aboutPaths.record(storage, path), MOST_ABOUT_BYTES);
-
-/** As `readRecord`; stores say once in a while that there is nothing, and what is missed here is lost. */
-const readSurely = async (location: StoreLocation): Promise<KeptText | undefined> =>
-  (await readRecord(location)) ?? readRecord(location);
-
-const aboutOf = (kept: KeptText | undefined): About | undefined => {
-  const about = parseAbout(kept?.text);
-  return isNothing(about) ? undefined : about;
-};
 
 /**
  * The words about files of all stores: what reads and writes their records. A record belongs to a name, whatever
@@ -113,7 +75,8 @@ export class AboutKeeper {
     names: readonly string[],
     signal: AbortSignal | undefined,
   ): Promise<readonly (About | undefined)[]> {
-    const records = names.map((name) => aboutPaths.name(store, name));
+    const records = await this.#namesOf(store, folder, names, signal);
+    if (records === undefined) return names.map(() => undefined);
     const existing = await findNames(store, aboutPaths.all(folder), new Set(records), { signal });
     const found: (About | undefined)[] = names.map(() => undefined);
     const limiter = createLimiter(READS_AT_ONCE);
@@ -152,13 +115,18 @@ export class AboutKeeper {
       for (let tries = 1; ; tries += 1) {
         const kept = await readSurely(location);
         const before = parseAbout(kept?.text);
-        const after = patched(before, typeof patch === 'function' ? patch(before) : patch);
+        const wanted = typeof patch === 'function' ? patch(before) : patch;
+        if (isNothing(wanted)) return { before, after: before };
+        const after = patched(before, wanted);
         try {
           if (isNothing(after)) await remove(location, kept?.version);
           else await writeKept(location.storage, this.#record(location), bytesOf(after), kept?.version);
           return { before, after };
         } catch (error) {
-          const isOutrun = error instanceof ChangedMeanwhileError || error instanceof AlreadyExistsError;
+          // A folder is removed with its last record, perhaps while this one comes.
+          const isOutrun = [ChangedMeanwhileError, AlreadyExistsError, NotFoundError].some(
+            (cause) => error instanceof cause,
+          );
           if (!isOutrun || tries === MOST_TRIES) throw error;
         }
       }
@@ -170,6 +138,21 @@ export class AboutKeeper {
     return this.#hold(location, () =>
       about === undefined || isNothing(about) ? remove(location) : overwrite(location, about),
     );
+  }
+
+  /**
+   * Words under a name that something new is to get: the way to remove these once it has the name. Others, written
+   * meanwhile, stay. Undefined: there are none.
+   */
+  async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
+    const kept = await readRecord(location);
+    if (kept === undefined) return undefined;
+    const forget = async (): Promise<void> => {
+      await remove(location, kept.version).catch((error: unknown) => {
+        if (!(error instanceof ChangedMeanwhileError)) throw error;
+      });
+    };
+    return () => this.#hold(location, forget);
   }
 
   /** A copy has the words of its original. */
@@ -216,6 +199,29 @@ export class AboutKeeper {
     } finally {
       await limiter.drain();
     }
+  }
+
+  /** The names of records. Undefined: of many names is known that none has one, because their folder is not there. */
+  async #namesOf(
+    store: ReadableStore,
+    folder: SourcePath,
+    names: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly string[] | undefined> {
+    if (names.length <= MANY) return names.map((name) => aboutPaths.name(store, name));
+    try {
+      await store.stat(aboutPaths.all(folder), { signal });
+    } catch (error) {
+      ignoreMissing(error);
+      return undefined;
+    }
+    const slice = new TimeSlice(signal ?? new AbortController().signal);
+    const records: string[] = [];
+    for (const name of names) {
+      if (records.length % MANY === 0 && slice.due) await slice.rest();
+      records.push(aboutPaths.name(store, name));
+    }
+    return records;
   }
 
   async #recordsIn(store: ReadableStore, folder: SourcePath): Promise<ReadonlySet<string>> {
