@@ -170,11 +170,11 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(await bucket.uploads(prefix)).toEqual([]);
     });
 
-    it('a rename of one object is one copy and one delete, and five questions: twice whether it is there, by the action and the store, and whether the name is free of folders and, asked twice, of files', async () => {
+    it('a rename of one object is one copy and one delete, and six questions: whether it is there, whether the name is free of a folder and of a file, and whether there are words, twice of the old name and once of the new one', async () => {
       const { call, prefix, keys } = openService({ createThumb: false });
       await bucket.put(`${prefix}/a.txt`, 'a');
       await call('fileRename', { name: 'a.txt', newname: 'b.txt' });
-      expect(proxy.counts()).toEqual({ HeadObject: 3, ListObjectsV2: 2, CopyObject: 1, DeleteObject: 1 });
+      expect(proxy.counts()).toEqual({ HeadObject: 5, ListObjectsV2: 1, CopyObject: 1, DeleteObject: 1 });
       expect(await keys()).toEqual(['b.txt']);
     });
 

@@ -30,11 +30,13 @@ export interface TrashRecord {
 }
 
 /** The records of one store by their ids, as far as they were read of late: they never change. */
-export type TrashRecords = LRUCache<TrashId, TrashRecord>;
+export type TrashRecords = Pick<Map<TrashId, TrashRecord>, 'get' | 'delete'> & {
+  readonly set: (id: TrashId, record: TrashRecord) => unknown;
+};
 
 /** A bound by size: one by number would make lists of that length at the start. */
 export const createTrashRecords = (): TrashRecords =>
-  new LRUCache({ maxSize: 2000, sizeCalculation: () => 1 });
+  new LRUCache<TrashId, TrashRecord>({ maxSize: 2000, sizeCalculation: () => 1 });
 
 /** More is not a record of ours. */
 const MAX_BYTES = 64 * 1024;
