@@ -21,6 +21,7 @@ const withSamples = [
   'docs/installation.md',
   'docs/instances.md',
   'docs/login.md',
+  'docs/purging.md',
   'docs/react.md',
   ...(await readdir(new URL('docs/start/', root))).map((name) => `docs/start/${name}`),
 ];

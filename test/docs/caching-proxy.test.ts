@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { createApp, type App } from 'stowage';
 import { SourcePath, type StorageAdapter } from 'stowage/storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memoryFactory } from '#internals';
+import { nginxPurge, purging } from '../../examples/purging.ts';
 import { quiet } from '../http/hosts.ts';
 import { endProcess } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from './nginx-process.ts';
@@ -37,8 +38,8 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
   let app: App;
   let nginx: ChildProcess;
 
-  const ask = async (path: string) => {
-    const outgoing = request({ socketPath: join(folder, 'nginx.sock'), path });
+  const ask = async (path: string, method = 'GET') => {
+    const outgoing = request({ socketPath: join(folder, 'nginx.sock'), path, method });
     outgoing.end();
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     const { 'x-cache': cache, location } = answer.headers;
@@ -54,18 +55,26 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
         signingSecret: 'k'.repeat(32),
         sources: {
           open: { title: 'Open', root, serve: 'public' },
+          kept: { title: 'Kept', root, serve: 'public', serveCacheControl: 'public, max-age=86400' },
           signed: { title: 'Signed', root, serve: 'signed' },
           store: { title: 'Store', storageAdapter: 'linking', serve: 'public', delivery: 'redirect' },
         },
       },
-      {},
+      { onEvent: purging(nginxPurge(join(folder, 'long')), { most: 10, origin: 'https://www.example.com' }) },
       { ...quiet, storageAdapters: { linking: linkingStore() } },
     );
     const { port } = await app.listen(0, '127.0.0.1');
     const http = `
       proxy_cache_path ${join(folder, 'cache')} keys_zone=files:1m;
+      proxy_cache_path ${join(folder, 'long')} levels=1:2 keys_zone=long:1m;
       server {
         listen unix:${join(folder, 'nginx.sock')};
+        location /file/kept/ {
+          proxy_pass http://127.0.0.1:${String(port)};
+          proxy_cache long;
+          proxy_cache_key $uri;
+          add_header X-Cache $upstream_cache_status always;
+        }
         location / {
           proxy_pass http://127.0.0.1:${String(port)};
           proxy_cache files;
@@ -106,5 +115,29 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
     await rm(join(root, 'a.txt'));
     expect((await ask('/file/open/a.txt')).status).toBe(404);
     await writeFile(join(root, 'a.txt'), 'one');
+  });
+
+  it('forgets what events say has changed', async () => {
+    const change = async (action: string, fields: Record<string, string>): Promise<void> => {
+      const query = new URLSearchParams({ source: 'kept', ...fields }).toString();
+      expect(await ask(`/${action}?${query}`, 'POST')).toMatchObject({ status: 200 });
+    };
+    const kept = async (path: string) => {
+      const { status, cache, body } = await ask(`/file/kept/${path}`);
+      return [cache, status === 200 ? body : status];
+    };
+    await mkdir(join(root, 'f'));
+    for (const name of ['a+b ü.txt', 'f/c.txt']) await writeFile(join(root, name), name);
+    for (const cache of ['MISS', 'HIT']) {
+      expect(await kept('a%2Bb%20%C3%BC.txt')).toEqual([cache, 'a+b ü.txt']);
+      expect(await kept('f/c.txt')).toEqual([cache, 'f/c.txt']);
+    }
+    expect(await kept('a+b%20%C3%BC.txt')).toEqual(['HIT', 'a+b ü.txt']);
+    await change('fileRemove', { name: 'a+b ü.txt' });
+    await expect.poll(() => kept('a+b%20%C3%BC.txt'), { timeout: 20_000 }).toEqual(['MISS', 404]);
+    expect(await kept('f/c.txt')).toEqual(['HIT', 'f/c.txt']);
+    await change('folderRename', { name: 'f', newname: 'g' });
+    await expect.poll(() => kept('f/c.txt'), { timeout: 20_000 }).toEqual(['MISS', 404]);
+    await expect.poll(() => kept('g/c.txt')).toEqual(['HIT', 'f/c.txt']);
   });
 });

@@ -1,6 +1,7 @@
 import { orAborted } from '../basics/concurrency/abort.ts';
 import type { EventType, ServiceEvent } from '../config/event.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { type Addressed, addressesOf } from '../view/addresses.ts';
 import type { Change, Create, Done, MakeFolder, Passage, Stage, Stored, Transfer } from './change.ts';
 import { checkName } from './check-upload.ts';
 import type { ChangeContext } from './context.ts';
@@ -63,6 +64,38 @@ const eventOf = (
   };
 };
 
+/** What has addresses after a change, and what had others before it. */
+const addressedBy = (change: Change, { path }: Done): { now?: Addressed; before?: Addressed } => {
+  const { type } = change;
+  // What is in the trash has no address.
+  if (type === 'document' || type === 'erase' || type === 'emptyTrash') return {};
+  const { source } = change.open;
+  if (type === 'remove') return { before: { source, path, kind: change.kind } };
+  if (type === 'restore') {
+    const { kind, path: old } = change.record;
+    const now = { source, path, kind };
+    return old.equals(path) ? { now } : { now, before: { source, path: old, kind } };
+  }
+  if (!('item' in change)) return { now: { source, path, kind: type === 'makeFolder' ? 'folder' : 'file' } };
+  const { from, item } = change;
+  const now = { source, path, kind: item.kind };
+  return type === 'copy'
+    ? { now }
+    : { now, before: { source: from.source, path: item.path, kind: item.kind } };
+};
+
+const linksOf = (
+  { services: { thumbnails } }: Passage,
+  change: Change,
+  done: Done,
+): Pick<ServiceEvent, 'links' | 'oldLinks'> => {
+  const { now, before } = addressedBy(change, done);
+  return {
+    links: now && addressesOf(thumbnails, now),
+    oldLinks: before && addressesOf(thumbnails, before),
+  };
+};
+
 /** What is told of what has happened: of an emptied trash all at once. */
 const toldOf = (change: Change, done: readonly Done[]): readonly Done[] =>
   change.type === 'emptyTrash' && done.length > 0
@@ -80,9 +113,8 @@ export const events: Stage = async (passage, change, next) => {
     for (const done of toldOf(change, passage.done)) {
       const event = eventOf(passage, change, done);
       if (event === undefined) continue;
-      await passage.services.events.emit(
-        isReplacing(change, done) ? { ...event, type: 'file.replaced' } : event,
-      );
+      const type = isReplacing(change, done) ? 'file.replaced' : event.type;
+      await passage.services.events.emit({ ...event, type, ...linksOf(passage, change, done) });
     }
   }
 };

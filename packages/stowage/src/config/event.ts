@@ -50,6 +50,13 @@ export interface ServiceEvent {
   readonly fromSource?: string | undefined;
   /** Of a file, and of a folder that goes into the trash, where it is known. */
   readonly bytes?: number | undefined;
+  /**
+   * Addresses of what has the path now: of a file, its thumbnail and its variants, without signatures; of a folder
+   * the one that all in it begin with. Absent before it happens, and where nothing has an address.
+   */
+  readonly links?: readonly string[] | undefined;
+  /** Addresses of what was moved, removed or restored, at which it is no longer. */
+  readonly oldLinks?: readonly string[] | undefined;
   /** Of content that was inspected; of a folder `skipped` when any of its files was. */
   readonly inspection?: InspectionVerdict | undefined;
   readonly role: string;

@@ -7,6 +7,7 @@ import { iconNamed } from './icon.ts';
 import type { KeptContext } from './kept-pictures.ts';
 import { KeptMemory } from './memory.ts';
 import { showWith, variantsWith } from './show.ts';
+import { drawnNames } from './plan.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
 import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
 
@@ -37,6 +38,7 @@ export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
     makeAll: makeAllWith(context),
     iconNamed: ({ settings: { svgThumbWidth: width, svgThumbHeight: height } }, name) =>
       iconNamed(name, { width, height }),
+    drawnNames: ({ settings }, item) => drawnNames(settings, svgGenerator !== undefined, item),
     ...followersWith(context),
     close: () => backlog.close(),
   };

@@ -198,3 +198,23 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
     defaultIcon: (entry) => defaultPlan(entry).icon,
   };
 };
+
+/** @see Thumbnails.drawnNames */
+export const drawnNames = (
+  settings: Settings,
+  hasGenerator: boolean,
+  { name, kind }: Pick<Entry, 'name' | 'kind'>,
+): readonly string[] => {
+  const { createThumb, serve, imagePresets, imageExtensions, thumbFolderName } = settings;
+  const entry: Entry = { name, kind, size: undefined, modifiedAt: undefined };
+  const planner = createPlanner(settings, hasGenerator);
+  // Served ones have the name of the item itself, and are found by it.
+  const named = (kept: string): string => (serve === 'off' ? kept : encodeURIComponent(name));
+  const plans = createThumb ? [planner.plan(entry), planner.planIcon(entry)] : [];
+  const thumbs = plans.flatMap((plan) => ('name' in plan ? [named(plan.name)] : []));
+  const presets = hasVariants(settings, entry) ? Object.entries(imagePresets) : [];
+  const variants = presets.map(
+    ([preset, { format }]) => `${preset}/${named(variantNameOf(name, format, imageExtensions).name)}`,
+  );
+  return [...new Set([...thumbs, ...variants])].map((inside) => `${thumbFolderName}/${inside}`);
+};

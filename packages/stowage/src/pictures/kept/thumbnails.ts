@@ -111,6 +111,12 @@ export interface Thumbnails {
   /** Where the thumbnails, variants and icons of an item may lie; nothing of it need be there. */
   pathsOf(location: SourceLocation): readonly SourcePath[];
 
+  /**
+   * The paths relative to its folder, as `describe` and `variants` give them, of what may be drawn of an item and of
+   * no other. They follow from its name; nothing is read or made.
+   */
+  drawnNames(source: Source, item: Pick<Entry, 'name' | 'kind'>): readonly string[];
+
   /** Ends the work that goes on after listings. */
   close(): Promise<void>;
 
