@@ -77,7 +77,9 @@ const handOn = async (
   const { 'content-type': type = 'text/plain' } = headers;
   const answer = await fetch(to + url, {
     method,
-    ...(method === 'POST' ? { headers: { 'content-type': type }, body: new Uint8Array(body) } : {}),
+    // Handed on as it is: fetch would unpack it, and its headers would say otherwise.
+    headers: { 'accept-encoding': 'identity', ...(method === 'POST' ? { 'content-type': type } : {}) },
+    ...(method === 'POST' ? { body: new Uint8Array(body) } : {}),
   });
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
   response.end(Buffer.from(await answer.arrayBuffer()));

@@ -209,12 +209,7 @@ export class AboutKeeper {
     signal: AbortSignal | undefined,
   ): Promise<readonly string[] | undefined> {
     if (names.length <= MANY) return names.map((name) => aboutPaths.name(store, name));
-    try {
-      await store.stat(aboutPaths.all(folder), { signal });
-    } catch (error) {
-      ignoreMissing(error);
-      return undefined;
-    }
+    if ((await this.#recordsIn(store, folder, signal)).size === 0) return undefined;
     const slice = new TimeSlice(signal ?? new AbortController().signal);
     const records: string[] = [];
     for (const name of names) {
@@ -224,10 +219,15 @@ export class AboutKeeper {
     return records;
   }
 
-  async #recordsIn(store: ReadableStore, folder: SourcePath): Promise<ReadonlySet<string>> {
+  async #recordsIn(
+    store: ReadableStore,
+    folder: SourcePath,
+    signal?: AbortSignal,
+  ): Promise<ReadonlySet<string>> {
     const names = new Set<string>();
+    const options = { detail: 'names', mayMiss: true, signal } as const;
     try {
-      for await (const page of store.list(aboutPaths.all(folder), { detail: 'names', mayMiss: true }))
+      for await (const page of store.list(aboutPaths.all(folder), options))
         for (const { name } of page) names.add(name);
     } catch (error) {
       ignoreMissing(error);
