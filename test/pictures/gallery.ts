@@ -3,6 +3,7 @@ import { SourcePath } from 'stowage/storage';
 import {
   MemoryAdapter,
   createSilentLogger,
+  createKnownWays,
   createThumbnails,
   createTrashRecords,
   settingsSchema,
@@ -62,6 +63,7 @@ export const createGallery = (
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
     trashRecords: createTrashRecords(),
+    knownWays: createKnownWays(),
   };
   const describe = async (
     folder: string,

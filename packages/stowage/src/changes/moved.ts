@@ -77,7 +77,8 @@ const broughtBack = (
   const index = events.findIndex(({ at }) => at >= removedAt);
   const next = index === -1 ? undefined : events[index];
   const isRemoval = next?.type === 'left' && next.to === undefined;
-  const left: NameEvent = { type: 'left', kind, at: isRemoval ? next.at : removedAt, to };
+  // Where the clock of the trash is ahead, it still has not left after it arrived.
+  const left: NameEvent = { type: 'left', kind, at: isRemoval ? next.at : Math.min(removedAt, to.at), to };
   const before = index === -1 ? events : events.slice(0, index);
   return [...before, left, ...events.slice(before.length + (isRemoval ? 1 : 0))];
 };

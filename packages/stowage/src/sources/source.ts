@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import type { KnownWays } from '../storage/moved/name-events.ts';
 import type { TrashRecords } from '../storage/trash/record.ts';
 
 /** A named file location of a connector. */
@@ -29,6 +30,8 @@ export interface Source {
   readonly storage: () => Promise<StorageAdapter>;
   /** What is known of its trash. */
   readonly trashRecords: TrashRecords;
+  /** What is known of names that have moved often. */
+  readonly knownWays: KnownWays;
 }
 
 /** The sources that serve one request. */

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
-import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
+import type { Arrival, KnownWays, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from './item.ts';
 import type { SourceView } from './source-view.ts';
@@ -8,9 +8,12 @@ import type { SourceViews } from './source-views.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Names whose history is read for one question: those of long chains in deep folders. */
+/** Names whose history is read for one question, those of long chains in deep folders, and steps that are taken. */
 const MOST_NAMES = 4096;
+const MOST_STEPS = 4096;
 const AT_ONCE = 8;
+/** Of a way that is longer, its beginning and each so manieth step is kept in mind. */
+const LONG_WAY = 32;
 
 /** An event of a name, or of a folder above it. */
 interface Step extends NameEvent {
@@ -32,6 +35,15 @@ type End = Item | 'gone' | 'absent';
 
 const isOwn = (step: Step, path: SourcePath): boolean => step.about.segments.length === path.segments.length;
 
+/** Something has arrived here on the way. */
+interface Passed extends Pick<Arrival, 'path' | 'at'> {
+  readonly ways: KnownWays;
+  /** It went on by itself, or has on the way that was known from here. */
+  hasOwnStep: boolean;
+}
+
+const wayFrom = ({ path, at }: Pick<Arrival, 'path' | 'at'>): string => `${String(at)} ${path.toString()}`;
+
 /** Whether something new has taken the name, by itself or inside a folder. */
 const isTaking = (step: Step, path: SourcePath): boolean => {
   if (step.type !== 'came') return false;
@@ -46,10 +58,12 @@ export const memoryOf = ({
 }: Pick<Settings, 'serve' | 'redirectMoved'>): Settings['redirectMoved'] =>
   serve === 'off' ? undefined : redirectMoved;
 
-/** The search for what had one name. Histories are read once. */
+/** The search for what had one name. Histories are read once; of long ways the next search reads only what is new. */
 class Search {
   readonly #views: SourceViews;
+  readonly #passed: Passed[] = [];
   readonly #read = new Map<string, Promise<NameHistory>>();
+  #steps = 0;
 
   constructor(views: SourceViews) {
     this.#views = views;
@@ -61,6 +75,7 @@ class Search {
     for (const step of [...steps].reverse()) {
       if (isTaking(step, path)) return undefined;
       const end = step.type === 'came' ? 'absent' : await this.#follow(view, step, path);
+      this.#keepWays();
       if (typeof end === 'object') return end;
       if (end === 'gone' || isOwn(step, path)) return undefined;
     }
@@ -69,24 +84,53 @@ class Search {
 
   /** From where something has come at a time: on by the next event, and so to where it is. */
   async #from(view: SourceView, path: SourcePath, at: number): Promise<End> {
+    const { knownWays: ways } = view.source;
+    const passed: Passed = { ways, path, at, hasOwnStep: false };
+    this.#passed.push(passed);
+    const known = this.#isForgotten(view, passed) ? undefined : ways.get(wayFrom(passed));
+    if (known !== undefined) {
+      passed.hasOwnStep = known.hasOwnStep;
+      const end = await this.#from(view, known.path, known.at);
+      return end === 'absent' && known.hasOwnStep ? 'gone' : end;
+    }
     const { steps, since } = await this.#past(view, path);
     if (since > at) return 'gone';
     const next = steps.find((step) => step.at > at);
     if (next === undefined) return this.#look(view, path);
     // Whatever has it now is another one.
     if (next.type === 'came') return 'absent';
+    passed.hasOwnStep = isOwn(next, path);
     const end = await this.#follow(view, next, path);
-    return end === 'absent' && isOwn(next, path) ? 'gone' : end;
+    return end === 'absent' && passed.hasOwnStep ? 'gone' : end;
+  }
+
+  /** Keeps in mind how far a long way has led within each source, also where it has been too long. */
+  #keepWays(): void {
+    const way = [...this.#passed.splice(0).entries()].reverse();
+    let end: Passed | undefined;
+    let hasOwnStep = false;
+    for (const [index, passed] of way) {
+      if (end === undefined || end.ways !== passed.ways) {
+        end = passed;
+        hasOwnStep = false;
+        continue;
+      }
+      hasOwnStep ||= passed.hasOwnStep;
+      if (way.length > LONG_WAY && index % LONG_WAY === 0)
+        passed.ways.set(wayFrom(passed), { path: end.path, at: end.at, hasOwnStep });
+    }
   }
 
   async #follow(view: SourceView, step: Step, path: SourcePath): Promise<End> {
     const { to } = step;
     if (to === undefined || this.#isForgotten(view, to)) return isOwn(step, path) ? 'gone' : 'absent';
     const next = this.#views.named(undefined).find(({ name }) => name === to.source);
-    if (next === undefined || this.#read.size >= MOST_NAMES) return 'gone';
+    this.#steps += 1;
+    if (next === undefined || this.#read.size >= MOST_NAMES || this.#steps > MOST_STEPS) return 'gone';
     try {
       const target = to.path.join(step.about.relative(path)).requireBounded();
-      return await this.#from(await this.#views.of(next), target, to.at);
+      // A forged record may say that it arrived before it left: time never goes back, or it would go round for ever.
+      return await this.#from(await this.#views.of(next), target, Math.max(step.at, to.at));
     } catch (error) {
       if (error instanceof UnsafePathError) return 'absent';
       throw error;
@@ -94,7 +138,7 @@ class Search {
   }
 
   /** The clocks of instances may differ by a day; what comes from further ahead is forged. */
-  #isForgotten({ source }: SourceView, { at }: Arrival): boolean {
+  #isForgotten({ source }: SourceView, { at }: Pick<Arrival, 'at'>): boolean {
     const { days = 0 } = memoryOf(source.settings) ?? {};
     const age = Date.now() - at;
     return age > days * DAY_MS || age < -DAY_MS;

@@ -75,8 +75,9 @@ const isDue = ({ count, oldest, sweptAt }: Knowledge, policy: MemoryPolicy): boo
 
 const note = (knowledge: Knowledge, name: string, isNew: boolean): void => {
   const { oldest } = knowledge;
-  oldest.delete(name);
-  if (isNew && knowledge.count !== undefined) knowledge.count += 1;
+  // A listing may have counted it between its write and this note.
+  const isCounted = oldest.delete(name);
+  if (isNew && !isCounted && knowledge.count !== undefined) knowledge.count += 1;
   knowledge.isAll &&= oldest.size < MOST_KNOWN;
   if (knowledge.isAll) oldest.add(name);
 };
@@ -158,7 +159,7 @@ export class MovedKeeper {
       const left = new Set(oldest.slice(expired.length).map(({ name }) => name));
       const found = { count: count - expired.length, oldest: left, isAll: count <= MOST_KNOWN };
       Object.assign(knowledge, found, { arrived: undefined });
-      for (const [name, isNew] of arrived) note(knowledge, name, isNew && !left.has(name));
+      for (const [name, isNew] of arrived) note(knowledge, name, isNew);
       await this.#removeAll(
         store,
         expired.map(({ name }) => name),

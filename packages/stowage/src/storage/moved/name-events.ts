@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { foldedFor } from '../../basics/content/file-name.ts';
 import { StowageError } from '../../errors/errors.ts';
@@ -37,6 +38,19 @@ export interface Arrival {
   /** Milliseconds since 1970. */
   readonly at: number;
 }
+
+/** How far a long way led on from an arrival, within its source. */
+export interface KnownWay extends Pick<Arrival, 'path' | 'at'> {
+  /** What arrived took a step of this way by itself, not with a folder above it. */
+  readonly hasOwnStep: boolean;
+}
+
+/** Long ways in a source that were followed of late, by the arrivals where they begin: what has left stays so. */
+export type KnownWays = LRUCache<string, KnownWay>;
+
+/** A bound by size, as that of the trash; ten minutes, because others may write the records in the store. */
+export const createKnownWays = (): KnownWays =>
+  new LRUCache({ maxSize: 5000, sizeCalculation: () => 1, ttl: 10 * 60 * 1000 });
 
 /** What has happened to a name: something came under it, or left it. */
 export interface NameEvent {
