@@ -71,6 +71,7 @@ module.exports = {
     part('operations/state', ['errors', 'basics']),
     part('operations/quotas', ['errors', 'basics', 'storage', 'operations/state']),
     part('operations/events', ['errors', 'basics', 'config', 'operations/state']),
+    part('operations/describing', ['errors', 'basics', 'storage/about/about\\.ts$']),
     part('operations/inspection', ['errors', 'basics', 'config']),
     // The protocol of uploads in parts: knows HTTP, and of the service only what it is handed.
     part('http/tus', ['errors', 'basics', 'operations/quotas', 'config']),

@@ -6,6 +6,7 @@ import type { SourcesInput } from './config/types.ts';
 import { ConfigError, InternalError } from './errors/errors.ts';
 import type { ServiceEvent } from './config/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
+import type { DescribePicture } from './operations/describing/describer.ts';
 import type { InspectUpload } from './operations/inspection/inspector.ts';
 import type { SvgGenerator } from './pictures/kept/thumbnails.ts';
 import type { Logger } from './basics/log/logger.ts';
@@ -66,6 +67,11 @@ export interface ConnectorHooks<Native = unknown> {
    * it. Asked by `fileUses`, only about files that exist and that the requester may see.
    */
   readonly findUses?: FindUses;
+  /**
+   * Says what a stored picture shows. Asked after the answer to an upload, two pictures at a time, for a minute at
+   * most each, and by `stowage describe`. Only fields that are empty are filled; a failure is logged.
+   */
+  readonly describePicture?: DescribePicture;
   /** Told of every change after it. The answer does not wait for it; a failure is logged. */
   readonly onEvent?: (event: ServiceEvent) => unknown;
   /** Draws the icon of an entry: returns SVG markup, with names escaped. */
@@ -80,6 +86,7 @@ const hookNames: Readonly<Record<keyof ConnectorHooks, true>> = {
   beforeEvent: true,
   inspectUpload: true,
   findUses: true,
+  describePicture: true,
   onEvent: true,
   svgGenerator: true,
 };

@@ -15,6 +15,7 @@ export type { FileUse, FindUses } from './actions/file-uses.ts';
 export type { FoundLink, LinksIn, RenewLinks, RenewOptions } from './actions/texts/text-links.ts';
 export type { HookRequest, Identity, RequestObserver, RequestOutcome } from './http/message.ts';
 export type { IconEntry, SvgGenerator } from './pictures/kept/thumbnails.ts';
+export type { DescribedPicture, DescribePicture, PictureWords } from './operations/describing/describer.ts';
 export type { InspectedUpload } from './operations/inspection/inspector.ts';
 export type { Logger } from './basics/log/logger.ts';
 export { registerStorageAdapter } from './storage/registry.ts';

@@ -4,6 +4,7 @@ import { createNameReservations } from './changes/names.ts';
 import { createSearchCursors } from './actions/search/parameters.ts';
 import { createSearchSlots } from './actions/search/search-source.ts';
 import { createDocuments } from './documents/create-documents.ts';
+import { createDescriber } from './operations/describing/describer.ts';
 import { createEvents, createSinks } from './operations/events/events.ts';
 import { createInspector } from './operations/inspection/inspector.ts';
 import { createYieldToLoop } from './basics/concurrency/time-slice.ts';
@@ -66,6 +67,7 @@ export const createServices = (
       hooks.inspectUpload && ((upload) => fromHook('inspectUpload', () => hooks.inspectUpload?.(upload))),
       log,
     ),
+    describer: hooks.describePicture && createDescriber((picture) => hooks.describePicture?.(picture), log),
     largeListings: new LargeListings(),
     searchCursors: createSearchCursors(settings.signingSecret ?? []),
     searches: createSearchSlots(),
@@ -81,14 +83,15 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** Closes uploads first, then event sinks, then shared state, then stores. */
+/** Closes uploads first, then descriptions of pictures, event sinks, then shared state, then stores. */
 export const closeInOrder = async (
-  { thumbnails, trash, names, quotas, events, documents }: ActionServices,
+  { thumbnails, trash, names, quotas, events, documents, describer }: ActionServices,
   storing: readonly (Closable | undefined)[],
   state: Closable,
   stores: readonly Closable[],
 ): Promise<void> => {
   await Promise.all(storing.map(async (one) => one?.close()));
+  await describer?.close();
   await Promise.all([thumbnails.close(), trash.close(), names.close(), quotas.close()]);
   await events.close();
   await state.close();

@@ -1,5 +1,6 @@
 import type { Change, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
 import type { ChangeContext } from './context.ts';
+import { describing } from './describing.ts';
 import { events, hooks } from './events.ts';
 import { following } from './follow.ts';
 import { inspection } from './inspection.ts';
@@ -12,10 +13,12 @@ import { trash } from './trash.ts';
 
 /**
  * What every change passes: rights > lock > contents > inspection > hooks > quota > trash > store > names >
- * following > events. Each stage encloses those below it; the three that follow what has happened stand where
- * they begin.
+ * following > events > describing. Each stage encloses those below it; the four that follow what has happened stand
+ * where they begin.
  */
 const STAGES: readonly Stage[] = [
+  /** Has the host fill what is not said about new pictures, in the background. */
+  describing,
   /** Tells what has happened, and nothing else. */
   events,
   /** The access rules at the paths themselves. */
@@ -66,7 +69,7 @@ export function carryOut(context: ChangeContext, change: Change): Promise<readon
  */
 export async function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]> {
   const done: Done[] = [];
-  const passage: Passage = { ...context, done, carry: (part) => carryOut(context, part) };
+  const passage: Passage = { ...context, done, carry: (part, as = context) => carryOut(as, part) };
   try {
     for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
     return done;

@@ -185,8 +185,8 @@ export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 't
 export interface Passage extends ChangeContext {
   /** What has happened so far, and stays: it is told, also when the rest has failed. */
   readonly done: Done[];
-  /** Carries out a part of the change, by all stages. */
-  readonly carry: (part: Put | Erase) => Promise<readonly Done[]>;
+  /** Carries out a part of the change, or what follows from it, by all stages; `as` another requester. */
+  readonly carry: (part: Put | Erase | Describe, as?: ChangeContext) => Promise<readonly Done[]>;
 }
 
 /** Goes on with a change. The change with which it begins anew, where the host wants that; else undefined. */

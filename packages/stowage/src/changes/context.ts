@@ -2,6 +2,7 @@ import type { Events } from '../operations/events/events.ts';
 import type { ImageEditor } from '../pictures/image-editor.ts';
 import type { Thumbnails } from '../pictures/kept/thumbnails.ts';
 import type { Logger } from '../basics/log/logger.ts';
+import type { Describer } from '../operations/describing/describer.ts';
 import type { Inspector } from '../operations/inspection/inspector.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { LocationLocks } from '../storage/location.ts';
@@ -25,6 +26,8 @@ export interface ChangeServices {
   readonly events: Events;
   readonly quotas: Quotas;
   readonly inspector: Inspector;
+  /** Undefined: the host has no hook for it. */
+  readonly describer: Describer | undefined;
 }
 
 /** Who asks. */

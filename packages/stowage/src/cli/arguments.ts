@@ -17,7 +17,7 @@ export type Command =
     }
   | { readonly name: 'init'; /** Asks nothing. */ readonly isSilent: boolean }
   | {
-      readonly name: 'thumbs';
+      readonly name: 'thumbs' | 'describe';
       readonly config: string | undefined;
       readonly source: string;
       /** Inside the source. */
@@ -98,6 +98,7 @@ const COMMANDS: Readonly<Record<string, { readonly words: number; readonly optio
   doctor: { words: 0, options: ['config', 'page-origin', 'url', 'form-size', 'json'] },
   explain: { words: 3, options: ['config'] },
   thumbs: { words: 2, options: ['config'] },
+  describe: { words: 2, options: ['config'] },
 };
 
 const requireKnown = (name: string, words: readonly string[], options: Options): void => {
@@ -128,8 +129,8 @@ const parseNamed = (name: string, words: readonly string[], options: Options): C
     return { name, config, pageOrigin, url, formSize, isJson: json };
   }
   const [first, second, third] = words;
-  if (name === 'thumbs') {
-    if (first === undefined) throw new UsageError('thumbs needs the name of a source.');
+  if (name === 'thumbs' || name === 'describe') {
+    if (first === undefined) throw new UsageError(`${name} needs the name of a source.`);
     return { name, config, source: first, folder: second ?? '' };
   }
   if (first === undefined || second === undefined || third === undefined) {
@@ -163,6 +164,7 @@ Usage:
   stowage doctor [--config FILE] [--page-origin ORIGIN] [--url URL] [--form-size SIZE] [--json]
   stowage explain ROLE ACTION PATH [--config FILE]
   stowage thumbs SOURCE [FOLDER] [--config FILE]
+  stowage describe SOURCE [FOLDER] [--config FILE]
   stowage --help
   stowage --version
 
@@ -181,6 +183,9 @@ Commands:
                  with a slash, and which rule decides: stowage explain editor fileRemove archive/a.jpg
   thumbs         Makes the missing thumbnails of a source, or of a folder in it and all below. Can be stopped
                  and run again.
+  describe       Has the hook describePicture describe the pictures of a source, or of a folder in it and all
+                 below, that have no alternative text. Can be stopped and run again. The hook comes with a
+                 configuration that is a module.
 
 Options:
   --config FILE  The configuration: a JSON file, or a module (.mjs, .js, .ts where Node.js runs TypeScript)

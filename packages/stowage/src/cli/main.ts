@@ -124,6 +124,10 @@ const execute = async (command: Command): Promise<number> => {
       const { makeThumbnails } = await import('./thumbs.ts');
       return interruptible((signal) => makeThumbnails(command, signal));
     }
+    case 'describe': {
+      const { describePictures } = await import('./describe.ts');
+      return interruptible((signal) => describePictures(command, signal));
+    }
   }
 };
 

@@ -6,18 +6,16 @@ import { reservedNames } from '../view/reserved.ts';
 import { checkConfiguration } from '../checked-configuration.ts';
 import { readThreadPoolSize } from '../config/environment.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { NotFoundError, StowageError, WrongKindError } from '../errors/errors.ts';
 import { createSilentLogger } from '../basics/log/logger.ts';
-import { createSourceGroup } from '../sources/source-group.ts';
 import type { Source } from '../sources/source.ts';
 import type { Entry } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { parsePath, UsageError } from './arguments.ts';
 import { readDefinition } from './read-config.ts';
 import { StartError } from './serve.ts';
+import { ProgressLine, workInSource } from './source-work.ts';
 
-/** What the command line asks for. */
-export interface ThumbsCommand {
+/** What the command line asks for: pictures of a source, or of a folder in it and all below. */
+export interface PicturesCommand {
   readonly config: string | undefined;
   readonly source: string;
   readonly folder: string;
@@ -49,35 +47,22 @@ const readFolder = async (source: Source, folder: SourcePath, signal: AbortSigna
   return { pictures, folders };
 };
 
-/** Counts, and shows them in one line of a terminal. */
+/** Counts, and shows them. */
 class Progress {
   readonly counts: Record<BatchOutcome, number> = { made: 0, current: 0, broken: 0, failed: 0 };
-  readonly #isTerminal = process.stderr.isTTY;
-  #shownAt = 0;
+  readonly line = new ProgressLine();
 
   add(path: SourcePath, outcome: BatchOutcome): void {
     this.counts[outcome] += 1;
-    if (outcome === 'broken') this.#line(`cannot be drawn: ${path.toString()}`);
-    if (outcome === 'failed') this.#line(`could not be made: ${path.toString()}`);
-    const now = performance.now();
-    if (!this.#isTerminal || now - this.#shownAt < 100) return;
-    this.#shownAt = now;
-    process.stderr.write(`\r\u001b[K${this.summary()} ${path.toString().slice(-40)}`);
-  }
-
-  clear(): void {
-    if (this.#isTerminal) process.stderr.write('\r\u001b[K');
+    if (outcome === 'broken') this.line.say(`cannot be drawn: ${path.toString()}`);
+    if (outcome === 'failed') this.line.say(`could not be made: ${path.toString()}`);
+    this.line.show(this.summary(), path);
   }
 
   summary(): string {
     const { made, current, broken, failed } = this.counts;
     const rest = failed === 0 ? '' : `, ${String(failed)} could not be made`;
     return `${String(made)} made, ${String(current)} were there, ${String(broken)} cannot be drawn${rest}`;
-  }
-
-  #line(text: string): void {
-    this.clear();
-    process.stderr.write(`${text}\n`);
   }
 }
 
@@ -113,35 +98,15 @@ const makeBelow = async (
  * status: 1 when some could not be stored; what cannot be drawn at all is only named.
  * @throws UsageError, StartError, ConfigError
  */
-export const makeThumbnails = async (command: ThumbsCommand, signal: AbortSignal): Promise<number> => {
-  const { config: written, hooks } = await readDefinition(command.config);
-  const { config, factories } = checkConfiguration(written, hooks);
-  const folder = parsePath('folder', command.folder);
-  const group = createSourceGroup(config.sources, { factories, log: createSilentLogger() });
-  const source = group.find(command.source);
-  if (source === undefined)
-    throw new UsageError(
-      `Unknown source: ${command.source} (known: ${group.all.map(({ name }) => name).join(', ')})`,
-    );
-  if (!source.settings.createThumb) throw new StartError(`createThumb is off for ${source.name}.`);
+export const makeThumbnails = async (command: PicturesCommand, signal: AbortSignal): Promise<number> => {
+  const { config, hooks } = await readDefinition(command.config);
   const progress = new Progress();
-  try {
+  const work = async (source: Source, folder: SourcePath): Promise<number> => {
+    if (!source.settings.createThumb) throw new StartError(`createThumb is off for ${source.name}.`);
     await makeBelow(source, folder, progress, signal);
-  } catch (error) {
-    progress.clear();
-    if (signal.aborted) {
-      process.stdout.write(`Stopped. ${progress.summary()}. Run it again to go on.\n`);
-      return 1;
-    }
-    if (error instanceof NotFoundError || error instanceof WrongKindError)
-      throw new StartError(`There is no folder ${JSON.stringify(command.folder)} in ${source.name}.`);
-    if (error instanceof StowageError)
-      throw new StartError(`${source.name} failed: ${error.detail ?? error.message} (${progress.summary()})`);
-    throw error;
-  } finally {
-    await group.close();
-  }
-  progress.clear();
-  process.stdout.write(`${progress.summary()}.\n`);
-  return progress.counts.failed > 0 ? 1 : 0;
+    return progress.counts.failed > 0 ? 1 : 0;
+  };
+  const { line } = progress;
+  const summary = (): string => progress.summary();
+  return workInSource(checkConfiguration(config, hooks), { ...command, line, summary, work }, signal);
 };

@@ -1,0 +1,96 @@
+import { EVERYTHING } from '../access/access.ts';
+import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
+import { NotFoundError } from '../errors/errors.ts';
+import type { Source } from '../sources/source.ts';
+import { type About, isNothing } from '../storage/about/about.ts';
+import { isSameVersion } from '../storage/entry.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { SourceViews } from '../view/source-views.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { storeOf } from '../view/writable.ts';
+import type { Change, Describe, Stage } from './change.ts';
+import type { ChangeContext, Requester } from './context.ts';
+
+const FIELDS = ['alt', 'title', 'caption', 'credit', 'tags', 'focalPoint'] as const;
+
+/** Who fills what is empty: no user, and no role of the host. */
+export const DESCRIBER: Pick<Requester, 'role' | 'subject'> = { role: 'service', subject: 'describePicture' };
+
+/** Whether a file is a picture by its name. */
+export const isPicture = ({ settings }: Source, name: string): boolean =>
+  settings.imageExtensions.includes(extensionOf(name) ?? '');
+
+/** What the host says of fields about which nothing is said. */
+const missingFrom = (about: About, words: About): About =>
+  Object.fromEntries(FIELDS.flatMap((field) => (about[field] === undefined ? [[field, words[field]]] : [])));
+
+/**
+ * Has the host describe a stored picture, and stores its words where there are none. False: it does not know any, or
+ * the picture has another content by now. Without an empty field, and without a hook, the host is not asked.
+ * @throws NotFoundError; errors of the store and of the host, InternalError for what is no description
+ */
+export const describePicture = async (
+  { services, signal }: ChangeContext,
+  open: SourceView,
+  path: SourcePath,
+  carry: (change: Describe) => Promise<unknown>,
+): Promise<boolean> => {
+  const { describer, about: all } = services;
+  const about = (await all.read({ storage: storeOf(open), path })) ?? {};
+  if (describer === undefined || FIELDS.every((field) => about[field] !== undefined)) return false;
+  const { stat } = await open.look(path, 'file');
+  const picture = {
+    source: open.source.name,
+    tenant: open.source.tenant,
+    path: path.parent.isRoot ? '/' : path.parent.toString(),
+    name: path.name,
+    mime: mimeTypeOf(path.name),
+    bytes: stat.size,
+    about,
+    open: async () => (await open.file(path).open()).stream,
+  };
+  const words = await describer.ask(picture, signal);
+  if (isNothing(missingFrom(about, words))) return false;
+  open.forget(path);
+  if (!isSameVersion(stat, (await open.look(path, 'file')).stat)) return false;
+  await carry({ type: 'describe', open, path, patch: (present) => missingFrom(present, words) });
+  return true;
+};
+
+/** Whether content has come that the host has not seen: what is made of a stored picture has its words. */
+const isSent = (change: Change): change is Extract<Change, { type: 'create' | 'replace' | 'edit' }> =>
+  change.type === 'create' ||
+  change.type === 'replace' ||
+  (change.type === 'edit' && change.sent !== undefined);
+
+/**
+ * Has the host describe the pictures that have been stored, after the answer and with the rights of the service.
+ * Failures are logged.
+ */
+export const describing: Stage = async (passage, change, next) => {
+  try {
+    return await next(change);
+  } finally {
+    const { services, log, holdSources, done, carry, requester } = passage;
+    const { describer } = services;
+    if (describer !== undefined && isSent(change)) {
+      const { source } = change.open;
+      const { requestId } = requester;
+      for (const { path } of done.filter(({ path }) => isPicture(source, path.name))) {
+        const { name, tenant } = source;
+        describer.later({ source: name, tenant, path: path.toString() }, holdSources, async (signal) => {
+          // Nothing of the request but this is kept meanwhile: it may have to wait.
+          const context = { requester: { requestId, ...DESCRIBER }, services, log, holdSources, signal };
+          const sources = { all: [source], find: () => source };
+          const view = await new SourceViews(sources, EVERYTHING, { signal }).of(source);
+          await describePicture(context, view, path, (part) => carry(part, context)).catch(ignoreGone);
+        });
+      }
+    }
+  }
+};
+
+/** A picture may have been moved or removed before its turn has come. */
+const ignoreGone = (error: unknown): void => {
+  if (!(error instanceof NotFoundError)) throw error;
+};

@@ -1,0 +1,75 @@
+import type { CheckedConfiguration } from '../checked-configuration.ts';
+import { NotFoundError, StowageError, WrongKindError } from '../errors/errors.ts';
+import { createSilentLogger } from '../basics/log/logger.ts';
+import { createSourceGroup } from '../sources/source-group.ts';
+import type { Source } from '../sources/source.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { parsePath, UsageError } from './arguments.ts';
+import { StartError } from './serve.ts';
+
+/** One line of a terminal that tells how far the work is, and lines that stay. */
+export class ProgressLine {
+  readonly #isTerminal = process.stderr.isTTY;
+  #shownAt = 0;
+
+  show(summary: string, path: SourcePath): void {
+    const now = performance.now();
+    if (!this.#isTerminal || now - this.#shownAt < 100) return;
+    this.#shownAt = now;
+    process.stderr.write(`\r\u001b[K${summary} ${path.toString().slice(-40)}`);
+  }
+
+  say(text: string): void {
+    this.clear();
+    process.stderr.write(`${text}\n`);
+  }
+
+  clear(): void {
+    if (this.#isTerminal) process.stderr.write('\r\u001b[K');
+  }
+}
+
+/** What a command does with a folder of a source and all below. */
+export interface SourceWork {
+  readonly source: string;
+  readonly folder: string;
+  readonly line: ProgressLine;
+  readonly summary: () => string;
+  /** Returns the exit status. @throws StartError */
+  readonly work: (source: Source, folder: SourcePath) => Promise<number>;
+}
+
+/**
+ * Does something with a folder of a configured source, and prints what came of it. Returns the exit status.
+ * @throws UsageError, StartError, ConfigError
+ */
+export const workInSource = async (
+  { config, factories }: CheckedConfiguration,
+  { source: name, folder: text, line, summary, work }: SourceWork,
+  signal: AbortSignal,
+): Promise<number> => {
+  const folder = parsePath('folder', text);
+  const group = createSourceGroup(config.sources, { factories, log: createSilentLogger() });
+  const source = group.find(name);
+  if (source === undefined)
+    throw new UsageError(`Unknown source: ${name} (known: ${group.all.map((one) => one.name).join(', ')})`);
+  try {
+    const status = await work(source, folder);
+    line.clear();
+    process.stdout.write(`${summary()}.\n`);
+    return status;
+  } catch (error) {
+    line.clear();
+    if (signal.aborted) {
+      process.stdout.write(`Stopped. ${summary()}. Run it again to go on.\n`);
+      return 1;
+    }
+    if (error instanceof NotFoundError || error instanceof WrongKindError)
+      throw new StartError(`There is no folder ${JSON.stringify(text)} in ${source.name}.`);
+    if (error instanceof StowageError)
+      throw new StartError(`${source.name} failed: ${error.detail ?? error.message} (${summary()})`);
+    throw error;
+  } finally {
+    await group.close();
+  }
+};
