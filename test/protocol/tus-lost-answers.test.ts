@@ -8,18 +8,19 @@ import { SourcePath } from 'stowage/storage';
 import { MemoryAdapter } from '#internals';
 import { create, patch, startTus } from './tus-client.ts';
 
-/** Sends `the content` as `a.txt` to a service whose store fails at the first write, and asks again. */
+/** Sends `the content` as `a.txt` to a service whose store fails at one write, and asks again. */
 const sendTwice = async (
   options: object,
   there: Readonly<Record<string, string>>,
   effect: Fault['effect'],
+  call = 1,
 ) => {
   const storageAdapter = `failing-${randomUUID()}`;
   const store = new MemoryAdapter();
   for (const [name, content] of Object.entries(there))
     await store.write(SourcePath.parse(name), Readable.from([Buffer.from(content)]));
   registerStorageAdapter(storageAdapter, {
-    create: () => withFaults(store, [{ operation: 'write', effect, call: 1 }]),
+    create: () => withFaults(store, [{ operation: 'write', effect, call }]),
   });
   const sources = { files: { storageAdapter } };
   const service = await startTus({ sources, quota: { bytes: 1000 }, ...options });
@@ -46,7 +47,8 @@ describe('an upload in parts whose store loses its answer', () => {
 
   it('is found under the number that it got', async () => {
     const there = { 'a.txt': 'of the same', 'a-1.txt': 'shorter' };
-    const { answer, files } = await sendTwice({}, there, 'fail-after');
+    // The store decides about names: two writes are refused before.
+    const { answer, files } = await sendTwice({}, there, 'fail-after', 3);
     expect(answer).toEqual([200, ['a-2.txt']]);
     expect(files).toEqual({ ...there, 'a-2.txt': 'the content' });
   });

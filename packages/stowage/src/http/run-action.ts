@@ -197,8 +197,11 @@ export const runAction = async (
     if (!context.views.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
     throw error;
   }
+  let isAgain = false;
   return answerWhole(
     async () => {
+      if (isAgain) context.views.forget();
+      isAgain = true;
       const result = await action.run(context, parameters);
       if (result instanceof ManyAnswer) return manyResults(result, wording().failure, context.log);
       return worded(result, wording);

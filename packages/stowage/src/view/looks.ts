@@ -55,4 +55,9 @@ export class RequestLooks {
     this.#looks.set(source, looks);
     return looks;
   }
+
+  /** Sources that are opened from now on are looked at anew. */
+  forget(): void {
+    this.#looks.clear();
+  }
 }

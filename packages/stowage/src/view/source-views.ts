@@ -62,6 +62,11 @@ export class SourceViews extends Rights {
     return this.of(this.first(name));
   }
 
+  /** Sources that are opened from now on are looked at anew: something has changed. */
+  forget(): void {
+    this.#looks.forget();
+  }
+
   /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
   async of(source: Source, life: Life = this.#life): Promise<SourceView> {
     return new SourceView(source, await source.storage(), this.#access, life, this.#looks.of(source));
