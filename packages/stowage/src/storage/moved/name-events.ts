@@ -46,11 +46,13 @@ export interface KnownWay extends Pick<Arrival, 'path' | 'at'> {
 }
 
 /** Long ways in a source that were followed of late, by the arrivals where they begin: what has left stays so. */
-export type KnownWays = LRUCache<string, KnownWay>;
+export type KnownWays = Pick<Map<string, KnownWay>, 'get' | 'delete'> & {
+  readonly set: (key: string, way: KnownWay) => unknown;
+};
 
 /** A bound by size, as that of the trash; ten minutes, because others may write the records in the store. */
 export const createKnownWays = (): KnownWays =>
-  new LRUCache({ maxSize: 5000, sizeCalculation: () => 1, ttl: 10 * 60 * 1000 });
+  new LRUCache<string, KnownWay>({ maxSize: 5000, sizeCalculation: () => 1, ttl: 10 * 60 * 1000 });
 
 /** What has happened to a name: something came under it, or left it. */
 export interface NameEvent {
