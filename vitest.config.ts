@@ -6,11 +6,12 @@ import { LongFilesFirst } from './test/long-files-first.ts';
  * process or sets a variable of it for long, and what keeps servers and browsers, has one of its own.
  */
 const TOGETHER = [
-  'test/{access,changes,cli,config,interface,network,operations,serving,sources}/*.test.ts',
+  'test/{access,changes,cli,config,interface,network,operations,serving}/*.test.ts',
   'test/basics/!(temporary-files).test.ts',
   'test/http/!(bodies|slow-clients).test.ts',
   'test/pictures/!(thumbnail-bitmaps|thumbnail-making).test.ts',
   'test/protocol/!(quotas|listing-date-format).test.ts',
+  'test/sources/!(missing-roots|real-tenants).test.ts',
   'test/security/!(bodies|growing-inputs|ssrf).test.ts',
 ];
 
