@@ -107,7 +107,8 @@ class Search {
 }
 
 /**
- * Finds files and folders by their names, or files by the words about them: in the named source, else in every source that has the folder, one
+ * Finds files and folders by their names, or files by the words about them: in the named source, else in
+ * every source that has the folder, one
  * after the other. What listings hide is not found.
  */
 export const filesSearchAction = defineAction({

@@ -32,16 +32,16 @@ const eraseTogether = async (
   const known = new Set<string>(records.map(({ id }) => id));
   if (!(await listIds(storage, { signal })).every((id) => known.has(id))) return false;
   const all = { storage, path: trashPaths.all };
-  let doomed: SourcePath | undefined;
+  let taken: SourcePath | undefined;
   const take = async (): Promise<void> => {
-    doomed = await takeAll(storage, known, { signal });
+    taken = await takeAll(storage, known, { signal });
     for (const { path, bytes } of records) done.push({ path, bytes });
   };
   const measureIt = () => measured(passage, open, trashPaths.all, 'folder');
-  // Whoever brings an item back is done before, or finds it gone.
+  // A request that brings an item back is done before, or finds it gone.
   const held = services.locations.hold([all], passage, () => freeing(passage, open, measureIt, take));
   await held.catch(unlessGone);
-  if (doomed !== undefined) await services.trash.remove(storage, doomed, holdSources);
+  if (taken !== undefined) await services.trash.remove(storage, taken, holdSources);
   return true;
 };
 

@@ -171,7 +171,8 @@ const tryName = async <Taken>(
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
  * writer was faster, and the next name is tried, a few times. Names that other requests of this process are
  * about to take are passed over without asking the store. Costs one `stat` per tried name, none for the first
- * few where the store decides; after a few taken ones a single listing of names answers for the rest, in stores that can of the variants of this name only.
+ * few where the store decides; after a few taken ones a single listing of names answers for the rest, in
+ * stores that can of the variants of this name only.
  * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(

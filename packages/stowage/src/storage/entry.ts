@@ -20,7 +20,10 @@ export interface Entry {
   readonly changedAt?: number | undefined;
 }
 
-/** Entries in an order. A list of very many may make each when it is asked for: it is not to be compared by identity. */
+/**
+ * Entries in an order. A list of very many may make each when it is asked for: it is not to be compared by
+ * identity.
+ */
 export interface Entries extends Iterable<Entry> {
   readonly length: number;
   at(index: number): Entry | undefined;

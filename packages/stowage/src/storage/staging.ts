@@ -176,7 +176,8 @@ export const stageContent = async (
 
 /**
  * Gives staged content its name in `adapter`: by a commit where it was staged in that very store, else by
- * having the store link or copy its file, or streaming it across, and dropping the staged bytes. After an error (AlreadyExistsError above
+ * having the store link or copy its file, or streaming it across, and dropping the staged bytes. After an
+ * error (AlreadyExistsError above
  * all) the content is still there for another try.
  * @param stagedIn the store that `stageContent` was called with, as far as known
  */

@@ -71,7 +71,10 @@ export type UrlFor = (
 /** A path as it stands in a URL. */
 export const encodedPath = (path: SourcePath): string => path.segments.map(encodeURIComponent).join('/');
 
-/** The path that thumbnails and variants have, relative to a folder: names below it are encoded; an entry itself is not. */
+/**
+ * The path that thumbnails and variants have, relative to a folder: names below it are encoded; an entry
+ * itself is not.
+ */
 export const below = (folder: SourcePath, relative: string): SourcePath =>
   relative
     .split('/')

@@ -33,7 +33,8 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
 /**
  * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
  * thumbnails or variants are on, the folder of originals while they are kept, the trash, what is remembered
- * of names, or the words about files. Reserved names are hidden, out of reach for every action, and may not be given to anything. Letter
+ * of names, or the words about files. Reserved names are hidden, out of reach for every action, and may not
+ * be given to anything. Letter
  * case does not count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then
  * about 20 ns a name.
  */

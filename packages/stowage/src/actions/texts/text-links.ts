@@ -16,7 +16,10 @@ import { type OwnLink, OwnLinks } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
 import { renewedUrl } from './renewed-url.ts';
 
-/** Where the connector is mounted, as the links of the text say it (default: `publicUrl`, else the root of the host). */
+/**
+ * Where the connector is mounted, as the links of the text say it (default: `publicUrl`, else the root of the
+ * host).
+ */
 interface TextOptions {
   readonly base?: string | undefined;
 }

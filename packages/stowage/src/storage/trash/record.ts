@@ -107,7 +107,10 @@ export const readRecord = async (
 /** Records that are read together. */
 export const RECORDS_AT_ONCE = 128;
 
-/** The contents of the records of some ids, where the store reads them together; what is missing is read by `readRecord`. */
+/**
+ * The contents of the records of some ids, where the store reads them together; what is missing is read by
+ * `readRecord`.
+ */
 export const readTogether = async (
   storage: ReadableStore,
   ids: readonly TrashId[],
