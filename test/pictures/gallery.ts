@@ -3,9 +3,9 @@ import { SourcePath } from 'stowage/storage';
 import {
   MemoryAdapter,
   createSilentLogger,
-  createKnownWays,
   createThumbnails,
   createTrashRecords,
+  KnownRecords,
   settingsSchema,
 } from '#internals';
 import type { SettingsInput } from '../../packages/stowage/dist/config/settings.js';
@@ -63,7 +63,7 @@ export const createGallery = (
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
     trashRecords: createTrashRecords(),
-    knownWays: createKnownWays(),
+    movedRecords: new KnownRecords(),
   };
   const describe = async (
     folder: string,

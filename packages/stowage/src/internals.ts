@@ -101,7 +101,7 @@ export { createEmbeddedState } from './operations/state/create-state.ts';
 export { createFileQueue } from './operations/state/file-queue.ts';
 export { createRedisConnection } from './operations/state/redis-state.ts';
 export { createRedisQueue } from './operations/state/redis-state.ts';
-export { createKnownWays } from './storage/moved/name-events.ts';
+export { KnownRecords } from './storage/moved/known-records.ts';
 export { createTrashRecords } from './storage/trash/record.ts';
 export { copyFileTo } from './storage/copy-tree.ts';
 export { createLocationLocks } from './storage/location.ts';

@@ -9,7 +9,7 @@ import { containsLocation, type StoreLocation } from '../storage/location.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { requiringRoot } from '../storage/requiring-root.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { createKnownWays } from '../storage/moved/name-events.ts';
+import { KnownRecords } from '../storage/moved/known-records.ts';
 import { createTrashRecords } from '../storage/trash/record.ts';
 
 /** The first segment of the paths that files are served below. */
@@ -158,7 +158,7 @@ export const createSourceGroup = (
     const { tenant } = dependencies;
     const scope = tenant === undefined ? undefined : scopeOf(tenant, config);
     const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, scope, settings };
-    const known = { trashRecords: createTrashRecords(), knownWays: createKnownWays() };
+    const known = { trashRecords: createTrashRecords(), movedRecords: new KnownRecords() };
     return { ...describes, storage: () => storage.get(), ...known };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { KnownWays } from '../storage/moved/name-events.ts';
+import type { KnownRecords } from '../storage/moved/known-records.ts';
 import type { TrashRecords } from '../storage/trash/record.ts';
 
 /** A named file location of a connector. */
@@ -31,7 +31,7 @@ export interface Source {
   /** What is known of its trash. */
   readonly trashRecords: TrashRecords;
   /** What is known of names that have moved often. */
-  readonly knownWays: KnownWays;
+  readonly movedRecords: KnownRecords;
 }
 
 /** The sources that serve one request. */

@@ -12,6 +12,12 @@ export interface KeptText {
   readonly version: Stat;
 }
 
+/** How a small file is read. */
+export interface KeptOptions extends OperationOptions {
+  /** A listing shows it: nothing is asked before it is read. */
+  readonly isListed?: boolean | undefined;
+}
+
 /**
  * Reads a small file of the service; undefined where there is none. Costs one question to the store, and a reading
  * where something is.
@@ -21,12 +27,13 @@ export const readKept = async (
   store: ReadableStore,
   path: SourcePath,
   mostBytes: number,
-  { signal }: OperationOptions = {},
+  { signal, isListed = false }: KeptOptions = {},
 ): Promise<KeptText | undefined> => {
   try {
     // Nearly always nothing is there: stores look for what may be missing with less effort.
-    if ((await store.stat(path, { signal, mayMiss: true, expects: 'file' })).kind !== 'file')
-      return undefined;
+    const isFile =
+      isListed || (await store.stat(path, { signal, mayMiss: true, expects: 'file' })).kind === 'file';
+    if (!isFile) return undefined;
     const { stat, stream } = await store.read(path, { signal });
     return { text: await boundedText(stream, mostBytes), version: stat };
   } catch (error) {

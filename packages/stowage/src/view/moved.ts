@@ -1,6 +1,9 @@
+import type { TimeSlice } from '../basics/concurrency/time-slice.ts';
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
-import type { Arrival, KnownWays, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
+import type { Source } from '../sources/source.ts';
+import type { KnownHistory } from '../storage/moved/known-records.ts';
+import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from './item.ts';
 import type { SourceView } from './source-view.ts';
@@ -8,12 +11,14 @@ import type { SourceViews } from './source-views.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Names whose history is read for one question, those of long chains in deep folders, and steps that are taken. */
-const MOST_NAMES = 4096;
-const MOST_STEPS = 4096;
 const AT_ONCE = 8;
-/** Of a way that is longer, its beginning and each so manieth step is kept in mind. */
-const LONG_WAY = 32;
+const MOST_READ = 4096;
+/** Steps of one way at least, and twice as many as renames are remembered. */
+const LEAST_BOUND = 4096;
+/** After so many steps the records are read together: reading one after another has cost as much as that will. */
+const LONG_WAY = 64;
+const LONG_WAY_WARM = 8;
+const RECORDS_PER_STEP = 32;
 
 /** An event of a name, or of a folder above it. */
 interface Step extends NameEvent {
@@ -33,16 +38,17 @@ interface Past {
  */
 type End = Item | 'gone' | 'absent';
 
+/** Where a name is after a step of it or of a folder above it; undefined where no path may be so long. */
+const pathAfter = ({ about, to }: Step, path: SourcePath): SourcePath | undefined => {
+  try {
+    return to?.path.join(about.relative(path)).requireBounded();
+  } catch (error) {
+    if (error instanceof UnsafePathError) return undefined;
+    throw error;
+  }
+};
+
 const isOwn = (step: Step, path: SourcePath): boolean => step.about.segments.length === path.segments.length;
-
-/** Something has arrived here on the way. */
-interface Passed extends Pick<Arrival, 'path' | 'at'> {
-  readonly ways: KnownWays;
-  /** It went on by itself, or has on the way that was known from here. */
-  hasOwnStep: boolean;
-}
-
-const wayFrom = ({ path, at }: Pick<Arrival, 'path' | 'at'>): string => `${String(at)} ${path.toString()}`;
 
 /** Whether something new has taken the name, by itself or inside a folder. */
 const isTaking = (step: Step, path: SourcePath): boolean => {
@@ -58,15 +64,18 @@ export const memoryOf = ({
 }: Pick<Settings, 'serve' | 'redirectMoved'>): Settings['redirectMoved'] =>
   serve === 'off' ? undefined : redirectMoved;
 
-/** The search for what had one name. Histories are read once; of long ways the next search reads only what is new. */
+/** The search for what had one name. */
 class Search {
   readonly #views: SourceViews;
-  readonly #passed: Passed[] = [];
+  readonly #slice: TimeSlice;
   readonly #read = new Map<string, Promise<NameHistory>>();
+  readonly #known = new Map<Source, KnownHistory>();
   #steps = 0;
+  #nextTry = 0;
 
-  constructor(views: SourceViews) {
+  constructor(views: SourceViews, slice: TimeSlice) {
     this.#views = views;
+    this.#slice = slice;
   }
 
   /** Tries the last thing that had the name, then what had it before where that was none of this name. */
@@ -75,66 +84,49 @@ class Search {
     for (const step of [...steps].reverse()) {
       if (isTaking(step, path)) return undefined;
       const end = step.type === 'came' ? 'absent' : await this.#follow(view, step, path);
-      this.#keepWays();
       if (typeof end === 'object') return end;
-      if (end === 'gone' || isOwn(step, path)) return undefined;
+      if (end === 'gone') return undefined;
     }
     return undefined;
   }
 
-  /** From where something has come at a time: on by the next event, and so to where it is. */
-  async #from(view: SourceView, path: SourcePath, at: number): Promise<End> {
-    const { knownWays: ways } = view.source;
-    const passed: Passed = { ways, path, at, hasOwnStep: false };
-    this.#passed.push(passed);
-    const known = this.#isForgotten(view, passed) ? undefined : ways.get(wayFrom(passed));
-    if (known !== undefined) {
-      passed.hasOwnStep = known.hasOwnStep;
-      const end = await this.#from(view, known.path, known.at);
-      return end === 'absent' && known.hasOwnStep ? 'gone' : end;
-    }
-    const { steps, since } = await this.#past(view, path);
-    if (since > at) return 'gone';
-    const next = steps.find((step) => step.at > at);
-    if (next === undefined) return this.#look(view, path);
-    // Whatever has it now is another one.
-    if (next.type === 'came') return 'absent';
-    passed.hasOwnStep = isOwn(next, path);
-    const end = await this.#follow(view, next, path);
-    return end === 'absent' && passed.hasOwnStep ? 'gone' : end;
-  }
-
-  /** Keeps in mind how far a long way has led within each source, also where it has been too long. */
-  #keepWays(): void {
-    const way = [...this.#passed.splice(0).entries()].reverse();
-    let end: Passed | undefined;
+  /** By one event after another to where the thing is that has left a name. */
+  async #follow(from: SourceView, first: Step, name: SourcePath): Promise<End> {
+    let [view, step, path] = [from, first, name];
     let hasOwnStep = false;
-    for (const [index, passed] of way) {
-      if (end === undefined || end.ways !== passed.ways) {
-        end = passed;
-        hasOwnStep = false;
-        continue;
-      }
-      hasOwnStep ||= passed.hasOwnStep;
-      if (way.length > LONG_WAY && index % LONG_WAY === 0)
-        passed.ways.set(wayFrom(passed), { path: end.path, at: end.at, hasOwnStep });
+    for (;;) {
+      hasOwnStep ||= isOwn(step, path);
+      const { to } = step;
+      const target = pathAfter(step, path);
+      if (to === undefined || target === undefined || this.#isForgotten(view, to))
+        return hasOwnStep ? 'gone' : 'absent';
+      const source = this.#views.named(undefined).find(({ name: other }) => other === to.source);
+      if (source === undefined || !(await this.#mayStep(view))) return 'gone';
+      // A forged record may say that it arrived before it left: time never goes back, or it would go round for ever.
+      const at = Math.max(step.at, to.at);
+      [view, path] = [await this.#views.of(source), target];
+      const { steps, since } = await this.#past(view, path);
+      if (since > at) return 'gone';
+      const next = steps.find((one) => one.at > at);
+      const end = next === undefined ? await this.#look(view, path) : 'absent';
+      // Whatever has come there since is another one.
+      if (next?.type !== 'left') return end === 'absent' && hasOwnStep ? 'gone' : end;
+      step = next;
     }
   }
 
-  async #follow(view: SourceView, step: Step, path: SourcePath): Promise<End> {
-    const { to } = step;
-    if (to === undefined || this.#isForgotten(view, to)) return isOwn(step, path) ? 'gone' : 'absent';
-    const next = this.#views.named(undefined).find(({ name }) => name === to.source);
+  /** Counts a step, and prepares for more where the way is long. False: it is too long. */
+  async #mayStep(view: SourceView): Promise<boolean> {
     this.#steps += 1;
-    if (next === undefined || this.#read.size >= MOST_NAMES || this.#steps > MOST_STEPS) return 'gone';
-    try {
-      const target = to.path.join(step.about.relative(path)).requireBounded();
-      // A forged record may say that it arrived before it left: time never goes back, or it would go round for ever.
-      return await this.#from(await this.#views.of(next), target, Math.max(step.at, to.at));
-    } catch (error) {
-      if (error instanceof UnsafePathError) return 'absent';
-      throw error;
+    if (this.#slice.due) await this.#slice.rest();
+    const { source } = view;
+    const long = Math.max(this.#nextTry, source.movedRecords.isWarm ? LONG_WAY_WARM : LONG_WAY);
+    if (this.#steps >= long && !this.#known.has(source)) {
+      const known = await view.histories(this.#steps * RECORDS_PER_STEP);
+      if (known === undefined) this.#nextTry = 2 * this.#steps;
+      else this.#known.set(source, known);
     }
+    return this.#steps <= Math.max(LEAST_BOUND, 2 * (memoryOf(source.settings)?.entries ?? 0));
   }
 
   /** The clocks of instances may differ by a day; what comes from further ahead is forged. */
@@ -172,9 +164,12 @@ class Search {
     return { steps: steps.sort((one, other) => one.at - other.at), since };
   }
 
-  #history(view: SourceView, about: SourcePath): Promise<NameHistory> {
+  async #history(view: SourceView, about: SourcePath): Promise<NameHistory> {
+    const known = this.#known.get(view.source)?.(about);
+    if (known !== undefined) return known;
     const key = JSON.stringify([view.source.name, about.toString()]);
     let history = this.#read.get(key);
+    if (this.#read.size > MOST_READ) this.#read.clear();
     if (history === undefined) this.#read.set(key, (history = view.history(about)));
     return history;
   }
@@ -185,7 +180,7 @@ class Search {
  * by being restored, itself or with a folder above it. Undefined where something lies there, where that was
  * removed, where the source does not remember it (any more), and where no listing would show it; access rules
  * are not asked. Costs a look at the path, one question to the store for the name and for each folder above
- * it, and the same for each step of the way; at most some thousands.
+ * it, and the same for each step of the way, until these are many: then all records are listed, and read together.
  * @throws errors of the stores
  */
 export const presentOf = async (
@@ -194,6 +189,6 @@ export const presentOf = async (
   path: SourcePath,
 ): Promise<Item | undefined> => {
   if (memoryOf(view.source.settings) === undefined || path.isRoot) return undefined;
-  const item = await new Search(views).latest(view, path);
+  const item = await new Search(views, view.slice()).latest(view, path);
   return item !== undefined && (await view.isFree(path)) ? item : undefined;
 };

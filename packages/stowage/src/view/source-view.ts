@@ -1,10 +1,12 @@
 import type { Access } from '../access/access.ts';
+import { TimeSlice } from '../basics/concurrency/time-slice.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
 import { containsLocation } from '../storage/location.ts';
+import type { KnownHistory } from '../storage/moved/known-records.ts';
 import { readHistory, type NameHistory } from '../storage/moved/name-events.ts';
 import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -245,7 +247,17 @@ export class SourceView extends Rights {
 
   /** @see readHistory */
   history(path: SourcePath): Promise<NameHistory> {
-    return readHistory(this[WRITABLE], path, { signal: this.#life.signal });
+    return readHistory(this[WRITABLE], path, this.#life);
+  }
+
+  /** @see KnownRecords.all */
+  histories(most: number): Promise<KnownHistory | undefined> {
+    return this.source.movedRecords.all(this[WRITABLE], most, this.#life);
+  }
+
+  /** For work that takes long. */
+  slice(): TimeSlice {
+    return new TimeSlice(this.#life.signal);
   }
 
   /** Asks the store for a sign of life. Costs one request. @throws any error of the store */

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { foldedFor } from '../../basics/content/file-name.ts';
 import { StowageError } from '../../errors/errors.ts';
 import type { EntryKind } from '../entry.ts';
-import type { OperationOptions, ReadableStore, Stat } from '../readable.ts';
+import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
-import { readKept } from '../kept-text.ts';
+import { type KeptOptions, readKept } from '../kept-text.ts';
 
 /**
  * The folder at the root of a source that remembers what has left which name. Reserved in every source, as the
@@ -38,21 +37,6 @@ export interface Arrival {
   /** Milliseconds since 1970. */
   readonly at: number;
 }
-
-/** How far a long way led on from an arrival, within its source. */
-export interface KnownWay extends Pick<Arrival, 'path' | 'at'> {
-  /** What arrived took a step of this way by itself, not with a folder above it. */
-  readonly hasOwnStep: boolean;
-}
-
-/** Long ways in a source that were followed of late, by the arrivals where they begin: what has left stays so. */
-export type KnownWays = Pick<Map<string, KnownWay>, 'get' | 'delete'> & {
-  readonly set: (key: string, way: KnownWay) => unknown;
-};
-
-/** A bound by size, as that of the trash; ten minutes, because others may write the records in the store. */
-export const createKnownWays = (): KnownWays =>
-  new LRUCache<string, KnownWay>({ maxSize: 5000, sizeCalculation: () => 1, ttl: 10 * 60 * 1000 });
 
 /** What has happened to a name: something came under it, or left it. */
 export interface NameEvent {
@@ -97,17 +81,17 @@ const schema = z.object({
 });
 
 /**
- * Reads a record about a path. It may have been written by anybody who reaches the store: undefined when it is
- * none, or about another path; paths are parsed as if sent by a client.
+ * Reads a record. It may have been written by anybody who reaches the store: undefined when it is none, or about
+ * another path than its name is made of; paths are parsed as if sent by a client.
  */
-export const parseHistory = (
+const parseHistory = (
   store: Pick<ReadableStore, 'capabilities'>,
-  about: SourcePath,
+  record: SourcePath,
   text: string,
 ): NameHistory | undefined => {
   try {
     const { path, since, events } = schema.parse(JSON.parse(text));
-    if (foldedFor(store, path) !== foldedFor(store, about.toString())) return undefined;
+    if (!movedPaths.record(store, SourcePath.parse(path)).equals(record)) return undefined;
     const read = events.map(({ to, ...event }): NameEvent =>
       to === undefined ? event : { ...event, to: { ...to, path: SourcePath.parse(to.path) } },
     );
@@ -138,17 +122,20 @@ export interface ReadHistory extends NameHistory {
   readonly version: Stat | undefined;
 }
 
-/**
- * What is remembered of a name. Costs one question to the store, and a small reading where there is something.
- * What is no record of ours counts as none.
- * @throws errors of the store
- */
-export const readHistory = async (
+/** The history in a record; what is no record of ours counts as none. @see readKept */
+export const readRecord = async (
   store: ReadableStore,
-  about: SourcePath,
-  options: OperationOptions,
+  record: SourcePath,
+  options: KeptOptions,
 ): Promise<ReadHistory> => {
-  const kept = await readKept(store, movedPaths.record(store, about), MOST_RECORD_BYTES, options);
-  const history = kept?.text === undefined ? undefined : parseHistory(store, about, kept.text);
+  const kept = await readKept(store, record, MOST_RECORD_BYTES, options);
+  const history = kept?.text === undefined ? undefined : parseHistory(store, record, kept.text);
   return { ...(history ?? NO_HISTORY), version: kept?.version };
 };
+
+/** What is remembered of a name. @see readRecord */
+export const readHistory = (
+  store: ReadableStore,
+  about: SourcePath,
+  options: KeptOptions,
+): Promise<ReadHistory> => readRecord(store, movedPaths.record(store, about), options);
