@@ -75,6 +75,12 @@ describe.skipIf(chromium === undefined)(`the looks of the picker${needsChromium}
       await state('selection');
       await picker.click('[data-view="list"]');
       await state('list');
+      // Sizes stand below each other, and the buttons at the end of the window.
+      const ends = (selector: string): Promise<number[]> =>
+        picker.page.$$eval(`>>> ${selector}`, (all) => all.map((one) => one.getBoundingClientRect().right));
+      expect(new Set(await ends('.cell .size')).size).toBe(1);
+      const [edge = 0, insert = 0] = [...(await ends('.foot')), ...(await ends('.foot .primary'))];
+      if (options['language'] !== 'ar') expect(edge - insert).toBe(12);
       await picker.click('[data-view="tiles"]');
       await (await picker.cell('beach.jpg')).focus();
       await picker.press('ContextMenu');

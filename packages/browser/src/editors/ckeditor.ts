@@ -56,8 +56,7 @@ interface ImageUploads {
 /** A plug-in for the list `plugins` of an editor's configuration. */
 export type CkeditorPlugin<Locale> = new (editor: Editor<Locale>) => { readonly init: () => void };
 
-const ICON =
-  '<svg viewBox="0 0 20 20"><path d="M2 4.5A1.5 1.5 0 0 1 3.5 3H8l2 2h6.5A1.5 1.5 0 0 1 18 6.5v9a1.5 1.5 0 0 1-1.5 1.5h-13A1.5 1.5 0 0 1 2 15.5zm1.5 0v11h13v-9h-7l-2-2z"/></svg>';
+const ICON = '<svg viewBox="0 0 20 20"><path d="M2 3h6l2 2h8v12H2zm1.5 1.5v11h13v-9h-7l-2-2z"/></svg>';
 
 /** The attributes of a picture in the model of CKEditor, but for its addresses. */
 const attributesOf = ({ alt, width, height }: PickedFile): Readonly<Record<string, unknown>> =>
@@ -93,9 +92,9 @@ const adapterOf = (upload: Upload, loader: Loader): object => {
 };
 
 /**
- * A plug-in of CKEditor 5 that uploads pictures that are pasted, dropped or chosen, with their text, size and smaller variants. With
- * `ButtonView` there is a button `browseFiles` for the toolbar, which inserts what was picked: pictures, and links to other files where
- * the editor has links.
+ * A plug-in of CKEditor 5 that uploads pictures that are pasted, dropped or chosen, with their text, size and
+ * smaller variants. With `ButtonView` there is a button `browseFiles` for the toolbar, which inserts what was
+ * picked: pictures, and links to other files where the editor has links.
  */
 export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): CkeditorPlugin<Locale> => {
   const { ButtonView, texts = englishTexts } = options;

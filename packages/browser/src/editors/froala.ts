@@ -48,9 +48,10 @@ const insert = (editor: Editor, { url, alt, width, height }: PickedFile, replace
   editor.image.insert(url, false, { alt, width, height }, replaced);
 
 /**
- * Options for `new FroalaEditor`: pictures that are pasted, dropped or chosen are uploaded, with their text and size, and the image
- * manager lists the folder of the uploads. With `FroalaEditor` there is a button `browseFiles` for the toolbar, which opens the
- * picker. Events of your own belong into the same object `events`.
+ * Options for `new FroalaEditor`: pictures that are pasted, dropped or chosen are uploaded, with their text and
+ * size, and the image manager lists the folder of the uploads. With `FroalaEditor` there is a button
+ * `browseFiles` for the toolbar, which opens the picker. Events of your own belong into the same object
+ * `events`.
  */
 export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
   const { FroalaEditor, texts = englishTexts, onError = (message) => alert(message), source, path } = options;

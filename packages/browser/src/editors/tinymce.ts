@@ -45,8 +45,9 @@ const attributesOf = (values: Readonly<Record<string, string | number | undefine
   );
 
 /**
- * Options for `tinymce.init`: pictures that are pasted, dropped or chosen are uploaded, the buttons beside the fields of its dialogs open the
- * picker, and links stay as they are on every page. A `setup` of your own must call the one of these options too.
+ * Options for `tinymce.init`: pictures that are pasted, dropped or chosen are uploaded, the buttons beside the
+ * fields of its dialogs open the picker, and links stay as they are on every page. A `setup` of your own must
+ * call the one of these options too.
  */
 export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
   const upload = createUploader(options);

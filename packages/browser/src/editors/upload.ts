@@ -19,9 +19,10 @@ export interface UploadOptions {
 }
 
 /**
- * Stores a file, and resolves to what a document needs of it. The limits of the connector are checked before a byte is sent.
- * Large files go in parts where the connector takes parts.
- * @throws Error with a message for the person in front of the editor: that of the connector, where it has answered; the signal's reason
+ * Stores a file, and resolves to what a document needs of it. The limits of the connector are checked before a
+ * byte is sent. Large files go in parts where the connector takes parts.
+ * @throws Error with a message for the person in front of the editor: that of the connector, where it has
+ * answered; the signal's reason
  */
 export type Upload = (file: Blob, options?: UploadOptions) => Promise<PickedFile>;
 

@@ -14,7 +14,7 @@ const themeOf = ({ o: { theme } }: Editor): 'light' | 'dark' | undefined => {
   return theme === 'dark' ? 'dark' : 'light';
 };
 
-/** Joins an editor, when it is ready, to the connector. Once for an editor; everything goes with it when it is destructed. */
+/** Joins an editor that is ready to the connector, once. Everything goes when the editor is destructed. */
 export const attach = (editor: Editor, connection: Connection, language: string): void => {
   const { url, credentials, sources, pictures } = connection;
   const options = { url, credentials, headers: headersOf(connection, language) };

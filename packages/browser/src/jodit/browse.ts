@@ -17,9 +17,9 @@ const insert = (editor: InsertingEditor | Editor, { files, isImages, picked }: C
   });
 
 /**
- * Opens the files of the connector for a button of your own, and puts what is chosen where the cursor was: pictures as
- * pictures, videos with their controls, other files as links with their names. Resolves when that is done, or the window
- * was closed.
+ * Opens the files of the connector for a button of your own, and puts what is chosen where the cursor was:
+ * pictures as pictures, videos with their controls, other files as links with their names. Resolves when that
+ * is done, or the window was closed.
  */
 export const browseFiles = (editor: InsertingEditor): Promise<void> => {
   editor.s.save();

@@ -33,7 +33,7 @@ const joditLanguage = (tag: string): string => {
 
 const isRightToLeft = (tag: string): boolean => /^(?:ar|fa|he|ur)\b/iu.test(tag);
 
-/** Options for what Jodit still asks by itself: it edits pictures of the text, and knows by the URL that there are files. */
+/** Options for what Jodit still asks by itself: it edits pictures of the text. */
 const browserOptions = (
   connection: Connection,
   { language, direction }: { readonly language: string; readonly direction: JoditConfig['direction'] },

@@ -9,8 +9,8 @@ export type { Connection } from './connection.ts';
 export type { Chosen, InsertingEditor, JoditClass } from './editor.ts';
 
 /**
- * Makes an editor that uploads to the connector, and opens the picker where Jodit would open its own file browser. The style
- * sheet `stowage/jodit.css` belongs to it.
+ * Makes an editor that uploads to the connector, and opens the picker where Jodit would open its own file
+ * browser. The style sheet `stowage/jodit.css` belongs to it.
  *
  *     const editor = connectJodit(Jodit, '#editor', { url: '/connector' });
  */

@@ -25,8 +25,9 @@ const stackIn = (root: ParentNode & Node): HTMLElement => {
 };
 
 /**
- * Jodit 4.15.13 shows messages at the lower edge of the editor, which may be below the window, for three seconds and to eyes
- * alone, and of an upload a line of two pixels. These are at the edge of the window and in live regions, above all dialogs.
+ * Jodit 4.15.13 shows messages at the lower edge of the editor, which may be below the window, for three
+ * seconds and to eyes alone, and of an upload a line of two pixels. These are at the edge of the window and in
+ * live regions, above all dialogs.
  */
 export const openSurface = async (
   { o }: Editor,

@@ -23,8 +23,9 @@ export const uploadService = ({ uploader }: Editor, { url, credentials }: Connec
 };
 
 /**
- * Replaces the uploader's own sending (`customUploadFunction`): each file is shown with how far it is, can be cancelled and
- * sent again, goes in parts where that helps, and the answers of refusals are read as those of successes.
+ * Replaces the uploader's own sending (`customUploadFunction`): each file is shown with how far it is, can be
+ * cancelled and sent again, goes in parts where that helps, and the answers of refusals are read as those of
+ * successes.
  */
 export const uploadVisibly = (
   { uploader: { options } }: Editor,

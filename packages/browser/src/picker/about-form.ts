@@ -1,4 +1,4 @@
-import { h } from './dom.ts';
+import { button, h } from './dom.ts';
 import type { About } from './options.ts';
 import type { Texts } from './texts.ts';
 
@@ -79,14 +79,13 @@ export class AboutForm {
     });
     for (const field of [this.#across, this.#down])
       field.addEventListener('input', () => this.#show(this.#point, false));
-    const none = { type: 'button', class: 'button', part: 'button', onclick: () => this.#show(undefined) };
     return h(
       'fieldset',
       { class: 'fields' },
       h('legend', {}, texts.point),
       h('label', {}, texts.across, this.#across),
       h('label', {}, texts.down, this.#down),
-      h('button', none, texts.noPoint),
+      button(texts.noPoint, () => this.#show(undefined)),
     );
   }
 

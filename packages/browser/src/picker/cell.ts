@@ -25,11 +25,11 @@ const factsOf = (
   const [pixels, size] = [pixelsOf(entry), sizeOf(entry, texts)];
   if (view === 'tiles') return [['', pixels === '' ? size : pixels]];
   const changed = entry.modified === undefined ? '' : humanTime(texts, entry.modified);
-  // The first is what a narrow list shows: the name of a cell begins with what is seen.
+  // Narrow lists leave out the last ones: the name of a cell begins with what is seen.
   return [
     ['size', size],
-    ['pixels', pixels],
     ['changed', changed],
+    ['pixels', pixels],
   ];
 };
 

@@ -119,7 +119,7 @@ export class Commands {
     if (folder !== undefined) await this.#send(entries, way, folder);
   }
 
-  /** Moves or copies into a folder that was chosen by a drop or a key: pages that show what is moved are named first. */
+  /** Moves or copies into a folder chosen by a drop or a key, after naming pages that show what is moved. */
   async sendTo(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<void> {
     const { texts } = this.#surroundings;
     const title = counted(texts, texts.moveTo, entries.length, { name: entries[0]?.name ?? '' });
@@ -201,8 +201,8 @@ export class Commands {
   }
 
   /**
-   * Changes the content of a file, with the offer to take that back where the old content is kept. A change that answers false
-   * was given up, and is not reported.
+   * Changes the content of a file, with the offer to take that back where the old content is kept. A change
+   * that answers false was given up, and is not reported.
    */
   async edit(
     entry: Entry,

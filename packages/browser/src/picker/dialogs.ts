@@ -1,4 +1,4 @@
-import { type Child, h, iconButton, roveFocus } from './dom.ts';
+import { button, type Child, h, iconButton, roveFocus } from './dom.ts';
 import { Tree } from './tree.ts';
 import type { Folder, Service, SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
@@ -15,6 +15,10 @@ interface FormParts {
   readonly note?: Note | undefined;
   readonly submit: () => void;
   readonly cancel: () => void;
+  /** Buttons beside those two. */
+  readonly others?: readonly Child[];
+  /** Whether the fields correct by themselves what is written. */
+  readonly novalidate?: boolean;
 }
 
 /** What a person should know before an answer. It may still be on its way. */
@@ -42,26 +46,16 @@ export class Dialogs {
   ): Promise<Result | undefined> {
     return new Promise((resolve) => {
       const heading = h('h2', { id: 'dialog-title', dir: 'auto' }, title);
-      const dialog = h('dialog', {
-        class: `dialog ${kind}`,
-        part: 'dialog',
-        'aria-labelledby': 'dialog-title',
-      });
+      const attributes = { class: `dialog ${kind}`, part: 'dialog', 'aria-labelledby': 'dialog-title' };
+      const dialog = h('dialog', attributes);
       let result: Result | undefined;
       const end = (given?: Result): void => {
         result = given;
         dialog.close();
       };
       const { body, first } = fill(end);
-      dialog.append(
-        h(
-          'header',
-          {},
-          heading,
-          iconButton('close', this.#texts.close, () => end()),
-        ),
-        ...body,
-      );
+      const close = iconButton('close', this.#texts.close, () => end());
+      dialog.append(h('header', {}, heading, close), ...body);
       dialog.addEventListener('close', () => {
         dialog.remove();
         resolve(result);
@@ -77,14 +71,8 @@ export class Dialogs {
   /** Asks for a name. In the name of a file the part before the extension is selected. */
   askName(title: string, label: string, value = '', note?: Note): Promise<string | undefined> {
     return this.open<string>(title, (end) => {
-      const field = h('input', {
-        type: 'text',
-        value,
-        required: true,
-        maxlength: 255,
-        dir: 'auto',
-        autocomplete: 'off',
-      });
+      const attributes = { required: true, maxlength: 255, dir: 'auto', autocomplete: 'off' };
+      const field = h('input', { type: 'text', value, ...attributes });
       const dot = value.lastIndexOf('.');
       field.setSelectionRange(0, dot > 0 ? dot : value.length);
       const submit = (): void => {
@@ -144,8 +132,12 @@ export class Dialogs {
     return chosen.finally(() => tree?.close());
   }
 
-  /** A form with its buttons. What is sent while its note is on the way waits for that, and for a second look where there is one. */
-  form(content: readonly Child[], { action, kind, note, submit, cancel }: FormParts): HTMLFormElement {
+  /**
+   * A form with its buttons. What is sent while its note is on the way waits for that, and for a second look
+   * where there is one.
+   */
+  form(content: readonly Child[], parts: FormParts): HTMLFormElement {
+    const { action, kind, note, submit, cancel, others = [], novalidate } = parts;
     const line = h('div', { role: 'status', class: 'note' });
     let state: 'open' | 'wanted' | 'ready' = note === undefined ? 'ready' : 'open';
     void note?.then((found) => {
@@ -159,11 +151,9 @@ export class Dialogs {
       if (state === 'ready') submit();
       else state = 'wanted';
     };
-    const buttons = [
-      h('button', { type: 'button', class: 'button', part: 'button', onclick: cancel }, this.#texts.cancel),
-      h('button', { type: 'submit', class: `button primary ${kind ?? ''}`, part: 'button primary' }, action),
-    ];
-    return h('form', { onsubmit }, ...content, line, h('footer', {}, ...buttons));
+    const main = { type: 'submit', class: `button primary ${kind ?? ''}`, part: 'button primary' };
+    const buttons = [button(this.#texts.cancel, cancel), ...others, h('button', main, action)];
+    return h('form', { novalidate, onsubmit }, ...content, line, h('footer', {}, ...buttons));
   }
 
   /** A menu at a place of the window. The focus goes back when it is closed. */
@@ -174,13 +164,8 @@ export class Dialogs {
   ): void {
     if (items.length === 0) return;
     const opener = this.#focused();
-    const menu = h('div', {
-      role: 'menu',
-      class: 'menu',
-      part: 'menu',
-      popover: 'auto',
-      'aria-label': label,
-    });
+    const attributes = { class: 'menu', part: 'menu', popover: 'auto', 'aria-label': label };
+    const menu = h('div', { role: 'menu', ...attributes });
     const end = (): void => {
       menu.remove();
       opener?.focus();
@@ -190,7 +175,7 @@ export class Dialogs {
         end();
         run();
       };
-      return h('button', { type: 'button', role: 'menuitem', tabindex: -1, onclick: choose }, text);
+      return button(text, choose, { role: 'menuitem', tabindex: -1 });
     });
     menu.append(...members);
     menu.addEventListener('keydown', (event) => {

@@ -65,26 +65,23 @@ export const icon = (name: IconName): SVGElement => {
   return svg;
 };
 
-/** A button with an icon; `label` is its name, shown beside the icon where `isLabelled`. */
+type Clicked = (event: MouseEvent) => void;
+
+export const button = (text: string, onclick: Clicked, attributes: Attributes = {}): HTMLButtonElement =>
+  h('button', { type: 'button', class: 'button', part: 'button', onclick, ...attributes }, text);
+
+/** A button with an icon; `label` is its name, for pointers and readers of screens. */
 export const iconButton = (
   name: IconName,
   label: string,
-  onclick: (event: MouseEvent) => void,
-  { isLabelled = false, ...attributes }: Attributes & { readonly isLabelled?: boolean } = {},
-): HTMLButtonElement =>
-  h(
-    'button',
-    {
-      type: 'button',
-      class: isLabelled ? 'button' : 'button icon-only',
-      part: 'button',
-      onclick,
-      ...(isLabelled ? {} : { 'aria-label': label, title: label }),
-      ...attributes,
-    },
-    icon(name),
-    isLabelled ? h('span', { class: 'label' }, label) : undefined,
-  );
+  onclick: Clicked,
+  attributes: Attributes = {},
+): HTMLButtonElement => {
+  const named = { class: 'button icon-only', 'aria-label': label, title: label };
+  const made = button('', onclick, { ...named, ...attributes });
+  made.append(icon(name));
+  return made;
+};
 
 /**
  * Makes one element of a row take the focus by Tab, and the others by arrow keys, as toolbars and menus do.

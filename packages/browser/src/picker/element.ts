@@ -11,9 +11,10 @@ const Base =
   (class {} as typeof HTMLElement);
 
 /**
- * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources` (names with
- * commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent), `lang`. What
- * attributes cannot say, such as headers, is given by `options`. It fires `ready`, `pick` with `detail.files`, and `cancel`.
+ * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources` (names
+ * with commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent),
+ * `lang`. What attributes cannot say, such as headers, is given by `options`. It fires `ready`, `pick` with
+ * `detail.files`, and `cancel`.
  */
 export class StowagePicker extends Base {
   static readonly observedAttributes = ['url', 'sources', 'types', 'several', 'lang'];

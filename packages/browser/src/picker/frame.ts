@@ -1,4 +1,4 @@
-import { h, iconButton, setAttributes } from './dom.ts';
+import { button, h, iconButton, setAttributes } from './dom.ts';
 import { type Folder, joined, parentOf, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
@@ -75,12 +75,7 @@ export class Frame {
       h('option', { value: 'everywhere' }, texts.finding.everywhere),
     );
     this.#scope.addEventListener('change', () => this.#searchNow());
-    this.#insert = h('button', {
-      type: 'button',
-      class: 'button primary',
-      part: 'button primary',
-      onclick: events.picked,
-    });
+    this.#insert = button('', events.picked, { class: 'button primary', part: 'button primary' });
     this.#takeFiles = events.filesChosen;
     this.#fileField = h('input', { type: 'file', multiple: true, hidden: true });
     this.#fileField.addEventListener('change', () => {
@@ -119,12 +114,8 @@ export class Frame {
     });
     const content = h('div', { class: 'content' }, files, this.#state, this.#target);
     content.addEventListener('click', () => this.fold());
+    const cancel = button(this.#texts.cancel, this.#events.cancelled);
     const way = h('nav', { class: 'way', 'aria-label': this.#texts.facts.location }, this.#way);
-    const cancel = h(
-      'button',
-      { type: 'button', class: 'button', part: 'button', onclick: this.#events.cancelled },
-      this.#texts.cancel,
-    );
     return h(
       'div',
       { class: 'picker', part: 'picker', lang: this.#texts.locale, dir: this.#texts.direction },
@@ -173,24 +164,17 @@ export class Frame {
     const items = steps.map((step, index) => {
       const isHere = index === steps.length - 1;
       const go = (): void => this.#events.went({ source, path: step.path });
-      const button = h(
-        'button',
-        {
-          type: 'button',
-          class: 'step',
-          dir: 'auto',
-          onclick: go,
-          ...(isHere ? { 'aria-current': 'location' } : {}),
-        },
-        step.name,
+      return h(
+        'li',
+        {},
+        button(step.name, go, {
+          ...{ class: 'step', dir: 'auto', 'aria-current': isHere && 'location' },
+          'data-folder': JSON.stringify({ source, path: step.path }),
+        }),
       );
-      button.dataset['folder'] = JSON.stringify({ source, path: step.path });
-      return h('li', {}, button);
     });
-    const up = iconButton('up', this.#texts.up, () => this.#events.went({ source, path: parentOf(path) }), {
-      class: 'button icon-only',
-      disabled: path === '',
-    });
+    const goUp = (): void => this.#events.went({ source, path: parentOf(path) });
+    const up = iconButton('up', this.#texts.up, goUp, { disabled: path === '' });
     this.#way.replaceChildren(h('li', {}, up), ...items);
   }
 
@@ -206,14 +190,7 @@ export class Frame {
   showState(text: string | undefined, canRetry = false): void {
     this.#state.hidden = text === undefined;
     this.#state.replaceChildren(...(text === undefined ? [] : [h('p', { dir: 'auto' }, text)]));
-    if (canRetry)
-      this.#state.append(
-        h(
-          'button',
-          { type: 'button', class: 'button', part: 'button', onclick: this.#events.retried },
-          this.#texts.tryAgain,
-        ),
-      );
+    if (canRetry) this.#state.append(button(this.#texts.tryAgain, this.#events.retried));
   }
 
   showCount(text: string): void {

@@ -2,7 +2,7 @@ import { versioned } from './cell.ts';
 import type { Commands } from './commands.ts';
 import { CropArea } from './crop-area.ts';
 import type { Dialogs } from './dialogs.ts';
-import { h, iconButton } from './dom.ts';
+import { button, h, iconButton } from './dom.ts';
 import type { Entry, Rights, Service } from './service.ts';
 import { fill, type Texts } from './texts.ts';
 
@@ -72,32 +72,20 @@ class ImageEditor {
     const modes: readonly Mode[] = ['crop', 'resize'];
     this.#tabs = modes
       .filter((mode) => (mode === 'crop' ? may.allowImageCrop : may.allowImageResize) === true)
-      .map((mode) => {
-        const show = (): void => this.#show(mode);
-        return h(
-          'button',
-          { type: 'button', class: 'button', 'data-mode': mode, onclick: show },
-          parts.texts.image[mode],
-        );
-      });
+      .map((mode) => button(parts.texts.image[mode], () => this.#show(mode), { 'data-mode': mode }));
     this.#show(may.allowImageCrop === true ? 'crop' : 'resize');
   }
 
   /** What the window shows. */
   get content(): { readonly body: readonly Node[]; readonly first?: HTMLElement } {
-    const submit = (event: SubmitEvent): void => {
-      event.preventDefault();
-      void this.#save();
-    };
-    const form = h(
-      'form',
-      { novalidate: true, onsubmit: submit },
-      this.#tools(),
-      h('div', { class: 'picture-frame', dir: 'ltr' }, this.#crop.element),
-      this.#crop.fields,
-      this.#fields.element,
-      this.#buttons(),
-    );
+    const { dialogs, texts } = this.#parts;
+    const picture = h('div', { class: 'picture-frame', dir: 'ltr' }, this.#crop.element);
+    const content = [this.#tools(), picture, this.#crop.fields, this.#fields.element];
+    const saveAs = button(texts.image.saveAs, () => void this.#saveAs());
+    const form = dialogs.form(content, {
+      ...{ action: texts.save, submit: () => void this.#save(), cancel: this.#end },
+      ...{ others: this.#may.allowFileUpload === true ? [saveAs] : [], novalidate: true },
+    });
     const [first] = this.#tabs;
     return { body: [form], ...(first && { first }) };
   }
@@ -123,20 +111,6 @@ class ImageEditor {
       iconButton('turnRight', texts.turnRight, turn(90)),
     );
     return tools;
-  }
-
-  #buttons(): HTMLElement {
-    const { texts } = this.#parts;
-    const saveAs = (): void => void this.#saveAs();
-    return h(
-      'footer',
-      {},
-      h('button', { type: 'button', class: 'button', onclick: () => this.#end() }, texts.cancel),
-      this.#may.allowFileUpload === true
-        ? h('button', { type: 'button', class: 'button', onclick: saveAs }, texts.image.saveAs)
-        : undefined,
-      h('button', { type: 'submit', class: 'button primary' }, texts.save),
-    );
   }
 
   /** What is to be asked for; undefined where nothing would change. */

@@ -1,4 +1,4 @@
-import { h, iconButton } from './dom.ts';
+import { button, h, iconButton } from './dom.ts';
 import type { Texts } from './texts.ts';
 
 /** How long a message stays, in milliseconds. One with an offer leaves time to reach it by keys. */
@@ -85,9 +85,7 @@ export class Notices {
         if (this.#newest === offer) this.#newest = undefined;
         offer.run();
       };
-      notice.append(
-        h('button', { type: 'button', class: 'button offer', part: 'button', onclick: run }, offer.label),
-      );
+      notice.append(button(offer.label, run, { class: 'button offer' }));
     }
     notice.append(iconButton('close', this.#texts.close, end));
     while (this.#list.children.length >= MOST) this.#list.firstChild?.remove();

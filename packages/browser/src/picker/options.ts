@@ -22,7 +22,7 @@ export interface PickedFile {
   /** The link to write into a document: without a host where the connector is of the page's own site. */
   readonly url: string;
   readonly isImage: boolean;
-  /** Words for the attribute `alt`: those about the file, else of its name; empty where the name is a camera's or a program's. */
+  /** Words for the attribute `alt`: those about the file, else of its name, unless a camera gave that. */
   readonly alt: string;
   readonly about?: About | undefined;
   readonly thumb?: string | undefined;

@@ -1,7 +1,7 @@
 /** A person does not wait for an answer any more. */
 export class Stopped extends Error {}
 
-/** Told of a change that takes its time: `stop` ends the wait for its answer. What it gives back is called when it has ended. */
+/** Told of a change that takes its time, with what ends the wait for it. Returns what its end calls. */
 export type Slow = (stop: () => void) => () => void;
 
 /** What is only looked at comes within this time, or the person is told. Milliseconds. */

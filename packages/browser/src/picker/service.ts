@@ -132,7 +132,7 @@ export class Service {
     return rights;
   }
 
-  /** Changes the words about a file. In a form, a list without members and a point without numbers would not be sent. */
+  /** Changes the words about a file. Forms send no list without members and no point without numbers. */
   async describe({ source, path, name }: Entry, change: AboutChange): Promise<About> {
     const sent = (value: unknown): unknown =>
       Array.isArray(value) && value.length === 0 ? [''] : (value ?? '');
@@ -170,8 +170,8 @@ export class Service {
   }
 
   /**
-   * The `srcset` of a picture of the wanted presets, and its width. Undefined where none is smaller than the picture: links that
-   * expire are not written into documents.
+   * The `srcset` of a picture of the wanted presets, and its width. Undefined where none is smaller than the
+   * picture: links that expire are not written into documents.
    */
   async srcsetOf(
     { source, path, name }: Place,

@@ -7,7 +7,7 @@ export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { 
 
 type English = typeof englishTexts;
 
-/** The texts of one language. Names in braces are values; texts about a number have the plural forms of the language. */
+/** The texts of one language: names in braces are values, and what is counted has its plural forms. */
 export type Texts = {
   readonly [Key in keyof English]: English[Key] extends { readonly other: string }
     ? Plural
@@ -53,7 +53,7 @@ export const loadTexts = async (tag: string): Promise<Texts> => {
   }
 };
 
-/** The language that is wanted, else that of the page, else of the browser. Servers, which have no page, get English. */
+/** The language that is wanted, else that of the page, else of the browser; on servers English. */
 export const languageFor = (wanted: string | null | undefined): string => {
   if (typeof wanted === 'string' && wanted !== '' && wanted !== 'auto') return wanted;
   if (typeof document === 'undefined') return 'en';

@@ -81,14 +81,14 @@ export class Toolbar {
 
   constructor(texts: Texts, { asked, sorted, viewed, focusLost }: ToolbarEvents) {
     this.#focusLost = focusLost;
-    const button = (deed: Deed): [Deed, HTMLButtonElement] => {
-      const isMain = deed === 'upload' || deed === 'newFolder';
-      const label = texts[deed];
-      return [deed, iconButton(deed, label, () => asked(deed), { isLabelled: isMain, 'data-deed': deed })];
-    };
+    const all = ['upload', 'newFolder', 'paste', ...DEEDS_FOR_ENTRIES, 'trash'] as const;
     this.#buttons = new Map(
-      (['upload', 'newFolder', 'paste', ...DEEDS_FOR_ENTRIES, 'trash'] as const).map(button),
+      all.map((deed) => [deed, iconButton(deed, texts[deed], () => asked(deed), { 'data-deed': deed })]),
     );
+    for (const deed of ['upload', 'newFolder'] as const) {
+      this.#buttons.get(deed)?.classList.remove('icon-only');
+      this.#buttons.get(deed)?.append(h('span', { class: 'label' }, texts[deed]));
+    }
     const options = sortings.map((value) => h('option', { value }, texts.sorts[value]));
     this.#sort = h('select', { 'aria-label': texts.sort, class: 'button', part: 'sort' }, ...options);
     this.#sort.addEventListener('change', () => sorted(this.#sort.value as Sorting));

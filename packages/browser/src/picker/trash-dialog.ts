@@ -1,5 +1,5 @@
 import type { Surroundings } from './commands.ts';
-import { h } from './dom.ts';
+import { button, h } from './dom.ts';
 import { isAbort, type Rights, type SourceInfo, trimmed } from './service.ts';
 import { counted, fill, humanSize, humanTime } from './texts.ts';
 import type { TrashItem } from './undo.ts';
@@ -28,11 +28,7 @@ class TrashDialog {
       h('th', { scope: 'col' }, text),
     );
     this.#table = h('table', {}, h('thead', {}, h('tr', {}, ...columns, h('td', {}))), this.#body);
-    this.#more = h(
-      'button',
-      { type: 'button', class: 'button', hidden: true, onclick: () => void this.#load() },
-      texts.bin.more,
-    );
+    this.#more = button(texts.bin.more, () => void this.#load(), { hidden: true });
   }
 
   async open(): Promise<void> {
@@ -41,14 +37,8 @@ class TrashDialog {
       fill(texts.bin.title, { source: this.#source.title }),
       () => {
         const buttons = h('footer', {}, this.#more);
-        if (this.#may.allowTrashEmpty === true)
-          buttons.append(
-            h(
-              'button',
-              { type: 'button', class: 'button danger', onclick: () => void this.#empty() },
-              texts.bin.empty,
-            ),
-          );
+        const empty = button(texts.bin.empty, () => void this.#empty(), { class: 'button danger' });
+        if (this.#may.allowTrashEmpty === true) buttons.append(empty);
         void this.#load();
         const frame = { class: 'table-frame', tabindex: 0, role: 'region', 'aria-label': texts.trash };
         return { body: [this.#state, h('div', frame, this.#table), buttons] };
@@ -93,16 +83,10 @@ class TrashDialog {
     const { texts } = this.#surroundings;
     const { name, path, replaced, kind } = item;
     const actions = h('td', { class: 'actions' });
-    const button = (label: string, run: () => Promise<void>): void =>
-      actions.append(
-        h(
-          'button',
-          { type: 'button', class: 'button', 'aria-label': `${label}: ${name}`, onclick: () => void run() },
-          label,
-        ),
-      );
-    if (this.#may.allowTrashRestore === true) button(texts.bin.restore, () => this.#restore(item, row));
-    if (this.#may.allowTrashRemove === true) button(texts.bin.erase, () => this.#erase(item, row));
+    const offer = (label: string, run: () => Promise<void>): void =>
+      actions.append(button(label, () => void run(), { 'aria-label': `${label}: ${name}` }));
+    if (this.#may.allowTrashRestore === true) offer(texts.bin.restore, () => this.#restore(item, row));
+    if (this.#may.allowTrashRemove === true) offer(texts.bin.erase, () => this.#erase(item, row));
     const note = replaced ? ` (${texts.bin.earlier})` : kind === 'folder' ? ` (${texts.folder})` : '';
     const row = h(
       'tr',
@@ -131,20 +115,16 @@ class TrashDialog {
       const back = await service.client.trashRestore({ source, id });
       const folder = trimmed(back.path);
       this.#surroundings.changed([{ source, path: folder }]);
-      this.#gone(
-        row,
-        fill(texts.bin.restored, { name: back.name, folder: folder === '' ? this.#source.title : folder }),
-      );
+      const values = { name: back.name, folder: folder === '' ? this.#source.title : folder };
+      this.#gone(row, fill(texts.bin.restored, values));
     });
   }
 
   #erase({ id, source, name }: TrashItem, row: HTMLElement): Promise<void> {
     const { service, texts, dialogs } = this.#surroundings;
+    const question = fill(texts.bin.eraseQuestion, { name });
     return this.#attempt(async () => {
-      if (
-        !(await dialogs.confirm(fill(texts.bin.eraseQuestion, { name }), texts.removeFinal, texts.bin.erase))
-      )
-        return;
+      if (!(await dialogs.confirm(question, texts.removeFinal, texts.bin.erase))) return;
       await service.client.trashRemove({ source, id });
       this.#gone(row, fill(texts.bin.erased, { name }));
     });

@@ -1,6 +1,6 @@
 import { ConnectorError, type FileUploadData } from '../client/index.ts';
 import { uploadFile } from '../transfer/upload.ts';
-import { h, iconButton } from './dom.ts';
+import { button, h, iconButton } from './dom.ts';
 import type { Notices } from './notices.ts';
 import { type Folder, isAbort, joined, type Service } from './service.ts';
 import { counted, fill, humanSize, type Texts } from './texts.ts';
@@ -118,7 +118,7 @@ export class Uploads {
     await this.store(wanted);
   }
 
-  /** Stores files in folders that are there. Resolves, when each is stored or given up, to the answers of those that are stored. */
+  /** Stores files in folders that are there. Resolves, when all have ended, to the answers of the stored. */
   async store(wanted: readonly Wanted[]): Promise<readonly FileUploadData[]> {
     const outcomes: Promise<FileUploadData | undefined>[] = [];
     for (const one of wanted) {
@@ -281,7 +281,7 @@ export class Uploads {
       this.#next();
     };
     this.#offer(job, [
-      h('button', { type: 'button', class: 'button', part: 'button', onclick: retry }, this.#texts.tryAgain),
+      button(this.#texts.tryAgain, retry),
       iconButton('close', this.#texts.close, () => {
         this.#ended(job);
         job.settled();

@@ -182,9 +182,9 @@ const isOfBlocked = (reply: Reply): boolean => {
 };
 
 /**
- * Sends a file in parts (tus 1.0), and continues where it was when the connection breaks. Parts become smaller, down to
- * 512 KB, when a proxy finds them too long; the page remembers that. Resolves to the response that ends the upload, also to
- * one that rejects it, or to the last one after some minutes without a byte more.
+ * Sends a file in parts (tus 1.0), and continues where it was when the connection breaks. Parts become smaller,
+ * down to 512 KB, when a proxy finds them too long; the page remembers that. Resolves to the response that ends
+ * the upload, also to one that rejects it, or to the last one after some minutes without a byte more.
  * @throws the signal's reason
  */
 export const sendInParts = (reach: Reach, upload: PartsUpload): Promise<Reply> =>

@@ -19,8 +19,8 @@ const plainName = (stem = '', extension = ''): string =>
   `${stem.normalize('NFKC').replaceAll(/[^\p{L}\p{N}]+/gu, '')}${extension}`.toLowerCase();
 
 /**
- * Whether a stored file may be this one: the same name as it is stored, perhaps with the number that a taken name gets; as many
- * bytes; and new.
+ * Whether a stored file may be this one: the same name as it is stored, perhaps with the number that a taken
+ * name gets; as many bytes; and new.
  */
 const mayBe = (file: File, item: Listed, since: number): item is ListedFile => {
   if (item.type === 'folder' || item.bytes !== file.size || item.modified === undefined) return false;
@@ -41,9 +41,10 @@ const isSame = async (one: Blob, other: Blob): Promise<boolean> => {
 };
 
 /**
- * Finds a file that the service has stored although its answer was lost, as the answer would have been. What only looks like it
- * is fetched and compared: an older file may have the same name and length. What the service has changed, such as a picture that
- * was scaled down, and what may not be fetched is not recognised: a second copy is better than a file that is lost, or another one.
+ * Finds a file that the service has stored although its answer was lost, as the answer would have been. What
+ * only looks like it is fetched and compared: an older file may have the same name and length. What the service
+ * has changed, such as a picture that was scaled down, and what may not be fetched is not recognised: a second
+ * copy is better than a file that is lost, or another one.
  * @throws ConnectorError when the service cannot be asked; the signal's reason
  */
 export const findStored = async (
