@@ -1,6 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServiceEvent } from 'stowage';
 
@@ -35,6 +37,34 @@ export const purging = (purge: Purge, { most, origin }: { most: number; origin: 
     void run();
   };
 };
+
+const isGenuine = ({ headers }: IncomingMessage, body: string, secret: string): boolean => {
+  const time = String(headers['x-stowage-timestamp']);
+  const expected = Buffer.from(
+    `sha256=${createHmac('sha256', secret).update(`${time}.${body}`).digest('hex')}`,
+  );
+  const sent = Buffer.from(String(headers['x-stowage-signature']));
+  const isRecent = Math.abs(Date.now() / 1000 - Number(time)) < 300;
+  return isRecent && sent.length === expected.length && timingSafeEqual(sent, expected);
+};
+
+/** For `createServer`: a receiver of a webhook with `batch`. What fails is delivered again. */
+export const purgeReceiver =
+  (purge: Purge, { most, origin, secret }: { most: number; origin: string; secret: string }) =>
+  async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    try {
+      const body = await text(request);
+      if (!isGenuine(request, body, secret)) return void response.writeHead(401).end();
+      const { events } = JSON.parse(body) as { events: ServiceEvent[] };
+      const all = events.flatMap(({ links = [], oldLinks = [] }) => [...links, ...oldLinks]);
+      const links = [...new Set(all.map((link) => new URL(link, origin).href))];
+      for (let start = 0; start < links.length; start += most) await purge(links.slice(start, start + most));
+      response.writeHead(204).end();
+    } catch (error) {
+      console.error('The cache was not purged; it is tried again.', error);
+      response.writeHead(503).end();
+    }
+  };
 
 /** Removes what nginx keeps in `cache` with `levels=1:2` and `proxy_cache_key $uri`; for a folder, everything. */
 export const nginxPurge =

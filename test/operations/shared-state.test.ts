@@ -93,10 +93,15 @@ describe.skipIf(redisMissing !== undefined)(
       onTestFinished(async () => void (await Promise.all(connections.map((one) => one.close()))));
       const queues = connections.map((one) => createRedisQueue(one, 'events', 10, silent));
       for (const value of ['first', 'second']) await queues[0]?.add(value);
-      const heads = await Promise.all(queues.map((queue) => queue.first()));
-      expect(heads.map((head) => head?.value)).toEqual(['first', 'first']);
-      for (const queue of queues) await queue.remove(heads[0]?.id ?? '');
-      expect((await queues[0]?.first())?.value).toBe('second');
+      const heads = await Promise.all(queues.map((queue) => queue.oldest(1)));
+      expect(heads).toMatchObject([[{ value: 'first' }], [{ value: 'first' }]]);
+      for (const queue of queues) await queue.remove(heads[0] ?? []);
+      expect(await queues[0]?.oldest(5)).toMatchObject([{ value: 'second' }]);
+      for (const value of ['third', 'fourth']) await queues[1]?.add(value);
+      const all = (await queues[0]?.oldest(5)) ?? [];
+      expect(all.map(({ value }) => value)).toEqual(['second', 'third', 'fourth']);
+      await queues[0]?.remove(all.slice(0, 2));
+      expect(await queues[0]?.oldest(5)).toMatchObject([{ value: 'fourth' }]);
     });
 
     it('share one quota: uploads to both at once never pass it, and what one removes is free for the other', async () => {

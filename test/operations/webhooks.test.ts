@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createApp, type App, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFileQueue, examineService } from '#internals';
+import { purgeReceiver } from '../../examples/purging.ts';
 import { formOf, silent } from '../protocol/service.ts';
 
 const secret = 'a secret that is long enough: 32 bytes';
@@ -108,6 +109,50 @@ describe('webhooks', () => {
     }
     expect(new Set(receiver.deliveries.map(({ headers }) => headers['x-stowage-delivery'])).size).toBe(4);
     await expect.poll(() => waitingIn(folder)).toBe(0);
+  });
+
+  it('get several changes in one delivery, as many as they ask for, and each again until they have it', async () => {
+    const folder = await scratch();
+    let isDown = true;
+    const receiver = await startReceiver(() => (isDown ? 503 : 200));
+    const batch = { events: 30, seconds: 0.5 };
+    const { upload } = await start(folder, { url: receiver.url, allowPrivate: true, batch });
+    const names = Array.from({ length: 40 }, (_, index) => `${String(index)}.txt`);
+    for (const name of names) expect(await upload(name)).toBe(200);
+    await expect.poll(() => receiver.deliveries.length).toBeGreaterThan(0);
+    receiver.deliveries.splice(0);
+    isDown = false;
+    await expect.poll(() => receiver.deliveries.length, { timeout: 15_000 }).toBe(2);
+    const paths = receiver.deliveries.map(({ headers, body }) => {
+      const signed = `${String(headers['x-stowage-timestamp'])}.${body}`;
+      const expected = createHmac('sha256', secret).update(signed).digest('hex');
+      expect(headers['x-stowage-signature']).toBe(`sha256=${expected}`);
+      return (JSON.parse(body) as { events: ServiceEvent[] }).events.map(({ path }) => path);
+    });
+    expect(paths).toEqual([names.slice(0, 30), names.slice(30)]);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+  });
+
+  it('purge a cache by the receiver of the documentation, which takes only what is signed', async () => {
+    const folder = await scratch();
+    const purged: string[] = [];
+    let failures = 1;
+    const purge = (links: readonly string[]): Promise<void> => {
+      if (failures > 0) return Promise.reject(new Error(`${String((failures -= 1))} more failures`));
+      purged.push(...links);
+      return Promise.resolve();
+    };
+    const receive = purgeReceiver(purge, { most: 3, origin: 'https://www.example.com', secret });
+    const server = createServer((request, response) => void receive(request, response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
+    const body = JSON.stringify({ events: [{ links: ['/forged.txt'] }] });
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(401);
+    const { upload } = await start(folder, { url, allowPrivate: true, batch: { seconds: 0.2 } });
+    for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) expect(await upload(name)).toBe(200);
+    const links = ['a', 'b', 'c', 'd'].map((name) => `https://files.example/${name}.txt`);
+    await expect.poll(() => purged, { timeout: 10_000 }).toEqual(links);
   });
 
   it('get what could not be delivered after a restart, in order', async () => {
@@ -215,13 +260,13 @@ describe('webhooks', () => {
     const again = createFileQueue(join(folder, 'queue'), 3);
     await expect(again.add(5)).rejects.toThrow('full');
     for (const value of [1, 2, 3]) {
-      const entry = await again.first();
-      expect(entry?.value).toBe(value);
-      await again.remove(entry?.id ?? '');
+      const entries = await again.oldest(1);
+      expect(entries).toMatchObject([{ value }]);
+      await again.remove(entries);
     }
-    expect(await again.first()).toBeUndefined();
+    expect(await again.oldest(1)).toEqual([]);
     await again.add(6);
-    expect((await again.first())?.value).toBe(6);
+    expect(await again.oldest(2)).toMatchObject([{ value: 6 }]);
   });
 
   it('give up all that is older than a day after one attempt', async () => {
@@ -251,7 +296,7 @@ describe('webhooks', () => {
   it('wait where a power failure does not reach them', async () => {
     const folder = join(await scratch(), 'queue');
     const queue = createFileQueue(folder, 10);
-    await queue.first();
+    await queue.oldest(1);
     const handle = await open(folder);
     const prototype = Object.getPrototypeOf(handle) as FileHandle;
     await handle.close();
@@ -271,15 +316,15 @@ describe('webhooks', () => {
     for (let round = 0; round < 100; round += 1) {
       const older = queue.add('older'.padEnd(200_000));
       await queue.add('younger');
-      const younger = await queue.first();
+      const younger = await queue.oldest(1);
       // Most often it is the younger one, and the older one is kept in these moments.
       for (let turns = round % 10; turns > 0; turns -= 1)
         await new Promise((resolve) => setImmediate(resolve));
-      await queue.remove(younger?.id ?? '');
+      await queue.remove(younger);
       await older;
-      const rest = await queue.first();
-      expect(rest, `round ${String(round)}`).toBeDefined();
-      await queue.remove(rest?.id ?? '');
+      const rest = await queue.oldest(1);
+      expect(rest.length, `round ${String(round)}`).toBe(1);
+      await queue.remove(rest);
       expect(await readdir(folder), `round ${String(round)}`).toEqual([]);
     }
   });

@@ -79,6 +79,13 @@ const webhookSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('Let the address be private or local. It is refused otherwise.'),
+  batch: z
+    .strictObject({
+      events: z.int().min(1).max(1000).default(100).describe('Most events of one delivery.'),
+      seconds: z.number().min(0).max(60).default(2).describe('Seconds for which further events are awaited.'),
+    })
+    .optional()
+    .describe('Post several events in one delivery: `{ "events": [ … ] }`. Absent: each event by itself.'),
 });
 
 /** What several instances share. */

@@ -50,8 +50,11 @@ const LAST_RETRY_MS = 5 * 60_000;
 const LEASE_MS = 20_000;
 /** Between two looks for what other instances have left behind. */
 const LOOK_MS = 2000;
+/** Characters of the events of one delivery, but for a single one that is longer. */
+const MOST_CHARACTERS = 1024 * 1024;
 /** Older events are given up, so that a receiver that is gone does not keep them for ever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
+const STALE_AT_ONCE = 100;
 
 const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
 
@@ -63,6 +66,8 @@ export interface WebhookSettings {
   /** Undefined: all. */
   readonly events?: readonly EventType[] | undefined;
   readonly allowPrivate: boolean;
+  /** Undefined: each event by itself. */
+  readonly batch?: { readonly events: number; readonly seconds: number } | undefined;
 }
 
 /** What webhooks need of their connector. */
@@ -151,10 +156,10 @@ class Webhook implements EventSink {
     while (!this.#closing.signal.aborted) {
       this.#waking = new AbortController();
       try {
-        const entry = await this.#next();
+        const entries = await this.#next();
         this.#isBroken = false;
-        if (entry !== undefined) {
-          await this.#deliver(entry);
+        if (entries.length > 0) {
+          await this.#deliver(entries);
           continue;
         }
         await this.#lease.release();
@@ -170,17 +175,33 @@ class Webhook implements EventSink {
   }
 
   /** What this instance is to send now. */
-  async #next(): Promise<QueueEntry | undefined> {
-    if ((await this.#queue.first()) === undefined || !(await this.#lease.claim(LEASE_MS))) return undefined;
+  async #next(): Promise<readonly QueueEntry[]> {
+    const { events: most = 1, seconds = 0 } = this.#settings.batch ?? {};
+    const [first] = await this.#queue.oldest(1);
+    if (first === undefined) return [];
+    const wait = first.addedAt + seconds * 1000 - Date.now();
+    if (wait > 0) await this.#pause(Math.min(wait, seconds * 1000));
+    if (this.#closing.signal.aborted || !(await this.#lease.claim(LEASE_MS))) return [];
     // The last holder of the lease may have sent what was the first.
-    return this.#queue.first();
+    const entries = await this.#queue.oldest(most);
+    let characters = 0;
+    const end = entries.findIndex(
+      ({ value }, index) => (characters += JSON.stringify(value).length) > MOST_CHARACTERS && index > 0,
+    );
+    return end === -1 ? entries : entries.slice(0, end);
   }
 
-  async #deliver({ id, value, addedAt }: QueueEntry): Promise<void> {
+  async #deliver(entries: readonly QueueEntry[]): Promise<void> {
+    const [{ id, value, addedAt } = { id: '', value: undefined, addedAt: 0 }] = entries;
     const { log } = this.#parts;
     const host = this.#host;
     try {
-      await this.#post(id, JSON.stringify(value));
+      // With more events at the next attempt it is another delivery.
+      if (this.#settings.batch === undefined) await this.#post(id, JSON.stringify(value));
+      else {
+        const body = JSON.stringify({ events: entries.map((entry) => entry.value) });
+        await this.#post(`${id}-${String(entries.length)}`, body);
+      }
       this.#failures = 0;
       this.#counts.delivered += 1;
     } catch (error) {
@@ -196,19 +217,17 @@ class Webhook implements EventSink {
       await this.#pause(wait);
       return;
     }
-    await this.#queue.remove(id);
+    await this.#queue.remove(entries);
   }
 
   /** Gives up all that is too old in one step: what is newer would be refused while the queue is full. */
   async #giveUpStale(error: unknown): Promise<void> {
     let dropped = 0;
-    for (
-      let entry = await this.#queue.first();
-      entry !== undefined && isStale(entry.addedAt) && !this.#closing.signal.aborted;
-      entry = await this.#queue.first()
-    ) {
-      await this.#queue.remove(entry.id);
-      dropped += 1;
+    while (!this.#closing.signal.aborted) {
+      const stale = (await this.#queue.oldest(STALE_AT_ONCE)).filter(({ addedAt }) => isStale(addedAt));
+      if (stale.length === 0) break;
+      await this.#queue.remove(stale);
+      dropped += stale.length;
     }
     this.#counts.dropped += dropped;
     const host = this.#host;
@@ -230,7 +249,7 @@ class Webhook implements EventSink {
 }
 
 /**
- * Posts events to a receiver, in their order and one at a time, until it answers with 2xx: at least once.
+ * Posts events to a receiver, in their order, one or a batch at a time, until it answers with 2xx: at least once.
  * Waiting events lie in the state, and are sent after a restart or by another instance that shares it; one
  * instance sends at a time. Between attempts it waits from a second to five minutes; what could not be
  * delivered for a day is given up, with a line in the log.

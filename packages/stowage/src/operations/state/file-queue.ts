@@ -27,10 +27,10 @@ export interface DurableQueue {
    * Resolves when the value would survive a power failure. @throws when the queue is full, or the disk fails
    */
   add(value: unknown): Promise<void>;
-  /** The oldest entry, which stays until it is removed; undefined when there is none. */
-  first(): Promise<QueueEntry | undefined>;
-  /** Removes the entry that was the first one. */
-  remove(id: string): Promise<void>;
+  /** The oldest entries, at most so many, which stay until they are removed. */
+  oldest(most: number): Promise<readonly QueueEntry[]>;
+  /** Removes the entries that `oldest` has returned, or the first of them. */
+  remove(entries: readonly QueueEntry[]): Promise<void>;
   /** How much waits. @throws where that cannot be asked */
   waiting(): Promise<QueueState>;
   /** Gives what still waits in memory its last chance. */
@@ -115,21 +115,22 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       const after = names.findLastIndex((other) => other < name);
       names.splice(after + 1, 0, name);
     },
-    first: async () => {
+    oldest: async (mostWanted) => {
       const names = await loading;
-      for (let [name] = names; name !== undefined; [name] = names) {
-        const text = await readIfThere(join(folder, name));
-        const value = parsed(text);
+      const found: QueueEntry[] = [];
+      for (const name of [...names]) {
+        if (found.length === mostWanted) break;
+        const value = parsed(await readIfThere(join(folder, name)));
         const id = name.slice(0, -'.json'.length);
-        if (value !== undefined) return { id, addedAt: timeOf(name), value };
+        if (value !== undefined) found.push({ id, addedAt: timeOf(name), value });
         // It was removed or damaged.
-        await drop(names, name);
+        else await drop(names, name);
       }
-      return undefined;
+      return found;
     },
-    remove: async (id) => {
+    remove: async (entries) => {
       const names = await loading;
-      if (names.includes(`${id}.json`)) await drop(names, `${id}.json`);
+      for (const { id } of entries) if (names.includes(`${id}.json`)) await drop(names, `${id}.json`);
     },
     waiting: async () => stateOf(await loading),
   };

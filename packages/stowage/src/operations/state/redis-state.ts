@@ -12,9 +12,11 @@ const ADD = `
 if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('RPUSH', KEYS[1], ARGV[2])
 return 1`;
-/** Of two who have sent the first entry, one removes it. */
+/** Of two who have sent the first entries, one removes them. */
 const REMOVE = `
-if redis.call('LINDEX', KEYS[1], 0) == ARGV[1] then redis.call('LPOP', KEYS[1]) end`;
+for _, text in ipairs(ARGV) do
+  if redis.call('LINDEX', KEYS[1], 0) == text then redis.call('LPOP', KEYS[1]) end
+end`;
 const RETRY_MS = 1000;
 
 /** An entry on its way. */
@@ -40,7 +42,8 @@ class RedisQueue implements DurableQueue {
   #going: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isCutOff = false;
-  #head: { readonly id: string; readonly text: string } | undefined;
+  /** Of the entries that were returned last. */
+  #texts: ReadonlyMap<string, string> = new Map();
 
   constructor(connection: RedisConnection, name: string, most: number, log: Logger) {
     this.#connection = connection;
@@ -59,24 +62,23 @@ class RedisQueue implements DurableQueue {
     if (entry.isRefused) throw new Error(`The queue is full: ${String(this.#most)} entries wait.`);
   }
 
-  async first(): Promise<QueueEntry | undefined> {
+  async oldest(most: number): Promise<readonly QueueEntry[]> {
     const redis = await this.#connection.get();
-    for (let text = await redis.lindex(this.#key, 0); text !== null;) {
-      const entry = parsed(text);
-      if (entry !== undefined) {
-        this.#head = { id: entry.id, text };
-        return entry;
-      }
-      // It is damaged.
-      await redis.eval(REMOVE, 1, this.#key, text);
-      text = await redis.lindex(this.#key, 0);
+    for (;;) {
+      const texts = await redis.lrange(this.#key, 0, most - 1);
+      const entries = texts.map(parsed);
+      const damaged = entries.indexOf(undefined);
+      if (damaged === 0) await redis.eval(REMOVE, 1, this.#key, texts[0] ?? '');
+      if (damaged === 0) continue;
+      const found = entries.slice(0, damaged === -1 ? most : damaged).filter((entry) => entry !== undefined);
+      this.#texts = new Map(found.map(({ id }, index) => [id, texts[index] ?? '']));
+      return found;
     }
-    return undefined;
   }
 
-  async remove(id: string): Promise<void> {
-    if (this.#head?.id !== id) return;
-    await (await this.#connection.get()).eval(REMOVE, 1, this.#key, this.#head.text);
+  async remove(entries: readonly QueueEntry[]): Promise<void> {
+    const texts = entries.map(({ id }) => this.#texts.get(id)).filter((text) => text !== undefined);
+    if (texts.length > 0) await (await this.#connection.get()).eval(REMOVE, 1, this.#key, ...texts);
   }
 
   async waiting(): Promise<QueueState> {
