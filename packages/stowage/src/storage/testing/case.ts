@@ -59,11 +59,16 @@ export interface CaseDefinition {
   readonly check: (context: CaseContext) => Promise<void>;
 }
 
+/** A case of any store. */
+export const it = (name: string, check: CaseDefinition['check']): CaseDefinition => ({ name, check });
+
 /** The cases about one part of the contract. */
 export interface Theme {
   readonly theme: string;
   readonly cases: readonly CaseDefinition[];
 }
+
+export const theme = (name: string, cases: readonly CaseDefinition[]): Theme => ({ theme: name, cases });
 
 /** Bytes that differ at every position and from seed to seed, so that a swap, a cut or a shift shows. */
 export const makeBytes = (length: number, seed = 1): Buffer => {

@@ -1,20 +1,7 @@
 import { pipeline, Transform, type Readable } from 'node:stream';
 import type { SourcePath } from '../source-path.ts';
 import { StorageUnavailableError } from '../../errors/errors.ts';
-import type {
-  Entry,
-  ListOptions,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  StagedFile,
-  Stat,
-  StorageAdapter,
-  StorageCapabilities,
-  WriteOptions,
-} from '../adapter.ts';
+import type { OperationOptions, StorageAdapter } from '../adapter.ts';
 import { stageContent } from '../staging.ts';
 
 /** The operations that a fault can hit. `commit` and `discard` are those of staged content. */
@@ -57,36 +44,21 @@ export interface Fault {
   readonly error?: Error;
 }
 
-/** What goes wrong with one call. */
-export interface PlannedFault {
-  readonly effect: Fault['effect'];
-  readonly bytes: number;
-  readonly error: Error | undefined;
-}
+/** Decides which calls go wrong. To be asked once a call, because it counts them. */
+type FaultPlan = (operation: FaultyOperation, path: SourcePath | undefined) => Fault | undefined;
 
-/** Counts calls and decides which go wrong. */
-export class FaultPlan {
-  readonly #faults: readonly { readonly fault: Fault; calls: number }[];
-
-  constructor(faults: readonly Fault[]) {
-    this.#faults = faults.map((fault) => ({ fault, calls: 0 }));
-  }
-
-  /** The fault that hits this call, if any. To be asked once a call: it counts. */
-  next(operation: FaultyOperation, path: SourcePath | undefined): PlannedFault | undefined {
-    let hit: PlannedFault | undefined;
-    for (const entry of this.#faults) {
-      const { fault } = entry;
-      if (fault.operation !== operation) continue;
-      if (fault.path !== undefined && (path === undefined || !fault.path(path))) continue;
-      entry.calls += 1;
-      if (fault.call === undefined || fault.call === entry.calls) {
-        hit ??= { effect: fault.effect, bytes: fault.bytes ?? 0, error: fault.error };
-      }
-    }
-    return hit;
-  }
-}
+const planOf = (faults: readonly Fault[]): FaultPlan => {
+  const counted = faults.map((fault) => ({ fault, calls: 0 }));
+  return (operation, path) => {
+    const matching = counted.filter(
+      ({ fault }) =>
+        fault.operation === operation &&
+        (fault.path === undefined || (path !== undefined && fault.path(path))),
+    );
+    for (const entry of matching) entry.calls += 1;
+    return matching.find(({ fault, calls }) => fault.call === undefined || fault.call === calls)?.fault;
+  };
+};
 
 /** The optional operations of the port. */
 export type OptionalOperation = 'copyFolder' | 'moveFolder' | 'statMany' | 'stage';
@@ -99,7 +71,7 @@ export interface FaultOptions {
   readonly hide?: readonly OptionalOperation[];
 }
 
-const failure = (fault: PlannedFault): Error =>
+const failure = (fault: Fault): Error =>
   fault.error ?? new StorageUnavailableError({ detail: `injected fault: ${fault.effect}` });
 
 const untilAborted = (signal: AbortSignal | undefined): Promise<never> =>
@@ -112,8 +84,8 @@ const untilAborted = (signal: AbortSignal | undefined): Promise<never> =>
 /**
  * The stream until `bytes`, then an error (`cut`) or an early end (`short`). Breaks the source off as well.
  */
-const broken = (source: Readable, fault: PlannedFault): Readable => {
-  let left = fault.bytes;
+const broken = (source: Readable, fault: Fault): Readable => {
+  let left = fault.bytes ?? 0;
   let ended = false;
   const gate = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -136,12 +108,12 @@ const broken = (source: Readable, fault: PlannedFault): Readable => {
   return gate;
 };
 
-const isOfStream = (fault: PlannedFault | undefined): fault is PlannedFault =>
+const isOfStream = (fault: Fault | undefined): fault is Fault =>
   fault?.effect === 'cut' || fault?.effect === 'short';
 
 /** Runs an operation with its fault, if it has one. */
 const run = async <T>(
-  fault: PlannedFault | undefined,
+  fault: Fault | undefined,
   options: OperationOptions | undefined,
   operation: () => Promise<T>,
 ): Promise<T> => {
@@ -157,7 +129,7 @@ const run = async <T>(
  * contract says.
  */
 const takeIn = async <T>(
-  fault: PlannedFault | undefined,
+  fault: Fault | undefined,
   content: Readable,
   options: OperationOptions | undefined,
   operation: (content: Readable) => Promise<T>,
@@ -170,114 +142,58 @@ const takeIn = async <T>(
   }
 };
 
-type Optional<Name extends OptionalOperation> = NonNullable<StorageAdapter[Name]>;
+/** The operations whose faults need nothing but `run`: where their path and their options stand. */
+const PLAIN = {
+  stat: [0, 1],
+  makeFolder: [0, 1],
+  removeFile: [0, 1],
+  removeFolder: [0, 1],
+  removeEmptyFolder: [0, 1],
+  copyFile: [1, 2],
+  moveFile: [1, 2],
+  copyFolder: [1, 2],
+  moveFolder: [1, 2],
+  statMany: [0, 2],
+} as const;
 
-class FaultyAdapter implements StorageAdapter {
-  get capabilities(): StorageCapabilities {
-    const { capabilities } = this.#inner;
-    const atomicFolderMove = this.moveFolder !== undefined && capabilities.atomicFolderMove;
-    // What no fault can hit is not there.
-    return { ...capabilities, atomicFolderMove, walk: false, temporaryUrls: false };
-  }
+type PlainOperation = keyof typeof PLAIN;
+type Operation = (...given: readonly unknown[]) => Promise<unknown>;
 
-  declare readonly copyFolder?: Optional<'copyFolder'>;
-  declare readonly moveFolder?: Optional<'moveFolder'>;
-  declare readonly statMany?: Optional<'statMany'>;
-  declare readonly stage?: Optional<'stage'>;
-  readonly #inner: StorageAdapter;
-  readonly #plan: FaultPlan;
+const plainOperations = (
+  inner: StorageAdapter,
+  plan: FaultPlan,
+  hidden: readonly OptionalOperation[],
+): Pick<StorageAdapter, PlainOperation> => {
+  const names = (Object.keys(PLAIN) as PlainOperation[]).filter(
+    (name) => inner[name] !== undefined && !hidden.some((other) => other === name),
+  );
+  const operations = names.map((name): readonly [string, Operation] => {
+    const [path, options] = PLAIN[name];
+    const operation = inner[name]?.bind(inner) as Operation;
+    return [
+      name,
+      (...given) =>
+        run(plan(name, given[path] as SourcePath), given[options] as OperationOptions | undefined, () =>
+          operation(...given),
+        ),
+    ];
+  });
+  return Object.fromEntries(operations) as unknown as Pick<StorageAdapter, PlainOperation>;
+};
 
-  constructor(inner: StorageAdapter, plan: FaultPlan, hidden: ReadonlySet<OptionalOperation>) {
-    this.#inner = inner;
-    this.#plan = plan;
-    const has = (name: OptionalOperation): boolean => inner[name] !== undefined && !hidden.has(name);
-    if (has('copyFolder')) this.copyFolder = this.#folderTransfer('copyFolder');
-    if (has('moveFolder')) this.moveFolder = this.#folderTransfer('moveFolder');
-    if (has('statMany')) {
-      this.statMany = (folder, names, options) =>
-        run(
-          plan.next('statMany', folder),
-          options,
-          async () => (await inner.statMany?.(folder, names, options)) ?? [],
-        );
-    }
-    if (has('stage')) this.stage = (content, options) => this.#stage(content, options);
-  }
-
-  stat(path: SourcePath, options?: OperationOptions): Promise<Stat> {
-    return run(this.#plan.next('stat', path), options, () => this.#inner.stat(path, options));
-  }
-
-  async *list(folder: SourcePath, options?: ListOptions): AsyncGenerator<readonly Entry[], void, undefined> {
-    const fault = this.#plan.next('list', folder);
-    // Later than the pages: they have been told when the failure shows.
-    if (fault?.effect !== 'fail-after') await run(fault, options, async () => undefined);
-    yield* this.#inner.list(folder, options);
-    if (fault?.effect === 'fail-after') throw failure(fault);
-  }
-
-  async read(path: SourcePath, options?: ReadOptions): Promise<ReadResult> {
-    const fault = this.#plan.next('read', path);
-    const result = await run(isOfStream(fault) ? undefined : fault, options, () =>
-      this.#inner.read(path, options),
-    );
-    return isOfStream(fault) ? { stat: result.stat, stream: broken(result.stream, fault) } : result;
-  }
-
-  write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat> {
-    return takeIn(this.#plan.next('write', path), content, options, (incoming) =>
-      this.#inner.write(path, incoming, options),
-    );
-  }
-
-  makeFolder(path: SourcePath, options?: OperationOptions): Promise<void> {
-    return run(this.#plan.next('makeFolder', path), options, () => this.#inner.makeFolder(path, options));
-  }
-
-  removeFile(path: SourcePath, options?: RemoveFileOptions): Promise<void> {
-    return run(this.#plan.next('removeFile', path), options, () => this.#inner.removeFile(path, options));
-  }
-
-  removeFolder(path: SourcePath, options?: OperationOptions): Promise<void> {
-    return run(this.#plan.next('removeFolder', path), options, () => this.#inner.removeFolder(path, options));
-  }
-
-  removeEmptyFolder(path: SourcePath, options?: OperationOptions): Promise<void> {
-    return run(this.#plan.next('removeEmptyFolder', path), options, () =>
-      this.#inner.removeEmptyFolder(path, options),
-    );
-  }
-
-  copyFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void> {
-    return run(this.#plan.next('copyFile', to), options, () => this.#inner.copyFile(from, to, options));
-  }
-
-  moveFile(from: SourcePath, to: SourcePath, options?: PutOptions): Promise<void> {
-    return run(this.#plan.next('moveFile', to), options, () => this.#inner.moveFile(from, to, options));
-  }
-
-  async close(): Promise<void> {
-    await this.#inner.close?.();
-  }
-
-  #folderTransfer(name: 'copyFolder' | 'moveFolder'): Optional<'copyFolder'> {
-    return (from, to, options) =>
-      run(this.#plan.next(name, to), options, async () => this.#inner[name]?.(from, to, options));
-  }
-
-  async #stage(content: Readable, options: OperationOptions | undefined): Promise<StagedFile> {
-    const staged = await takeIn(this.#plan.next('stage', undefined), content, options, (incoming) =>
-      stageContent(this.#inner, incoming, options),
+const stageWith =
+  (inner: StorageAdapter, plan: FaultPlan): NonNullable<StorageAdapter['stage']> =>
+  async (content, options) => {
+    const staged = await takeIn(plan('stage', undefined), content, options, (incoming) =>
+      stageContent(inner, incoming, options),
     );
     return {
       size: staged.size,
       open: () => staged.open(),
-      commit: (target, given) =>
-        run(this.#plan.next('commit', target), given, () => staged.commit(target, given)),
+      commit: (target, given) => run(plan('commit', target), given, () => staged.commit(target, given)),
       discard: () => staged.discard(),
     };
-  }
-}
+  };
 
 /**
  * A store that behaves as the given one, except where the plan makes it fail: operations that are refused, do
@@ -287,5 +203,34 @@ class FaultyAdapter implements StorageAdapter {
 export const withFaults = (
   inner: StorageAdapter,
   faults: readonly Fault[],
-  options: FaultOptions = {},
-): StorageAdapter => new FaultyAdapter(inner, new FaultPlan(faults), new Set(options.hide));
+  { hide = [] }: FaultOptions = {},
+): StorageAdapter => {
+  const plan = planOf(faults);
+  const plain = plainOperations(inner, plan, hide);
+  return {
+    ...plain,
+    ...(inner.stage === undefined || hide.includes('stage') ? {} : { stage: stageWith(inner, plan) }),
+    get capabilities() {
+      const atomicFolderMove = plain.moveFolder !== undefined && inner.capabilities.atomicFolderMove;
+      // What no fault can hit is not there.
+      return { ...inner.capabilities, atomicFolderMove, walk: false, temporaryUrls: false };
+    },
+    async *list(folder, options) {
+      const fault = plan('list', folder);
+      // Later than the pages: they have been told when the failure shows.
+      if (fault?.effect !== 'fail-after') await run(fault, options, async () => undefined);
+      yield* inner.list(folder, options);
+      if (fault?.effect === 'fail-after') throw failure(fault);
+    },
+    async read(path, options) {
+      const fault = plan('read', path);
+      const result = await run(isOfStream(fault) ? undefined : fault, options, () =>
+        inner.read(path, options),
+      );
+      return isOfStream(fault) ? { stat: result.stat, stream: broken(result.stream, fault) } : result;
+    },
+    write: (path, content, options) =>
+      takeIn(plan('write', path), content, options, (incoming) => inner.write(path, incoming, options)),
+    close: async () => inner.close?.(),
+  };
+};

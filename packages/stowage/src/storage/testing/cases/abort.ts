@@ -5,12 +5,13 @@ import { stageContent } from '../../staging.ts';
 import {
   type CaseContext,
   type CaseDefinition,
-  type Theme,
   contentOf,
   entriesOf,
   expectReason,
   expectUnchanged,
   put,
+  it,
+  theme,
 } from '../case.ts';
 
 type Operation = (context: CaseContext, options: OperationOptions) => Promise<unknown>;
@@ -43,47 +44,36 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
-const abortBefore = ([name, run]: readonly [string, Operation]): CaseDefinition => ({
-  name: `${name} with an aborted signal rejects with its reason and does nothing`,
-  check: async (context) => {
+const abortBefore = ([name, run]: readonly [string, Operation]): CaseDefinition =>
+  it(`${name} with an aborted signal rejects with its reason and does nothing`, async (context) => {
     await put(context.adapter, context.at('f/a.txt'), 'a');
     const reason = new Error('aborted before');
     await expectUnchanged(context.adapter, () =>
       expectReason(run(context, { signal: AbortSignal.abort(reason) }), reason),
     );
-  },
-});
+  });
 
 /** What a signal does to each operation. */
-export const abortTheme: Theme = {
-  theme: 'abort',
-  cases: [
-    ...Object.entries(OPERATIONS).map(abortBefore),
-    {
-      name: 'a content handed over with an aborted signal is destroyed',
-      check: async ({ adapter, at }) => {
-        const contents = [contentOf('a'), contentOf('b')] as const;
-        const options = { signal: AbortSignal.abort(new Error('aborted before')) };
-        await assert.rejects(adapter.write(at('a.txt'), contents[0], options));
-        await assert.rejects(stageContent(adapter, contents[1], options));
-        for (const content of contents) assert.ok(content.destroyed);
-      },
-    },
-    {
-      name: 'a signal that is never aborted changes nothing',
-      check: async (context) => {
-        const { signal } = new AbortController();
-        for (const [name, run] of Object.entries(OPERATIONS)) {
-          if ((name === 'statMany' || name === 'readMany') && context.adapter[name] === undefined) continue;
-          for (const folder of ['f', 'g', 'new']) {
-            await context.adapter.removeFolder(context.at(folder)).catch(() => undefined);
-          }
-          await put(context.adapter, context.at('f/a.txt'), 'a');
-          const result = await run(context, { signal });
-          if (name === 'read') (result as { stream: { destroy: () => void } }).stream.destroy();
-          if (name === 'stage') await (result as { discard: () => Promise<void> }).discard();
-        }
-      },
-    },
-  ],
-};
+export const abortTheme = theme('abort', [
+  ...Object.entries(OPERATIONS).map(abortBefore),
+  it('a content handed over with an aborted signal is destroyed', async ({ adapter, at }) => {
+    const contents = [contentOf('a'), contentOf('b')] as const;
+    const options = { signal: AbortSignal.abort(new Error('aborted before')) };
+    await assert.rejects(adapter.write(at('a.txt'), contents[0], options));
+    await assert.rejects(stageContent(adapter, contents[1], options));
+    for (const content of contents) assert.ok(content.destroyed);
+  }),
+  it('a signal that is never aborted changes nothing', async (context) => {
+    const { signal } = new AbortController();
+    for (const [name, run] of Object.entries(OPERATIONS)) {
+      if ((name === 'statMany' || name === 'readMany') && context.adapter[name] === undefined) continue;
+      for (const folder of ['f', 'g', 'new']) {
+        await context.adapter.removeFolder(context.at(folder)).catch(() => undefined);
+      }
+      await put(context.adapter, context.at('f/a.txt'), 'a');
+      const result = await run(context, { signal });
+      if (name === 'read') (result as { stream: { destroy: () => void } }).stream.destroy();
+      if (name === 'stage') await (result as { discard: () => Promise<void> }).discard();
+    }
+  }),
+]);

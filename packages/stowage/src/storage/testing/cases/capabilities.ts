@@ -5,7 +5,7 @@ import type { StorageAdapter } from '../../adapter.ts';
 import { capabilityNames } from '../../capabilities.ts';
 import { moveFolder } from '../../folders.ts';
 import type { SourcePath } from '../../source-path.ts';
-import { expectBytes, makeBytes, put, type Theme } from '../case.ts';
+import { expectBytes, makeBytes, put, it, theme } from '../case.ts';
 
 const REPLACEMENTS = 20;
 const FILES = 12;
@@ -36,83 +36,70 @@ const during = async (work: Promise<unknown>, look: () => Promise<void>): Promis
 };
 
 /** What stores promise beyond the contract, as far as no other theme is about it. */
-export const capabilityTheme: Theme = {
-  theme: 'capabilities',
-  cases: [
-    {
-      name: 'the store says of itself what is promised for it',
-      check: async ({ adapter, declared, at }) => {
-        // Some find out by their first write and their first look.
-        await put(adapter, at('a.txt'), 'a', { createOnly: true });
-        await adapter.stat(at('a.txt'));
-        const { capabilities } = adapter;
-        for (const name of capabilityNames) {
-          if (declared[name] !== undefined && capabilities[name] !== undefined)
-            assert.equal(capabilities[name], declared[name], name);
+export const capabilityTheme = theme('capabilities', [
+  it('the store says of itself what is promised for it', async ({ adapter, declared, at }) => {
+    // Some find out by their first write and their first look.
+    await put(adapter, at('a.txt'), 'a', { createOnly: true });
+    await adapter.stat(at('a.txt'));
+    const { capabilities } = adapter;
+    for (const name of capabilityNames) {
+      if (declared[name] !== undefined && capabilities[name] !== undefined)
+        assert.equal(capabilities[name], declared[name], name);
+    }
+  }),
+  it('operations that are promised are there', async ({ adapter, promises }) => {
+    if (promises.walk) assert.ok(adapter.walk !== undefined, 'there is no walk');
+    if (promises.temporaryUrls) assert.ok(adapter.temporaryUrl !== undefined, 'there is no temporaryUrl');
+  }),
+  {
+    needs: 'atomicReplace',
+    ...it('while a file is replaced each look finds it', async ({ adapter, at }) => {
+      const path = at('f/a.bin');
+      await put(adapter, path, makeBytes(1));
+      const replace = async (): Promise<void> => {
+        for (let size = 2; size < REPLACEMENTS; size += 1) await put(adapter, path, makeBytes(size, size));
+      };
+      await during(replace(), async () => {
+        assert.ok(await isThere(adapter, path), 'the file was missing while it was replaced');
+      });
+      await expectBytes(adapter, path, makeBytes(REPLACEMENTS - 1, REPLACEMENTS - 1));
+    }),
+  },
+  {
+    needs: 'atomicFolderMove',
+    ...it('a folder that moves is at one of its names at a time', async ({ adapter, at }) => {
+      assert.ok(adapter.moveFolder !== undefined, 'there is no moveFolder');
+      const names = Array.from({ length: FILES }, (_, index) => `${index}.txt`);
+      for (const name of names) await put(adapter, at(`from/${name}`), name);
+      await during(moveFolder(adapter, at('from'), at('to')), async () => {
+        for (const name of names) {
+          if (!(await isThere(adapter, at(`to/${name}`)))) continue;
+          for (const other of names)
+            assert.ok(!(await isThere(adapter, at(`from/${other}`))), 'half of the folder has moved');
         }
-      },
-    },
-    {
-      name: 'operations that are promised are there',
-      check: async ({ adapter, promises }) => {
-        if (promises.walk) assert.ok(adapter.walk !== undefined, 'there is no walk');
-        if (promises.temporaryUrls) assert.ok(adapter.temporaryUrl !== undefined, 'there is no temporaryUrl');
-      },
-    },
-    {
-      name: 'while a file is replaced each look finds it',
-      needs: 'atomicReplace',
-      check: async ({ adapter, at }) => {
-        const path = at('f/a.bin');
-        await put(adapter, path, makeBytes(1));
-        const replace = async (): Promise<void> => {
-          for (let size = 2; size < REPLACEMENTS; size += 1) await put(adapter, path, makeBytes(size, size));
-        };
-        await during(replace(), async () => {
-          assert.ok(await isThere(adapter, path), 'the file was missing while it was replaced');
-        });
-        await expectBytes(adapter, path, makeBytes(REPLACEMENTS - 1, REPLACEMENTS - 1));
-      },
-    },
-    {
-      name: 'a folder that moves is at one of its names at a time',
-      needs: 'atomicFolderMove',
-      check: async ({ adapter, at }) => {
-        assert.ok(adapter.moveFolder !== undefined, 'there is no moveFolder');
-        const names = Array.from({ length: FILES }, (_, index) => `${index}.txt`);
-        for (const name of names) await put(adapter, at(`from/${name}`), name);
-        await during(moveFolder(adapter, at('from'), at('to')), async () => {
-          for (const name of names) {
-            if (!(await isThere(adapter, at(`to/${name}`)))) continue;
-            for (const other of names)
-              assert.ok(!(await isThere(adapter, at(`from/${other}`))), 'half of the folder has moved');
-          }
-        });
-        for (const name of names) await expectBytes(adapter, at(`to/${name}`), name);
-      },
-    },
-    {
-      name: 'a file that is moved keeps its time',
-      needs: 'keepsTimes',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('f/a.txt'), 'a');
-        await adapter.makeFolder(at('g'));
-        const { modifiedAt } = await adapter.stat(at('f/a.txt'));
-        assert.ok(modifiedAt !== undefined, 'a file without a time');
-        await sleep(CLOCK_STEP_MS);
-        await adapter.moveFile(at('f/a.txt'), at('g/b.txt'), { createOnly: true });
-        assert.equal((await adapter.stat(at('g/b.txt'))).modifiedAt, modifiedAt);
-      },
-    },
-    {
-      name: 'a temporary URL is one that others can ask',
-      needs: 'temporaryUrls',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('f/a ü.txt'), 'a');
-        const as = { lifetime: 60, contentType: 'text/plain', disposition: 'inline' };
-        const url = await adapter.temporaryUrl?.(at('f/a ü.txt'), as);
-        assert.match(url ?? 'none', /^https?:\/\/[^/]/u);
-      },
-    },
-  ],
-};
+      });
+      for (const name of names) await expectBytes(adapter, at(`to/${name}`), name);
+    }),
+  },
+  {
+    needs: 'keepsTimes',
+    ...it('a file that is moved keeps its time', async ({ adapter, at }) => {
+      await put(adapter, at('f/a.txt'), 'a');
+      await adapter.makeFolder(at('g'));
+      const { modifiedAt } = await adapter.stat(at('f/a.txt'));
+      assert.ok(modifiedAt !== undefined, 'a file without a time');
+      await sleep(CLOCK_STEP_MS);
+      await adapter.moveFile(at('f/a.txt'), at('g/b.txt'), { createOnly: true });
+      assert.equal((await adapter.stat(at('g/b.txt'))).modifiedAt, modifiedAt);
+    }),
+  },
+  {
+    needs: 'temporaryUrls',
+    ...it('a temporary URL is one that others can ask', async ({ adapter, at }) => {
+      await put(adapter, at('f/a ü.txt'), 'a');
+      const as = { lifetime: 60, contentType: 'text/plain', disposition: 'inline' };
+      const url = await adapter.temporaryUrl?.(at('f/a ü.txt'), as);
+      assert.match(url ?? 'none', /^https?:\/\/[^/]/u);
+    }),
+  },
+]);

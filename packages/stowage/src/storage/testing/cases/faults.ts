@@ -11,7 +11,6 @@ import { placeStaged, stageContent } from '../../staging.ts';
 import {
   type CaseContext,
   type CaseDefinition,
-  type Theme,
   contentOf,
   expectBytes,
   expectError,
@@ -20,6 +19,8 @@ import {
   makeBytes,
   put,
   snapshotOf,
+  it,
+  theme,
 } from '../case.ts';
 import { type Fault, withFaults, type OptionalOperation } from '../with-faults.ts';
 
@@ -52,9 +53,8 @@ const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
   ['a listing breaks off after its entries', { operation: 'list', effect: 'fail-after', call: 2 }],
 ];
 
-const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition => ({
-  name: `copying or moving a folder while ${what}: the source is whole, nothing of the target remains`,
-  check: async (context) => {
+const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition =>
+  it(`copying or moving a folder while ${what}: the source is whole, nothing of the target remains`, async (context) => {
     const { adapter, at } = context;
     await plantTree(context);
     await expectUnchanged(adapter, async () => {
@@ -64,8 +64,7 @@ const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition => 
           StorageUnavailableError,
         );
     });
-  },
-});
+  });
 
 const WRITE_FAULTS: readonly Fault[] = [
   { operation: 'write', effect: 'fail-before', call: 1 },
@@ -75,131 +74,113 @@ const WRITE_FAULTS: readonly Fault[] = [
 ];
 
 /** What the port's own ways promise when the store fails under them. */
-export const faultTheme: Theme = {
-  theme: 'faults',
-  cases: [
-    ...COPY_FAULTS.map(copyBreaks),
-    {
-      name: 'copying or moving a folder that is aborted while the store stalls: the source is whole, nothing remains',
-      check: async (context) => {
-        const { adapter, at } = context;
-        await plantTree(context);
-        await expectUnchanged(adapter, async () => {
-          for (const transfer of [copyFolder, moveFolder]) {
-            const abort = new AbortController();
-            const reason = new Error('enough');
-            const stalling = faulty(adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
-            setTimeout(() => abort.abort(reason), 50);
-            const transferring = transfer(stalling, at('tree'), at('target'), { signal: abort.signal });
-            await expectReason(transferring, reason);
-          }
-        });
-      },
-    },
-    {
-      name: 'copying or moving a folder while the answer of a copy is lost: the source is whole, at most that copy remains',
-      check: async (context) => {
-        const { adapter, at } = context;
-        await plantTree(context);
-        for (const [index, transfer] of [copyFolder, moveFolder].entries()) {
-          const target = `target${index}`;
-          const before = below(await snapshotOf(adapter), 'tree');
-          const broken = faulty(adapter, { operation: 'copyFile', effect: 'fail-after', call: 10 });
-          await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
-          const after = await snapshotOf(adapter);
-          assert.deepEqual(below(after, 'tree'), before);
-          // Its owner is not known, so it must not be removed.
-          assert.ok(below(after, target).filter((line) => !line.endsWith('/')).length <= 1);
-        }
-      },
-    },
-    {
-      name: 'a moved folder that the store does not let be emptied is whole at its source, and no copy remains',
-      check: async (context) => {
-        await plantTree(context);
-        const broken = faulty(context.adapter, {
-          operation: 'removeFile',
-          effect: 'fail-before',
-          path: (path) => path.segments[0] === 'tree',
-          error: new StorageDeniedError(),
-        });
-        await expectUnchanged(context.adapter, () =>
-          expectError(moveFolder(broken, context.at('tree'), context.at('target')), StorageDeniedError),
-        );
-      },
-    },
-    {
-      name: 'a moved folder whose removal breaks off is whole at its target, and nothing else is removed',
-      check: async (context) => {
-        const { adapter, at } = context;
-        // Enough for a removal that breaks off in its midst.
-        await plantTree(context, 12);
-        const before = below(await snapshotOf(adapter), 'tree');
-        for (const [effect, call] of [
-          ['fail-before', 1],
-          ['fail-after', 1],
-          ['fail-before', 7],
-          ['fail-after', 7],
-        ] as const) {
-          const broken = faulty(adapter, {
-            operation: 'removeFile',
-            effect,
-            call,
-            path: (path) => path.segments[0] === 'tree',
-          });
-          await expectError(moveFolder(broken, at('tree'), at('target')), MovedInPartError);
-          assert.deepEqual(below(await snapshotOf(adapter), 'target'), before);
-          await adapter.removeFolder(at('tree'));
-          await moveFolder(adapter, at('target'), at('tree'));
-        }
-      },
-    },
-    {
-      name: 'a commit that fails stores nothing and can be tried again',
-      check: async ({ adapter, at }) => {
-        for (const [index, fault] of WRITE_FAULTS.entries()) {
-          const broken = faulty(adapter, fault);
-          const staged = await stageContent(broken, contentOf(makeBytes(LARGE)));
-          const path = at(`f/${index}.bin`);
-          await expectUnchanged(adapter, () =>
-            expectError(placeStaged(staged, broken, broken, path), StorageUnavailableError, CorruptError),
-          );
-          await placeStaged(staged, broken, broken, path, { createOnly: true });
-          await expectBytes(adapter, path, makeBytes(LARGE));
-        }
-      },
-    },
-    {
-      name: 'a commit that stalls ends with its signal, stores nothing and can be tried again',
-      check: async ({ adapter, at }) => {
-        const stalling = faulty(adapter, { operation: 'write', effect: 'stall', call: 1 });
-        const staged = await stageContent(stalling, contentOf(makeBytes(LARGE)));
+export const faultTheme = theme('faults', [
+  ...COPY_FAULTS.map(copyBreaks),
+  it('copying or moving a folder that is aborted while the store stalls: the source is whole, nothing remains', async (context) => {
+    const { adapter, at } = context;
+    await plantTree(context);
+    await expectUnchanged(adapter, async () => {
+      for (const transfer of [copyFolder, moveFolder]) {
         const abort = new AbortController();
         const reason = new Error('enough');
-        setTimeout(() => abort.abort(reason), 20);
-        await expectUnchanged(adapter, () =>
-          expectReason(staged.commit(at('a.bin'), { signal: abort.signal }), reason),
+        const stalling = faulty(adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
+        setTimeout(() => abort.abort(reason), 50);
+        const transferring = transfer(stalling, at('tree'), at('target'), { signal: abort.signal });
+        await expectReason(transferring, reason);
+      }
+    });
+  }),
+  it('copying or moving a folder while the answer of a copy is lost: the source is whole, at most that copy remains', async (context) => {
+    const { adapter, at } = context;
+    await plantTree(context);
+    for (const [index, transfer] of [copyFolder, moveFolder].entries()) {
+      const target = `target${index}`;
+      const before = below(await snapshotOf(adapter), 'tree');
+      const broken = faulty(adapter, { operation: 'copyFile', effect: 'fail-after', call: 10 });
+      await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
+      const after = await snapshotOf(adapter);
+      assert.deepEqual(below(after, 'tree'), before);
+      // Its owner is not known, so it must not be removed.
+      assert.ok(below(after, target).filter((line) => !line.endsWith('/')).length <= 1);
+    }
+  }),
+  it('a moved folder that the store does not let be emptied is whole at its source, and no copy remains', async (context) => {
+    await plantTree(context);
+    const broken = faulty(context.adapter, {
+      operation: 'removeFile',
+      effect: 'fail-before',
+      path: (path) => path.segments[0] === 'tree',
+      error: new StorageDeniedError(),
+    });
+    await expectUnchanged(context.adapter, () =>
+      expectError(moveFolder(broken, context.at('tree'), context.at('target')), StorageDeniedError),
+    );
+  }),
+  it('a moved folder whose removal breaks off is whole at its target, and nothing else is removed', async (context) => {
+    const { adapter, at } = context;
+    // Enough for a removal that breaks off in its midst.
+    await plantTree(context, 12);
+    const before = below(await snapshotOf(adapter), 'tree');
+    for (const [effect, call] of [
+      ['fail-before', 1],
+      ['fail-after', 1],
+      ['fail-before', 7],
+      ['fail-after', 7],
+    ] as const) {
+      const broken = faulty(adapter, {
+        operation: 'removeFile',
+        effect,
+        call,
+        path: (path) => path.segments[0] === 'tree',
+      });
+      await expectError(moveFolder(broken, at('tree'), at('target')), MovedInPartError);
+      assert.deepEqual(below(await snapshotOf(adapter), 'target'), before);
+      await adapter.removeFolder(at('tree'));
+      await moveFolder(adapter, at('target'), at('tree'));
+    }
+  }),
+  it('a commit that fails stores nothing and can be tried again', async ({ adapter, at }) => {
+    for (const [index, fault] of WRITE_FAULTS.entries()) {
+      const broken = faulty(adapter, fault);
+      const staged = await stageContent(broken, contentOf(makeBytes(LARGE)));
+      const path = at(`f/${index}.bin`);
+      await expectUnchanged(adapter, () =>
+        expectError(placeStaged(staged, broken, broken, path), StorageUnavailableError, CorruptError),
+      );
+      await placeStaged(staged, broken, broken, path, { createOnly: true });
+      await expectBytes(adapter, path, makeBytes(LARGE));
+    }
+  }),
+  it('a commit that stalls ends with its signal, stores nothing and can be tried again', async ({
+    adapter,
+    at,
+  }) => {
+    const stalling = faulty(adapter, { operation: 'write', effect: 'stall', call: 1 });
+    const staged = await stageContent(stalling, contentOf(makeBytes(LARGE)));
+    const abort = new AbortController();
+    const reason = new Error('enough');
+    setTimeout(() => abort.abort(reason), 20);
+    await expectUnchanged(adapter, () =>
+      expectReason(staged.commit(at('a.bin'), { signal: abort.signal }), reason),
+    );
+    await staged.commit(at('a.bin'), { createOnly: true });
+    await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
+  }),
+  it('what is read from a stream that breaks or ends early is never stored as if it were whole', async ({
+    adapter,
+    at,
+  }) => {
+    await put(adapter, at('a.bin'), makeBytes(LARGE));
+    for (const effect of ['cut', 'short'] as const) {
+      const broken = faulty(adapter, { operation: 'read', effect, bytes: LARGE / 3 });
+      await expectUnchanged(adapter, async () => {
+        const { stat, stream } = await broken.read(at('a.bin'));
+        await expectError(
+          adapter.write(at('copy.bin'), stream, { size: stat.size }),
+          StorageUnavailableError,
+          CorruptError,
         );
-        await staged.commit(at('a.bin'), { createOnly: true });
-        await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
-      },
-    },
-    {
-      name: 'what is read from a stream that breaks or ends early is never stored as if it were whole',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('a.bin'), makeBytes(LARGE));
-        for (const effect of ['cut', 'short'] as const) {
-          const broken = faulty(adapter, { operation: 'read', effect, bytes: LARGE / 3 });
-          await expectUnchanged(adapter, async () => {
-            const { stat, stream } = await broken.read(at('a.bin'));
-            await expectError(
-              adapter.write(at('copy.bin'), stream, { size: stat.size }),
-              StorageUnavailableError,
-              CorruptError,
-            );
-          });
-        }
-      },
-    },
-  ],
-};
+      });
+    }
+  }),
+]);

@@ -10,7 +10,6 @@ import {
 import { copyFolder, moveFolder } from '../../folders.ts';
 import {
   type CaseContext,
-  type Theme,
   entriesOf,
   expectBytes,
   expectError,
@@ -19,6 +18,8 @@ import {
   namesIn,
   put,
   snapshotOf,
+  it,
+  theme,
 } from '../case.ts';
 
 const RACERS = 10;
@@ -34,157 +35,129 @@ const below = (snapshot: readonly string[], folder: string): readonly string[] =
   snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
 
 /** What `makeFolder`, `removeFile` and `removeFolder` promise, and copying and moving folders by the port. */
-export const folderTheme: Theme = {
-  theme: 'folders',
-  cases: [
-    {
-      name: 'a folder is made with its missing parents',
-      check: async ({ adapter, promises, at }) => {
-        await adapter.makeFolder(at('a/b/c'));
-        assert.equal((await adapter.stat(at('a/b/c'))).kind, 'folder');
-        assert.deepEqual(await namesIn(adapter, at('a')), ['b']);
-        if (promises.emptyFolders) assert.deepEqual(await entriesOf(adapter, at('a/b/c')), []);
-      },
-    },
-    {
-      name: 'a name that is taken is AlreadyExistsError',
-      check: async ({ adapter, at }) => {
-        await adapter.makeFolder(at('f'));
-        await put(adapter, at('a.txt'), 'a');
-        await put(adapter, at('by-file/b.txt'), 'b');
-        await expectUnchanged(adapter, async () => {
-          for (const path of ['f', 'a.txt', 'by-file', ''])
-            await expectError(adapter.makeFolder(at(path)), AlreadyExistsError);
-        });
-      },
-    },
-    {
-      name: `of ${RACERS} makers of one folder exactly one wins where creation is atomic`,
-      races: true,
-      check: async ({ adapter, other, promises, at }) => {
-        const outcomes = await Promise.allSettled(
-          Array.from({ length: RACERS }, (_, index) =>
-            (index % 2 === 0 ? adapter : other).makeFolder(at('p/prize')),
-          ),
-        );
-        const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled').length;
-        if (promises.atomicCreate) assert.equal(winners, 1);
-        else assert.ok(winners >= 1);
-        for (const outcome of outcomes) {
-          if (outcome.status === 'rejected')
-            await expectError(Promise.reject(outcome.reason as Error), AlreadyExistsError);
-        }
-      },
-    },
-    {
-      name: 'a removed file is gone and its neighbours are not',
-      check: async ({ adapter, at }) => {
-        for (const name of ['a', 'a.txt', 'a.txt2', 'ab']) await put(adapter, at(`f/${name}`), name);
-        await adapter.removeFile(at('f/a.txt'));
-        assert.deepEqual(await namesIn(adapter, at('f')), ['a', 'a.txt2', 'ab']);
-        await expectError(adapter.stat(at('f/a.txt')), NotFoundError);
-      },
-    },
-    {
-      name: 'a folder whose last file is removed stays, where folders can be empty',
-      check: async ({ adapter, promises, at }) => {
-        await adapter.makeFolder(at('f'));
-        await put(adapter, at('f/a.txt'), 'a');
-        await adapter.removeFile(at('f/a.txt'));
-        if (promises.emptyFolders) assert.equal((await adapter.stat(at('f'))).kind, 'folder');
-      },
-    },
-    {
-      name: 'removing what is not there, or of another kind, is refused',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('f/a.txt'), 'a');
-        await expectUnchanged(adapter, async () => {
-          for (const path of ['no', 'f/no', 'no/no', 'f/a.txt/no']) {
-            await expectError(adapter.removeFile(at(path)), NotFoundError);
-            await expectError(adapter.removeFolder(at(path)), NotFoundError);
-          }
-          await expectError(adapter.removeFile(at('f')), WrongKindError);
-          await expectError(adapter.removeFile(at('')), WrongKindError);
-          await expectError(adapter.removeFolder(at('f/a.txt')), WrongKindError);
-          await expectError(adapter.removeFolder(at('')), StorageDeniedError);
-        });
-      },
-    },
-    {
-      name: 'a removed folder goes with all it holds, and only that',
-      check: async (context) => {
-        const { adapter, at } = context;
-        await plantTree(context);
-        await put(adapter, at('tree2/keep.txt'), 'keep');
-        await put(adapter, at('tree.txt'), 'keep');
-        await adapter.removeFolder(at('tree'));
-        assert.deepEqual(await namesIn(adapter), ['tree.txt', 'tree2']);
-        await expectError(adapter.stat(at('tree/deep/b.bin')), NotFoundError);
-        await expectBytes(adapter, at('tree2/keep.txt'), 'keep');
-      },
-    },
-    {
-      name: 'a folder is copied with all it holds, the source stays',
-      check: async (context) => {
-        const { adapter, promises, at } = context;
-        await plantTree(context);
-        await copyFolder(adapter, at('tree'), at('copy'));
-        const snapshot = await snapshotOf(adapter);
-        assert.deepEqual(below(snapshot, 'copy'), below(snapshot, 'tree'));
-        assert.equal(below(snapshot, 'tree').length, promises.emptyFolders ? 7 : 6);
-      },
-    },
-    {
-      name: 'a folder is moved with all it holds',
-      check: async (context) => {
-        const { adapter, at } = context;
-        await plantTree(context);
-        const before = below(await snapshotOf(adapter), 'tree');
-        await moveFolder(adapter, at('tree'), at('moved'));
-        assert.deepEqual(below(await snapshotOf(adapter), 'moved'), before);
-        assert.deepEqual(await namesIn(adapter), ['moved']);
-      },
-    },
-    {
-      name: 'copying and moving a folder never touches what has the name',
-      check: async (context) => {
-        const { adapter, promises, at } = context;
-        await plantTree(context);
-        await put(adapter, at('taken/x.txt'), 'x');
-        await put(adapter, at('file.txt'), 'file');
-        if (promises.emptyFolders) await adapter.makeFolder(at('hollow'));
-        await expectUnchanged(adapter, async () => {
-          const targets = ['taken', 'file.txt', ...(promises.emptyFolders ? ['hollow'] : [])];
-          for (const target of targets) {
-            await expectError(copyFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
-            await expectError(moveFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
-          }
-        });
-      },
-    },
-    {
-      name: 'copying and moving what is no folder, or into itself, is refused',
-      check: async (context) => {
-        const { adapter, at } = context;
-        await plantTree(context);
-        await expectUnchanged(adapter, async () => {
-          for (const transfer of [copyFolder, moveFolder]) {
-            await expectError(transfer(adapter, at('no'), at('new')), NotFoundError);
-            await expectError(transfer(adapter, at('tree/a.txt'), at('new')), WrongKindError);
-            await expectError(transfer(adapter, at('tree'), at('tree/deep/new')), IntoItselfError);
-          }
-        });
-      },
-    },
-    {
-      name: 'a folder below a file is never made and the file stays',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('a.txt'), 'a');
-        await adapter.makeFolder(at('a.txt/sub')).catch((error: unknown) => {
-          assert.ok(error instanceof StowageError, 'an error of the backend came through');
-        });
-        await expectBytes(adapter, at('a.txt'), 'a');
-      },
-    },
-  ],
-};
+export const folderTheme = theme('folders', [
+  it('a folder is made with its missing parents', async ({ adapter, promises, at }) => {
+    await adapter.makeFolder(at('a/b/c'));
+    assert.equal((await adapter.stat(at('a/b/c'))).kind, 'folder');
+    assert.deepEqual(await namesIn(adapter, at('a')), ['b']);
+    if (promises.emptyFolders) assert.deepEqual(await entriesOf(adapter, at('a/b/c')), []);
+  }),
+  it('a name that is taken is AlreadyExistsError', async ({ adapter, at }) => {
+    await adapter.makeFolder(at('f'));
+    await put(adapter, at('a.txt'), 'a');
+    await put(adapter, at('by-file/b.txt'), 'b');
+    await expectUnchanged(adapter, async () => {
+      for (const path of ['f', 'a.txt', 'by-file', ''])
+        await expectError(adapter.makeFolder(at(path)), AlreadyExistsError);
+    });
+  }),
+  {
+    races: true,
+    ...it(`of ${RACERS} makers of one folder exactly one wins where creation is atomic`, async ({
+      adapter,
+      other,
+      promises,
+      at,
+    }) => {
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: RACERS }, (_, index) =>
+          (index % 2 === 0 ? adapter : other).makeFolder(at('p/prize')),
+        ),
+      );
+      const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled').length;
+      if (promises.atomicCreate) assert.equal(winners, 1);
+      else assert.ok(winners >= 1);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected')
+          await expectError(Promise.reject(outcome.reason as Error), AlreadyExistsError);
+      }
+    }),
+  },
+  it('a removed file is gone and its neighbours are not', async ({ adapter, at }) => {
+    for (const name of ['a', 'a.txt', 'a.txt2', 'ab']) await put(adapter, at(`f/${name}`), name);
+    await adapter.removeFile(at('f/a.txt'));
+    assert.deepEqual(await namesIn(adapter, at('f')), ['a', 'a.txt2', 'ab']);
+    await expectError(adapter.stat(at('f/a.txt')), NotFoundError);
+  }),
+  it('a folder whose last file is removed stays, where folders can be empty', async ({
+    adapter,
+    promises,
+    at,
+  }) => {
+    await adapter.makeFolder(at('f'));
+    await put(adapter, at('f/a.txt'), 'a');
+    await adapter.removeFile(at('f/a.txt'));
+    if (promises.emptyFolders) assert.equal((await adapter.stat(at('f'))).kind, 'folder');
+  }),
+  it('removing what is not there, or of another kind, is refused', async ({ adapter, at }) => {
+    await put(adapter, at('f/a.txt'), 'a');
+    await expectUnchanged(adapter, async () => {
+      for (const path of ['no', 'f/no', 'no/no', 'f/a.txt/no']) {
+        await expectError(adapter.removeFile(at(path)), NotFoundError);
+        await expectError(adapter.removeFolder(at(path)), NotFoundError);
+      }
+      await expectError(adapter.removeFile(at('f')), WrongKindError);
+      await expectError(adapter.removeFile(at('')), WrongKindError);
+      await expectError(adapter.removeFolder(at('f/a.txt')), WrongKindError);
+      await expectError(adapter.removeFolder(at('')), StorageDeniedError);
+    });
+  }),
+  it('a removed folder goes with all it holds, and only that', async (context) => {
+    const { adapter, at } = context;
+    await plantTree(context);
+    await put(adapter, at('tree2/keep.txt'), 'keep');
+    await put(adapter, at('tree.txt'), 'keep');
+    await adapter.removeFolder(at('tree'));
+    assert.deepEqual(await namesIn(adapter), ['tree.txt', 'tree2']);
+    await expectError(adapter.stat(at('tree/deep/b.bin')), NotFoundError);
+    await expectBytes(adapter, at('tree2/keep.txt'), 'keep');
+  }),
+  it('a folder is copied with all it holds, the source stays', async (context) => {
+    const { adapter, promises, at } = context;
+    await plantTree(context);
+    await copyFolder(adapter, at('tree'), at('copy'));
+    const snapshot = await snapshotOf(adapter);
+    assert.deepEqual(below(snapshot, 'copy'), below(snapshot, 'tree'));
+    assert.equal(below(snapshot, 'tree').length, promises.emptyFolders ? 7 : 6);
+  }),
+  it('a folder is moved with all it holds', async (context) => {
+    const { adapter, at } = context;
+    await plantTree(context);
+    const before = below(await snapshotOf(adapter), 'tree');
+    await moveFolder(adapter, at('tree'), at('moved'));
+    assert.deepEqual(below(await snapshotOf(adapter), 'moved'), before);
+    assert.deepEqual(await namesIn(adapter), ['moved']);
+  }),
+  it('copying and moving a folder never touches what has the name', async (context) => {
+    const { adapter, promises, at } = context;
+    await plantTree(context);
+    await put(adapter, at('taken/x.txt'), 'x');
+    await put(adapter, at('file.txt'), 'file');
+    if (promises.emptyFolders) await adapter.makeFolder(at('hollow'));
+    await expectUnchanged(adapter, async () => {
+      const targets = ['taken', 'file.txt', ...(promises.emptyFolders ? ['hollow'] : [])];
+      for (const target of targets) {
+        await expectError(copyFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
+        await expectError(moveFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
+      }
+    });
+  }),
+  it('copying and moving what is no folder, or into itself, is refused', async (context) => {
+    const { adapter, at } = context;
+    await plantTree(context);
+    await expectUnchanged(adapter, async () => {
+      for (const transfer of [copyFolder, moveFolder]) {
+        await expectError(transfer(adapter, at('no'), at('new')), NotFoundError);
+        await expectError(transfer(adapter, at('tree/a.txt'), at('new')), WrongKindError);
+        await expectError(transfer(adapter, at('tree'), at('tree/deep/new')), IntoItselfError);
+      }
+    });
+  }),
+  it('a folder below a file is never made and the file stays', async ({ adapter, at }) => {
+    await put(adapter, at('a.txt'), 'a');
+    await adapter.makeFolder(at('a.txt/sub')).catch((error: unknown) => {
+      assert.ok(error instanceof StowageError, 'an error of the backend came through');
+    });
+    await expectBytes(adapter, at('a.txt'), 'a');
+  }),
+]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { NotFoundError } from '../../../errors/errors.ts';
-import { type CaseDefinition, type Theme, expectBytes, expectError, namesIn, put } from '../case.ts';
+import { type CaseDefinition, expectBytes, expectError, namesIn, put, it, theme } from '../case.ts';
 
 const ODD_NAMES: readonly (readonly [what: string, name: string])[] = [
   ['a space', 'two words.txt'],
@@ -28,9 +28,8 @@ const ODD_NAMES: readonly (readonly [what: string, name: string])[] = [
   ['the name of a method', 'constructor'],
 ];
 
-const liveWith = ([what, name]: readonly [string, string]): CaseDefinition => ({
-  name: `${what} in the names of a file and of a folder`,
-  check: async ({ adapter, at }) => {
+const liveWith = ([what, name]: readonly [string, string]): CaseDefinition =>
+  it(`${what} in the names of a file and of a folder`, async ({ adapter, at }) => {
     const folder = at('').child(name);
     const file = folder.child(name);
     await put(adapter, file, name);
@@ -49,43 +48,30 @@ const liveWith = ([what, name]: readonly [string, string]): CaseDefinition => ({
     await adapter.removeFile(copy);
     await adapter.removeFolder(folder);
     assert.deepEqual(await namesIn(adapter), ['to']);
-  },
-});
+  });
 
 /** Names that people give files, in every script and with every sign that some layer takes for its own. */
-export const nameTheme: Theme = {
-  theme: 'names',
-  cases: [
-    ...ODD_NAMES.map(liveWith),
-    {
-      name: 'a decomposed letter and a composed one are the same name',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('cafe\u0301.txt'), 'coffee');
-        await expectBytes(adapter, at('caf\u00e9.txt'), 'coffee');
-        assert.deepEqual(await namesIn(adapter), ['caf\u00e9.txt']);
-      },
-    },
-    {
-      name: 'an encoded name is another name than the decoded one',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('a%20b.txt'), 'encoded');
-        await put(adapter, at('a b.txt'), 'decoded');
-        await put(adapter, at('a+b.txt'), 'plus');
-        await expectBytes(adapter, at('a%20b.txt'), 'encoded');
-        await expectBytes(adapter, at('a b.txt'), 'decoded');
-        await expectBytes(adapter, at('a+b.txt'), 'plus');
-        assert.deepEqual(await namesIn(adapter), ['a b.txt', 'a%20b.txt', 'a+b.txt']);
-      },
-    },
-    {
-      name: 'a path of many folders works',
-      check: async ({ adapter, at }) => {
-        const deep = Array.from({ length: 40 }, (_, index) => `level-${index}`).join('/');
-        await put(adapter, at(`${deep}/a.txt`), 'deep');
-        await expectBytes(adapter, at(`${deep}/a.txt`), 'deep');
-        await adapter.removeFolder(at('level-0'));
-        assert.deepEqual(await namesIn(adapter), []);
-      },
-    },
-  ],
-};
+export const nameTheme = theme('names', [
+  ...ODD_NAMES.map(liveWith),
+  it('a decomposed letter and a composed one are the same name', async ({ adapter, at }) => {
+    await put(adapter, at('cafe\u0301.txt'), 'coffee');
+    await expectBytes(adapter, at('caf\u00e9.txt'), 'coffee');
+    assert.deepEqual(await namesIn(adapter), ['caf\u00e9.txt']);
+  }),
+  it('an encoded name is another name than the decoded one', async ({ adapter, at }) => {
+    await put(adapter, at('a%20b.txt'), 'encoded');
+    await put(adapter, at('a b.txt'), 'decoded');
+    await put(adapter, at('a+b.txt'), 'plus');
+    await expectBytes(adapter, at('a%20b.txt'), 'encoded');
+    await expectBytes(adapter, at('a b.txt'), 'decoded');
+    await expectBytes(adapter, at('a+b.txt'), 'plus');
+    assert.deepEqual(await namesIn(adapter), ['a b.txt', 'a%20b.txt', 'a+b.txt']);
+  }),
+  it('a path of many folders works', async ({ adapter, at }) => {
+    const deep = Array.from({ length: 40 }, (_, index) => `level-${index}`).join('/');
+    await put(adapter, at(`${deep}/a.txt`), 'deep');
+    await expectBytes(adapter, at(`${deep}/a.txt`), 'deep');
+    await adapter.removeFolder(at('level-0'));
+    assert.deepEqual(await namesIn(adapter), []);
+  }),
+]);

@@ -4,7 +4,6 @@ import { AlreadyExistsError, StowageError, WrongKindError } from '../../../error
 import { spool } from '../../content.ts';
 import { placeStaged, stageContent } from '../../staging.ts';
 import {
-  type Theme,
   contentOf,
   endlessContent,
   expectBytes,
@@ -16,161 +15,141 @@ import {
   namesIn,
   put,
   snapshotOf,
+  it,
+  theme,
 } from '../case.ts';
 
 const LARGE = 1024 * 1024 + 7;
 const RACERS = 20;
 
 /** What staged content promises, be it staged by the store or by the port for it. */
-export const stageTheme: Theme = {
-  theme: 'stage',
-  cases: [
-    {
-      name: 'staged content is invisible until its commit, then whole',
-      check: async ({ adapter, at }) => {
-        const bytes = makeBytes(LARGE);
-        const staged = await stageContent(adapter, contentOf(bytes));
-        assert.equal(staged.size, LARGE);
-        assert.deepEqual(await snapshotOf(adapter), []);
-        const stat = await staged.commit(at('f/deep/a.bin'), { createOnly: true });
-        assert.deepEqual([stat.name, stat.kind, stat.size], ['a.bin', 'file', LARGE]);
-        await expectBytes(adapter, at('f/deep/a.bin'), bytes);
-        assert.deepEqual(await namesIn(adapter), ['f']);
-      },
-    },
-    {
-      name: 'it can be read several times before its commit',
-      check: async ({ adapter, at }) => {
-        const bytes = makeBytes(LARGE);
-        const staged = await stageContent(adapter, contentOf(bytes));
-        const readings = await Promise.all([buffer(staged.open()), buffer(staged.open())]);
-        for (const found of readings) assert.ok(found.equals(bytes));
-        staged.open().destroy();
-        await staged.commit(at('a.bin'));
-        await expectBytes(adapter, at('a.bin'), bytes);
-      },
-    },
-    {
-      name: 'a commit to a taken name fails and another name can be tried',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('a.txt'), 'old');
-        await adapter.makeFolder(at('f'));
-        const staged = await stageContent(adapter, contentOf('new'));
-        await expectUnchanged(adapter, async () => {
-          await expectError(staged.commit(at('a.txt'), { createOnly: true }), AlreadyExistsError);
-          await expectError(staged.commit(at('f'), { createOnly: true }), AlreadyExistsError);
-          await expectError(staged.commit(at('f')), WrongKindError);
-        });
-        await staged.commit(at('a-1.txt'), { createOnly: true });
-        await expectBytes(adapter, at('a-1.txt'), 'new');
-        await expectBytes(adapter, at('a.txt'), 'old');
-      },
-    },
-    {
-      name: 'a commit without createOnly replaces a file',
-      check: async ({ adapter, at }) => {
-        await put(adapter, at('a.txt'), 'old and longer');
-        await (await stageContent(adapter, contentOf('new'))).commit(at('a.txt'));
-        await expectBytes(adapter, at('a.txt'), 'new');
-        assert.deepEqual(await namesIn(adapter), ['a.txt']);
-      },
-    },
-    {
-      name: `${RACERS} commits to the first free of many names take ${RACERS} names, where creation is atomic`,
-      needs: 'atomicCreate',
-      check: async ({ adapter, at }) => {
-        const names = await Promise.all(
-          Array.from({ length: RACERS }, async (_, racer) => {
-            const staged = await stageContent(adapter, contentOf(`content ${racer}`));
-            for (let number = 0; ; number += 1) {
-              const name = `a-${number}.txt`;
-              const taken = await staged.commit(at(name), { createOnly: true }).then(
-                () => false,
-                (error: unknown) => error instanceof AlreadyExistsError || Promise.reject(error as Error),
-              );
-              if (!taken) return name;
-            }
-          }),
-        );
-        assert.equal(new Set(names).size, RACERS);
-        for (const [racer, name] of names.entries()) await expectBytes(adapter, at(name), `content ${racer}`);
-        assert.equal((await namesIn(adapter)).length, RACERS);
-      },
-    },
-    {
-      name: 'content is used up by its commit; discarding it then, or twice, does nothing',
-      check: async ({ adapter, at }) => {
-        const staged = await stageContent(adapter, contentOf('a'));
-        await staged.commit(at('a.txt'));
-        const second = await staged.commit(at('b.txt')).catch((error: unknown) => error);
-        assert.ok(second instanceof StowageError, 'a second commit must be refused');
-        await staged.discard();
-        await staged.discard();
-        assert.deepEqual(await namesIn(adapter), ['a.txt']);
-        const dropped = await stageContent(adapter, contentOf('b'));
-        await dropped.discard();
-        await dropped.discard();
-        await assert.rejects(dropped.commit(at('b.txt')));
-        assert.deepEqual(await namesIn(adapter), ['a.txt']);
-      },
-    },
-    {
-      name: 'a content that fails or is aborted stages nothing',
-      check: async ({ adapter }) => {
-        const failing = failingContent(makeBytes(LARGE), new Error('broken off'));
-        await assert.rejects(stageContent(adapter, failing), /broken off/u);
-        const abort = new AbortController();
-        const endless = endlessContent(makeBytes(LARGE));
-        const staging = stageContent(adapter, endless, { signal: abort.signal });
-        const reason = new Error('enough');
-        setTimeout(() => abort.abort(reason), 20);
-        await expectReason(staging, reason);
-        assert.ok(failing.destroyed && endless.destroyed, 'a content was not destroyed');
-        assert.deepEqual(await snapshotOf(adapter), []);
-      },
-    },
-    {
-      name: 'content staged for no known store is sent across, whole',
-      check: async ({ adapter, at }) => {
-        const staged = await stageContent(adapter, contentOf(makeBytes(LARGE)));
-        await put(adapter, at('taken.bin'), 'taken');
-        await expectError(
-          placeStaged(staged, undefined, adapter, at('taken.bin'), { createOnly: true }),
-          AlreadyExistsError,
-        );
-        const stat = await placeStaged(staged, undefined, adapter, at('a.bin'), { createOnly: true });
-        assert.equal(stat.size, LARGE);
-        await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
-        assert.deepEqual(await namesIn(adapter), ['a.bin', 'taken.bin']);
-      },
-    },
-    {
-      name: 'a file of this machine is taken in whole, and may go afterwards',
-      check: async ({ adapter, at }) => {
-        const spooled = await spool(contentOf(makeBytes(LARGE)), {});
-        try {
-          const { path, size } = spooled;
-          const commit = (): Promise<never> => Promise.reject(new Error('it lies in no store'));
-          const staged = {
-            size,
-            file: { path, size },
-            open: () => spooled.open(),
-            commit,
-            discard: async () => {},
-          };
-          await put(adapter, at('taken.bin'), 'taken');
-          await expectError(
-            placeStaged(staged, undefined, adapter, at('taken.bin'), { createOnly: true }),
-            AlreadyExistsError,
-          );
-          const stat = await placeStaged(staged, undefined, adapter, at('new/a.bin'), { createOnly: true });
-          assert.equal(stat.size, LARGE);
-        } finally {
-          await spooled.remove();
-        }
-        await expectBytes(adapter, at('new/a.bin'), makeBytes(LARGE));
-        assert.deepEqual(await namesIn(adapter), ['new', 'taken.bin']);
-      },
-    },
-  ],
-};
+export const stageTheme = theme('stage', [
+  it('staged content is invisible until its commit, then whole', async ({ adapter, at }) => {
+    const bytes = makeBytes(LARGE);
+    const staged = await stageContent(adapter, contentOf(bytes));
+    assert.equal(staged.size, LARGE);
+    assert.deepEqual(await snapshotOf(adapter), []);
+    const stat = await staged.commit(at('f/deep/a.bin'), { createOnly: true });
+    assert.deepEqual([stat.name, stat.kind, stat.size], ['a.bin', 'file', LARGE]);
+    await expectBytes(adapter, at('f/deep/a.bin'), bytes);
+    assert.deepEqual(await namesIn(adapter), ['f']);
+  }),
+  it('it can be read several times before its commit', async ({ adapter, at }) => {
+    const bytes = makeBytes(LARGE);
+    const staged = await stageContent(adapter, contentOf(bytes));
+    const readings = await Promise.all([buffer(staged.open()), buffer(staged.open())]);
+    for (const found of readings) assert.ok(found.equals(bytes));
+    staged.open().destroy();
+    await staged.commit(at('a.bin'));
+    await expectBytes(adapter, at('a.bin'), bytes);
+  }),
+  it('a commit to a taken name fails and another name can be tried', async ({ adapter, at }) => {
+    await put(adapter, at('a.txt'), 'old');
+    await adapter.makeFolder(at('f'));
+    const staged = await stageContent(adapter, contentOf('new'));
+    await expectUnchanged(adapter, async () => {
+      await expectError(staged.commit(at('a.txt'), { createOnly: true }), AlreadyExistsError);
+      await expectError(staged.commit(at('f'), { createOnly: true }), AlreadyExistsError);
+      await expectError(staged.commit(at('f')), WrongKindError);
+    });
+    await staged.commit(at('a-1.txt'), { createOnly: true });
+    await expectBytes(adapter, at('a-1.txt'), 'new');
+    await expectBytes(adapter, at('a.txt'), 'old');
+  }),
+  it('a commit without createOnly replaces a file', async ({ adapter, at }) => {
+    await put(adapter, at('a.txt'), 'old and longer');
+    await (await stageContent(adapter, contentOf('new'))).commit(at('a.txt'));
+    await expectBytes(adapter, at('a.txt'), 'new');
+    assert.deepEqual(await namesIn(adapter), ['a.txt']);
+  }),
+  {
+    needs: 'atomicCreate',
+    ...it(`${RACERS} commits to the first free of many names take ${RACERS} names, where creation is atomic`, async ({
+      adapter,
+      at,
+    }) => {
+      const names = await Promise.all(
+        Array.from({ length: RACERS }, async (_, racer) => {
+          const staged = await stageContent(adapter, contentOf(`content ${racer}`));
+          for (let number = 0; ; number += 1) {
+            const name = `a-${number}.txt`;
+            const taken = await staged.commit(at(name), { createOnly: true }).then(
+              () => false,
+              (error: unknown) => error instanceof AlreadyExistsError || Promise.reject(error as Error),
+            );
+            if (!taken) return name;
+          }
+        }),
+      );
+      assert.equal(new Set(names).size, RACERS);
+      for (const [racer, name] of names.entries()) await expectBytes(adapter, at(name), `content ${racer}`);
+      assert.equal((await namesIn(adapter)).length, RACERS);
+    }),
+  },
+  it('content is used up by its commit; discarding it then, or twice, does nothing', async ({
+    adapter,
+    at,
+  }) => {
+    const staged = await stageContent(adapter, contentOf('a'));
+    await staged.commit(at('a.txt'));
+    const second = await staged.commit(at('b.txt')).catch((error: unknown) => error);
+    assert.ok(second instanceof StowageError, 'a second commit must be refused');
+    await staged.discard();
+    await staged.discard();
+    assert.deepEqual(await namesIn(adapter), ['a.txt']);
+    const dropped = await stageContent(adapter, contentOf('b'));
+    await dropped.discard();
+    await dropped.discard();
+    await assert.rejects(dropped.commit(at('b.txt')));
+    assert.deepEqual(await namesIn(adapter), ['a.txt']);
+  }),
+  it('a content that fails or is aborted stages nothing', async ({ adapter }) => {
+    const failing = failingContent(makeBytes(LARGE), new Error('broken off'));
+    await assert.rejects(stageContent(adapter, failing), /broken off/u);
+    const abort = new AbortController();
+    const endless = endlessContent(makeBytes(LARGE));
+    const staging = stageContent(adapter, endless, { signal: abort.signal });
+    const reason = new Error('enough');
+    setTimeout(() => abort.abort(reason), 20);
+    await expectReason(staging, reason);
+    assert.ok(failing.destroyed && endless.destroyed, 'a content was not destroyed');
+    assert.deepEqual(await snapshotOf(adapter), []);
+  }),
+  it('content staged for no known store is sent across, whole', async ({ adapter, at }) => {
+    const staged = await stageContent(adapter, contentOf(makeBytes(LARGE)));
+    await put(adapter, at('taken.bin'), 'taken');
+    await expectError(
+      placeStaged(staged, undefined, adapter, at('taken.bin'), { createOnly: true }),
+      AlreadyExistsError,
+    );
+    const stat = await placeStaged(staged, undefined, adapter, at('a.bin'), { createOnly: true });
+    assert.equal(stat.size, LARGE);
+    await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
+    assert.deepEqual(await namesIn(adapter), ['a.bin', 'taken.bin']);
+  }),
+  it('a file of this machine is taken in whole, and may go afterwards', async ({ adapter, at }) => {
+    const spooled = await spool(contentOf(makeBytes(LARGE)), {});
+    try {
+      const { path, size } = spooled;
+      const commit = (): Promise<never> => Promise.reject(new Error('it lies in no store'));
+      const staged = {
+        size,
+        file: { path, size },
+        open: () => spooled.open(),
+        commit,
+        discard: async () => {},
+      };
+      await put(adapter, at('taken.bin'), 'taken');
+      await expectError(
+        placeStaged(staged, undefined, adapter, at('taken.bin'), { createOnly: true }),
+        AlreadyExistsError,
+      );
+      const stat = await placeStaged(staged, undefined, adapter, at('new/a.bin'), { createOnly: true });
+      assert.equal(stat.size, LARGE);
+    } finally {
+      await spooled.remove();
+    }
+    await expectBytes(adapter, at('new/a.bin'), makeBytes(LARGE));
+    assert.deepEqual(await namesIn(adapter), ['new', 'taken.bin']);
+  }),
+]);
