@@ -14,7 +14,7 @@ export const withBareServer = async <Result>(
     waitsForDisk,
     makesPictures = false,
   }: { readonly waitsForDisk: boolean; readonly makesPictures?: boolean },
-  work: (url: string) => Promise<Result>,
+  work: (url: string, pid: number) => Promise<Result>,
 ): Promise<Result> => {
   const program = join(import.meta.dirname, 'bare-server.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', program, folder], {
@@ -23,7 +23,7 @@ export const withBareServer = async <Result>(
   });
   try {
     const [port] = (await once(createInterface(child.stdout), 'line')) as [string];
-    return await work(`http://127.0.0.1:${port}`);
+    return await work(`http://127.0.0.1:${port}`, child.pid ?? 0);
   } finally {
     await endProcess(child);
   }

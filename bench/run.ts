@@ -9,6 +9,7 @@ import { picker } from './picker.ts';
 import { pictures } from './pictures.ts';
 import { s3Memory } from './s3-memory.ts';
 import { serving } from './serving.ts';
+import { smallFiles } from './small-files.ts';
 import { stalls } from './stalls.ts';
 import { startUp } from './start-up.ts';
 import { formatTable } from './table.ts';
@@ -28,6 +29,7 @@ const measurements: readonly Measurement[] = [
   pictures,
   picker,
   upload,
+  smallFiles,
   download,
   serving,
   memory,

@@ -12,6 +12,7 @@ const RECEIVED_BYTES = 64 * 1024;
 export interface Service {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
+  readonly pid: number;
   /** Milliseconds from the start of the process to its first answer. */
   readonly startedIn: number;
   /** Resident memory of the process in MB. */
@@ -76,6 +77,17 @@ const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<
   return Number(kilobytes) / 1024;
 };
 
+/** Milliseconds that a process has worked so far, in steps of 10. */
+export const processorTime = async (pid: number): Promise<number> => {
+  const stat = await readFile(`/proc/${String(pid)}/stat`, 'utf8');
+  const [user = 0, system = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return (user + system) * 10;
+};
+
 /**
  * Starts `stowage serve` with one local source named `files`, and other settings when given, which may name
  * other sources. `scratch` takes the configuration file.
@@ -110,6 +122,7 @@ export const startService = async (
   }
   return {
     url,
+    pid: child.pid ?? 0,
     startedIn: performance.now() - start,
     memory: () => memoryOf(child, 'VmRSS'),
     peakMemory: () => memoryOf(child, 'VmHWM'),

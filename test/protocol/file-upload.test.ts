@@ -164,6 +164,25 @@ describe('fileUpload', () => {
     expect(await service.source('files').paths()).toEqual([]);
   });
 
+  it('stores many files of a form in its order, or none of them', async () => {
+    const service = await startService({ maxUploadFileSize: '1mb' });
+    const files = Array.from({ length: 40 }, (_, index) => {
+      const content = String(index % 10).repeat(index % 5 === 0 ? 300_000 : index * 50);
+      return [`files[${index}]`, index % 7 === 0 ? 'same.txt' : `small-${index}.txt`, content] as const;
+    });
+    const late = ['files[40]', 'late.txt', 'x'.repeat(1024 * 1024 + 1)] as const;
+    const refused = await service.upload([...files, late, ...files.slice(0, 2)]);
+    expect(refused.messages[1]).toContain('"late.txt"');
+    expect(await service.source('files').paths()).toEqual([]);
+    const { data } = await service.upload(files);
+    const names = (data as { readonly files: readonly string[] }).files;
+    expect(names.filter((name) => name.startsWith('small-'))).toEqual(
+      files.map(([, name]) => name).filter((name) => name !== 'same.txt'),
+    );
+    for (const [index, name] of names.entries())
+      expect(await service.source('files').text(name)).toBe(files[index]?.[2]);
+  });
+
   it('reads quotes in a name as browsers write them', async () => {
     const service = await startService();
     // FormData escapes the quotes as every browser does: %22.

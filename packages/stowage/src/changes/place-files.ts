@@ -16,7 +16,7 @@ import { storeOf } from '../view/writable.ts';
 /** Names that are looked at before the file counts as not stored. */
 const MOST_NAMES = 32;
 /** Files of a form that are stored at the same time. */
-const FILES_AT_ONCE = 4;
+const FILES_AT_ONCE = 8;
 
 const digestOf = async (content: Readable, signal: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');

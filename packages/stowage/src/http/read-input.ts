@@ -148,8 +148,8 @@ const receiveParsed = async (
       content.on('error', () => undefined);
       const { field, filename } = file;
       try {
-        const upload = await taker.receive({ field, filename, content, fields: seen });
-        if (upload !== undefined) uploads.push(upload);
+        const store = await taker.accept({ field, filename, content, fields: seen });
+        if (store !== undefined) uploads.push(await store());
       } finally {
         // Read to its end, skipped or refused: this is its only owner.
         content.destroy();

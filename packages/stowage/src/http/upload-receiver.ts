@@ -6,7 +6,7 @@ import { policyFor } from '../changes/incoming.ts';
 import type { RequestLooks } from '../view/looks.ts';
 import { sourceFor, SourceViews } from '../view/source-views.ts';
 import type { Editor } from '../actions/editor-answers.ts';
-import { fileTooLarge, isFilesField, withFileName, type UploadedFile } from '../changes/uploaded-file.ts';
+import { fileTooLarge, isFilesField, withFileName } from '../changes/uploaded-file.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
@@ -233,7 +233,7 @@ const roomFor = async (
 export const createUploadReceiver = (context: UploadContext): FileReceiver => {
   const { sources, stage, request } = context;
   const checkedFolders = new Set<string>();
-  const receive = async (file: IncomingFile): Promise<UploadedFile | undefined> => {
+  const accept: FileReceiver['accept'] = async (file) => {
     const { field, fields } = file;
     const filename = withinBounds(file.filename);
     const { scope, query } = context;
@@ -259,8 +259,11 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
       const isReadWhole = policyFor(source.settings, filename) !== undefined;
       const near = folderNamed(query, fields);
       const options = { signal: request.signal, isReadWhole, near };
-      const staged = await stage(storage, limited({ ...file, filename }, source, most, room), options);
-      return { field, filename, staged, stagedIn: storage, near };
+      return () =>
+        withFileName(filename, async () => {
+          const staged = await stage(storage, limited({ ...file, filename }, source, most, room), options);
+          return { field, filename, staged, stagedIn: storage, near };
+        });
     });
   };
   return {
@@ -269,6 +272,6 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
       return largestLimit(sources);
     },
     largestText: (fields) => largestText(context, fields),
-    receive,
+    accept,
   };
 };

@@ -9,7 +9,7 @@ import type { StorageFactory } from '../../storage/registry.ts';
 import { capabilitiesOf } from '../capabilities.ts';
 import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
-import { FolderFlushes } from './folder-flushes.ts';
+import { SharedFolders } from './shared-folders.ts';
 import { FolderWalker } from './folder-walker.ts';
 import type { LocalStore } from './local-store.ts';
 import { TEMP_PREFIX } from './names.ts';
@@ -181,7 +181,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         scans: scans.thread,
         locks,
         copies: new SystemCopies(confinement.holds),
-        flushes: new FolderFlushes(),
+        shared: new SharedFolders(walker),
       },
       { capabilities, identity },
       async () => {

@@ -81,6 +81,11 @@ export class FolderWalker {
     }
   }
 
+  /** Opens a folder, or makes it; the caller closes it. @throws as `within` */
+  async openOrMake(path: SourcePath): Promise<OpenFolder> {
+    return (await this.#walk(path, { create: true }, await openRoot(this.confinement))).folder;
+  }
+
   /** Opens a folder; the caller closes it. Errors of the system, and NotFoundError. */
   async open(path: SourcePath): Promise<OpenFolder> {
     return (await this.#walk(path, {}, await this.confinement.openRoot())).folder;

@@ -1,9 +1,9 @@
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
-import type { FolderFlushes } from './folder-flushes.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
+import type { SharedFolders } from './shared-folders.ts';
 import type { SystemCopies } from './system-copies.ts';
 import type { TempAreas } from './temp-area.ts';
 
@@ -15,7 +15,7 @@ export interface LocalStore {
   readonly scans: ScanThread;
   readonly locks: NameLocks;
   readonly copies: SystemCopies;
-  readonly flushes: FolderFlushes;
+  readonly shared: SharedFolders;
 }
 
 /**

@@ -38,9 +38,9 @@ import {
 } from './system.ts';
 import { writeChunks } from './file-content.ts';
 import { attempt } from './local-store.ts';
-import type { OpenedFolder, FolderWalker } from './folder-walker.ts';
-import type { FolderFlushes } from './folder-flushes.ts';
+import { flushFolder, type FolderWalker } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
+import type { SharedFolders } from './shared-folders.ts';
 import type { SystemCopies } from './system-copies.ts';
 import type { TempAreas, TempLease } from './temp-area.ts';
 
@@ -57,7 +57,7 @@ export interface Staging {
   /** Of all stores of this connector. */
   readonly locks: NameLocks;
   readonly copies: SystemCopies;
-  readonly flushes: FolderFlushes;
+  readonly shared: SharedFolders;
 }
 
 /** Whole content in a temporary file without a name, on the file system of its target where that is known. */
@@ -86,11 +86,9 @@ class StagedTemp implements StagedFile {
       if (this.#ended)
         throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
       refuseTarget(target, options);
-      const stats = await this.#staging.walker.within(target.parent, { create: true }, async (found) => {
-        const name = await this.#staging.walker.newDiskName(found.folder, target.name);
-        options.signal?.throwIfAborted();
-        return this.#giveName(found, target, name, options);
-      });
+      const stats = await this.#giveName(target, options);
+      this.#ended = true;
+      await this.#lease.release();
       const stat = statOf(target.name, stats);
       if (stat === undefined) throw new CorruptError({ detail: 'the stored file is not a file' });
       return stat;
@@ -104,35 +102,36 @@ class StagedTemp implements StagedFile {
     await this.#lease.release();
   }
 
-  async #giveName(
-    found: OpenedFolder,
-    target: SourcePath,
-    name: string,
-    options: CommitOptions,
-  ): Promise<BigIntStats> {
-    const { folder } = found;
-    const createOnly = options.createOnly === true;
-    let stats = this.#stats;
+  async #giveName(target: SourcePath, options: CommitOptions): Promise<BigIntStats> {
+    const { shared, walker } = this.#staging;
     try {
-      if (createOnly) await nameFile(this.#path, folder, name, true);
-      else await this.#replace(folder, name, options);
+      return await shared.within(target.parent, options.derived !== true, async (folder) => {
+        const name = await walker.newDiskName(folder, target.name);
+        options.signal?.throwIfAborted();
+        if (options.createOnly === true) await nameFile(this.#path, folder, name, true);
+        else await this.#replace(folder, name, options);
+        return this.#stats;
+      });
     } catch (error) {
       if (systemCode(error) !== 'EXDEV') throw error;
-      const { signal } = options;
-      const area = await this.#staging.areas.near(target.parent);
-      ({ stats } = await copyAcross(this.#path, area, {
-        folder,
-        path: target.parent,
-        name,
-        createOnly,
-        signal,
-      }));
-      await unlinkFile(this.#path).catch(() => undefined);
+      return this.#copyAcross(target, options);
     }
-    this.#ended = true;
-    await this.#lease.release();
-    if (options.derived !== true) await this.#staging.flushes.flush(folder, target.parent.toString());
-    return stats;
+  }
+
+  #copyAcross(
+    target: SourcePath,
+    { createOnly = false, derived, signal }: CommitOptions,
+  ): Promise<BigIntStats> {
+    const { areas, walker } = this.#staging;
+    const path = target.parent;
+    return walker.within(path, { create: true }, async ({ folder }) => {
+      const name = await walker.newDiskName(folder, target.name);
+      const area = await areas.near(path);
+      const { stats } = await copyAcross(this.#path, area, { folder, path, name, createOnly, signal });
+      await unlinkFile(this.#path).catch(() => undefined);
+      if (derived !== true) await flushFolder(folder);
+      return stats;
+    });
   }
 
   /**

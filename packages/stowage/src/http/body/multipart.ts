@@ -1,6 +1,7 @@
 import busboy, { type Busboy } from 'busboy';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { createLimiter } from '../../basics/concurrency/queues.ts';
 import { MAX_FORM_PARTS, type UploadedFile } from '../../changes/uploaded-file.ts';
 import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
 import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
@@ -9,6 +10,8 @@ import { type BodyContext, type BodyTimes, pour, refuseEncoding } from './pour.t
 
 /** Part headers, text fields and what stands around the parts. */
 const OVERHEAD_BYTES = 32 * 1024 * 1024;
+/** Files of a form that are stored at the same time: one is read, the store writes the others to the disk. */
+const STORED_AT_ONCE = 8;
 
 /** A file part while it arrives. */
 export interface IncomingFile {
@@ -27,10 +30,10 @@ export interface FileReceiver {
   /** Most bytes of all text fields together, by what is known of the request so far. */
   largestText(fields: ParameterDraft): number;
   /**
-   * Reads the content to its end and keeps it; or answers undefined and leaves it unread: the file is
-   * skipped.
+   * Checks what is known of a file before its bytes come. Returns what reads the content to its end and stores
+   * it; undefined: the file is skipped, and its content stays unread.
    */
-  receive(file: IncomingFile): Promise<UploadedFile | undefined>;
+  accept(file: IncomingFile): Promise<(() => Promise<UploadedFile>) | undefined>;
 }
 
 /** What reading the parameters and files of a body needs. */
@@ -75,17 +78,19 @@ const asBodyFailure = (error: unknown): unknown =>
     : new BrokenBodyError({ message: 'The form is broken or was cut off.', cause: error });
 
 /**
- * Reads one form. Files are received strictly one after the other; the form waits while more than one of them
- * waits.
+ * Reads one form. Files are checked and read strictly one after the other; the next one begins when the bytes of
+ * the one before are read, while the store still writes them. The form waits while more than one file waits.
  */
 class FormReader {
   readonly #parser: Busboy;
   readonly #receiver: FileReceiver;
   readonly #fields: ParameterDraft;
   readonly #open = new Set<Readable>();
-  readonly #uploads: UploadedFile[] = [];
+  /** In the order of the form; undefined while they are being stored. */
+  readonly #uploads: (UploadedFile | undefined)[] = [];
+  readonly #storing = createLimiter(STORED_AT_ONCE);
   #queue: Promise<void> = Promise.resolve();
-  /** Files in the queue, the one that is being received included. */
+  /** Files in the queue, the one that is being read included. */
   #waiting = 0;
   #wake: (() => void) | undefined;
   #fieldBytes = 0;
@@ -116,11 +121,13 @@ class FormReader {
     try {
       await Promise.all([this.#pour(body, signal, times), finished(this.#parser)]);
       await this.#queue;
-      return { fields: this.#fields.all(), uploads: this.#uploads };
+      await this.#storing.drain();
+      return { fields: this.#fields.all(), uploads: this.#uploads.filter((upload) => upload !== undefined) };
     } catch (error) {
       this.#fail(error as Error);
       await this.#queue.catch(() => undefined);
-      await Promise.all(this.#uploads.map((upload) => upload.staged.discard()));
+      await this.#storing.drain().catch(() => undefined);
+      for (const upload of this.#uploads) await upload?.staged.discard();
       throw signal.aborted ? signal.reason : asBodyFailure(error);
     }
   }
@@ -154,7 +161,7 @@ class FormReader {
     ]);
   }
 
-  /** Resolves when no file waits behind the one that is being received. */
+  /** Resolves when no file waits behind the one that is being read. */
   #caughtUp(): Promise<void> {
     if (this.#waiting <= 1) return Promise.resolve();
     return new Promise((resolve) => {
@@ -196,17 +203,30 @@ class FormReader {
     if (this.#stop.signal.aborted) return;
     if (field === undefined) throw new BrokenBodyError('A part of the form has no name.');
     // Browsers send a part with an empty name for an empty file input.
-    const upload =
+    const store =
       filename === undefined || filename === ''
         ? undefined
-        : await this.#receiver.receive({
+        : await this.#receiver.accept({
             field,
             filename: unquoted(filename),
             content,
             fields: this.#fields,
           });
-    if (upload === undefined) content.resume();
-    else this.#uploads.push(upload);
+    if (store === undefined) content.resume();
+    else await this.#store(content, store);
+  }
+
+  /** Resolves when the content is read to its end. @throws why it could not be stored, where that is known by then */
+  async #store(content: Readable, store: () => Promise<UploadedFile>): Promise<void> {
+    const index = this.#uploads.push(undefined) - 1;
+    let read: Promise<void> | undefined;
+    await this.#storing.add(() => {
+      const stored = store().then((upload) => void (this.#uploads[index] = upload));
+      stored.catch((error: unknown) => this.#fail(error as Error));
+      read = Promise.race([stored, new Promise<void>((resolve) => content.once('end', resolve))]);
+      return stored;
+    });
+    await read;
   }
 
   #guard(step: () => void): void {
