@@ -81,3 +81,27 @@ export const openSftpStore = (
   if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
   return openSftpAdapter(parsed.value, root);
 };
+
+export const hasRclone = existsSync('/usr/bin/rclone') && hasSshd;
+
+/** rclone: it says of links that they are made, makes none, and renames no folder to a name that an empty one has. */
+export const startRcloneSftp = async (): Promise<SftpServer> => {
+  const { base, data } = await makeBase();
+  const port = await freePort();
+  const [host, login] = [await makeKey(base, 'host'), await makeKey(base, 'login')];
+  const address = ['--addr', `127.0.0.1:${String(port)}`];
+  const keys = ['--key', host, '--authorized-keys', `${login}.pub`, '--config', join(base, 'none.conf')];
+  // Its cache of writes stands in for files that it cannot write at any position.
+  const cache = ['--cache-dir', join(base, 'cache'), '--vfs-cache-mode', 'writes', '--vfs-write-back', '0s'];
+  const args = ['serve', 'sftp', data, ...address, ...keys, ...cache, '--dir-cache-time', '0s'];
+  const server = await startProgram(base, '/usr/bin/rclone', args, [port]);
+  const options = {
+    host: '127.0.0.1',
+    port,
+    username: runner.name,
+    directory: '/',
+    hostKey: await readFile(`${host}.pub`, 'utf8'),
+    privateKey: await readFile(login, 'utf8'),
+  };
+  return { ...server, options, data, base };
+};

@@ -41,6 +41,7 @@ export class SftpStore extends PathStore<Session> {
   decidesNames = false;
   /** Until it is seen not to, the server is taken to replace files in one step. */
   canReplace = true;
+  makesLinks: boolean | undefined;
   readonly #pool: ConnectionPool<SftpConnection>;
   readonly #prefix: SourcePath;
   readonly #directory: string;

@@ -11,6 +11,8 @@ interface SftpStore extends PathStore<Session> {
   decidesNames: boolean;
   /** Files can be replaced in one step. */
   canReplace: boolean;
+  /** Links are seen to be made, or, where a server says so and makes none, not to be. Undefined: neither yet. */
+  makesLinks: boolean | undefined;
 }
 
 /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
@@ -32,6 +34,7 @@ const throwConflict = async (session: Session, to: SourcePath, error: unknown): 
  */
 export const giveNewName = async (store: SftpStore, session: Session, names: Names): Promise<void> => {
   const { from, to } = names;
+  if (store.makesLinks === false) return moveToNewName(store, session, names, 'file');
   try {
     await session.change<void>('hardlink', from, (sftp, answered, whole) =>
       sftp.ext_openssh_hardlink(whole, session.pathOf(to), answered),
@@ -46,7 +49,10 @@ export const giveNewName = async (store: SftpStore, session: Session, names: Nam
     // Or a file system without links.
     return moveToNewName(store, session, names, 'file');
   }
-  store.decidesNames = true;
+  // Before the only copy goes.
+  store.makesLinks ??= (await session.unbound().look(to)) !== undefined;
+  store.decidesNames = store.makesLinks;
+  if (!store.makesLinks) return moveToNewName(store, session, names, 'file');
   await session
     .unbound()
     .unlink(from)
@@ -86,14 +92,17 @@ export const moveToNewName = async (
     await takeName(session, to, kind);
     try {
       await replaceBy(session.unbound(), names);
-      store.decidesNames = true;
+      // A server that says what is not so is not believed that only one can make something either.
+      store.decidesNames = store.makesLinks !== false;
       return;
     } catch (error) {
       // After a lost answer it is not known what has the name: nothing is removed.
       const isRefused = error instanceof UnsupportedError || statusOf(error) !== undefined;
       if (isRefused) await giveNameBack(session, to, kind).catch(() => undefined);
-      if (!(error instanceof UnsupportedError)) throw error;
-      store.canReplace = false;
+      const isUnknown = error instanceof UnsupportedError;
+      // Some servers replace files alone: a rename finds the name free again.
+      if (!isUnknown && !(kind === 'folder' && isPlainRefusal(error))) throw error;
+      if (isUnknown) store.canReplace = false;
     }
   }
   await session.rename(names).catch((error: unknown) => throwConflict(session, to, error));
