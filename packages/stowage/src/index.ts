@@ -7,7 +7,7 @@ export { createRouter, type Router, type RouterOptions } from './router.ts';
 export type { ConnectorHooks, ResolvedTenant } from './hooks.ts';
 export type { EventType, InspectionVerdict, ServiceEvent, WebhookFigures } from './config/event.ts';
 export type { ConfigInput, SourceInput, SourcesInput, StorageAdapterOptions } from './config/types.ts';
-export type { TextReference } from './config/references.ts';
+export type { TextReference } from './config/types.ts';
 export { readOnly, type AccessRule } from './config/access-rules.ts';
 export { ConfigError, HttpError } from './errors/errors.ts';
 export type { UsedFile } from './actions/action.ts';

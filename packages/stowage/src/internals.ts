@@ -16,7 +16,7 @@ export { humanSize } from './basics/content/human-size.ts';
 export { entryOrder } from './actions/listing/order.ts';
 export { createNameReservations, takeFreeName } from './changes/names.ts';
 export { createActions, ruleKeysOf } from './actions/registry.ts';
-export { isReservedName, requireFreeName, requireReachable } from './view/reserved.ts';
+export { isReservedName, requireFreeName, requireReachable } from './view/rights.ts';
 export { ZipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './basics/files/temporary-folder.ts';
 export { spool } from './storage/content.ts';

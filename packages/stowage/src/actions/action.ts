@@ -1,11 +1,12 @@
 import * as z from 'zod';
-import type { ChangeContext, ChangeServices } from '../changes/context.ts';
 import type { Slots } from '../basics/concurrency/queues.ts';
-import type { DocumentMaker } from '../documents/documents.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
-import type { PictureSizes } from '../pictures/kept/sizes.ts';
-import type { RawParameters } from '../parameters/raw.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
+import type { ChangeContext, ChangeServices } from '../changes/change.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+import type { DocumentMaker } from '../documents/documents.ts';
+import type { RawParameters } from '../parameters/raw.ts';
+import type { PictureSizes } from '../pictures/kept/sizes.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Links } from '../view/links.ts';
@@ -15,7 +16,6 @@ import type { EditorKind } from './editor-answers.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/parameters.ts';
-import type { UploadedFile } from '../changes/uploaded-file.ts';
 
 /** A file whose uses are asked for. */
 export interface UsedFile {

@@ -1,20 +1,19 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from './action.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
-import { requireUntaken } from '../changes/check-upload.ts';
-import { renamedFileName } from '../changes/new-name.ts';
+import { renamedFileName, requireUntaken } from '../changes/new-name.ts';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import {
+  changesNothing,
   type Edit,
   MAX_RESULT_PIXELS,
   type PictureBox,
   type PictureSize,
-  changesNothing,
 } from '../pictures/engine.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
+import { type ActionContext, defineAction } from './action.ts';
 
 /** Clients compute boxes from a scaled view; this much over the edge is an error of rounding. */
 const TOLERANCE = 2;

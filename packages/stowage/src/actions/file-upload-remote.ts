@@ -1,19 +1,19 @@
 import * as z from 'zod';
-import { carryOut } from '../changes/carry-out.ts';
-import { checkUpload } from '../changes/check-upload.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { remoteFileName } from '../basics/network/target.ts';
+import { carryOut } from '../changes/carry-out.ts';
+import { stageFile } from '../changes/incoming.ts';
+import { checkUpload } from '../changes/new-name.ts';
+import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
-import { stageFile } from '../changes/incoming.ts';
+import { FileTooLargeError } from '../errors/errors.ts';
+import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { defineAction, type ActionContext } from './action.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { answerFor, responseTypeField } from './editor-answers.ts';
-import { FileTooLargeError } from '../errors/errors.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { uploadedItem, uploadedItemSchema, urlsOf } from './file-upload.ts';
 
 const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];

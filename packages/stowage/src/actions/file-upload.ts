@@ -1,14 +1,9 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from './action.ts';
-import { answerFor, filesOf, responseTypeField, type Urls } from './editor-answers.ts';
-import type { EditorAnswer } from './file-answer.ts';
-import { sourceHeader } from './listing/each-source.ts';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { Stored } from '../changes/change.ts';
-import { checkUpload } from '../changes/check-upload.ts';
-import { policyFor } from '../changes/incoming.ts';
-import { type KeptRoom, keepRoom } from '../changes/quota.ts';
+import { checkUpload, policyFor } from '../changes/new-name.ts';
+import { keepRoom, type KeptRoom } from '../changes/quota.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { pathField, sourceField, textField } from '../parameters/fields.ts';
@@ -17,6 +12,10 @@ import { variantSizesOf } from '../pictures/kept/sizes.ts';
 import { aboutSchema } from '../storage/about/about.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { answerFor, filesOf, responseTypeField, type Urls } from './editor-answers.ts';
+import type { EditorAnswer } from './file-answer.ts';
+import { sourceHeader } from './listing/each-source.ts';
 
 /** A stored file, as answers of uploads describe it. */
 export const uploadedItemSchema = z.object({

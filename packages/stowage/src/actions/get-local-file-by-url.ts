@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from './action.ts';
-import { type PublicFile, entryShownAt, filesOfPublicUrl, itemAt } from './public-files.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Item } from '../view/item.ts';
+import type { Item } from '../view/folder-view.ts';
 import type { Rights } from '../view/rights.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { entryShownAt, filesOfPublicUrl, itemAt, type PublicFile } from './public-files.ts';
 
 const KEYS = ['GET_LOCAL_FILE_BY_URL', 'FILES'];
 

@@ -1,14 +1,11 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from './action.ts';
-import { filesOf } from './editor-answers.ts';
-import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
+import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { NewContent } from '../changes/change.ts';
-import { cleanedUpload, pictureOf, policyFor, receiveUpload } from '../changes/incoming.ts';
-import { inspected } from '../changes/inspected.ts';
-import { type NamingSettings, newFileName, typeNotAllowed } from '../changes/new-name.ts';
-import { textsOfSent, type UploadedFile } from '../changes/uploaded-file.ts';
+import { cleanedUpload, pictureOf, receiveUpload } from '../changes/incoming.ts';
+import { type NamingSettings, newFileName, policyFor, typeNotAllowed } from '../changes/new-name.ts';
+import { inspected, textsOfSent, type UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
 import {
   BrokenImageError,
@@ -19,8 +16,10 @@ import {
 } from '../errors/errors.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import type { ReceivingPolicy } from '../pictures/engine.ts';
-import { type SourcePath, segmentOf } from '../storage/source-path.ts';
+import { segmentOf, type SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
+import { type ActionContext, defineAction } from './action.ts';
+import { filesOf } from './editor-answers.ts';
 
 /** Extensions of pictures, besides what the source counts as images. */
 const PICTURES = new Set('jpg jpeg png gif webp avif bmp ico tif tiff svg'.split(' '));

@@ -3,7 +3,7 @@ import { MOST_ADDRESS_UNITS } from '../parameters/fields.ts';
 import { variantNameOf } from '../pictures/kept/plan.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import type { Item } from '../view/item.ts';
+import type { Item } from '../view/folder-view.ts';
 import { presentOf } from '../view/moved.ts';
 import type { SourceView } from '../view/source-view.ts';
 import type { SourceViews } from '../view/source-views.ts';

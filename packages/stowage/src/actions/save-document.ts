@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
-import { carryOut } from '../changes/carry-out.ts';
-import { checkUpload } from '../changes/check-upload.ts';
-import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
+import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
+import { carryOut } from '../changes/carry-out.ts';
+import { stageFile } from '../changes/incoming.ts';
+import { checkUpload } from '../changes/new-name.ts';
+import { requireRoomForMore } from '../changes/quota.ts';
 import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { stageFile } from '../changes/incoming.ts';
 import type { ActionContext } from './action.ts';
-import { requireRoomForMore } from '../changes/quota.ts';
 import { type UploadAnswer, uploadAnswer } from './file-upload.ts';
 
 const UNKNOWN_TYPE = mimeTypeOf('');

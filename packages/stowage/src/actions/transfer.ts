@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
-import { incomingName } from '../changes/incoming.ts';
+import { incomingName } from '../changes/new-name.ts';
 import { IntoItselfError } from '../errors/errors.ts';
 import { itemPathField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Item } from '../view/item.ts';
+import type { Item } from '../view/folder-view.ts';
 import { itemKey, requireBothLocations } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';

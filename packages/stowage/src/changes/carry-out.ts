@@ -1,5 +1,4 @@
-import type { Change, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
-import type { ChangeContext } from './context.ts';
+import type { Change, ChangeContext, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
 import { describing } from './describing.ts';
 import { events, hooks } from './events.ts';
 import { following } from './follow.ts';

@@ -1,13 +1,12 @@
-import { isSameType, mimeTypeOf } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
+import { isSameType, mimeTypeOf } from '../basics/content/file-type.ts';
+import type { SourceView } from '../view/source-view.ts';
 import type { Create, Edit, Passage, Replace, Stored } from './change.ts';
-import { requireUntaken } from './check-upload.ts';
-import { cleanedUpload, expectedName, pictureOf, policyFor, receiveUpload } from './incoming.ts';
-import { newFileName, typeNotAllowed } from './new-name.ts';
+import { cleanedUpload, pictureOf, receiveUpload } from './incoming.ts';
+import { expectedName, newFileName, policyFor, requireUntaken, typeNotAllowed } from './new-name.ts';
 import { complete, place, placeAll, type Planned } from './place-files.ts';
 import { sizeOf } from './quota.ts';
 import { textsOfSent, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
-import type { SourceView } from '../view/source-view.ts';
 
 /**
  * Makes of an uploaded file what the source wants to be stored. The name of a picture follows its format. What goes

@@ -5,11 +5,10 @@ import type { Source } from '../sources/source.ts';
 import { type About, isNothing } from '../storage/about/about.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { SourceViews } from '../view/source-views.ts';
 import type { SourceView } from '../view/source-view.ts';
+import { SourceViews } from '../view/source-views.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Describe, Stage } from './change.ts';
-import type { ChangeContext, Requester } from './context.ts';
+import type { Change, ChangeContext, Describe, Requester, Stage } from './change.ts';
 
 const FIELDS = ['alt', 'title', 'caption', 'credit', 'tags', 'focalPoint'] as const;
 

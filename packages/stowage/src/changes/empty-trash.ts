@@ -5,9 +5,24 @@ import { takeAll } from '../storage/trash/empty.ts';
 import { listIds } from '../storage/trash/sweep.ts';
 import { trashPaths } from '../storage/trash/trash-folder.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
-import type { EmptyTrash, Passage } from './change.ts';
-import { freeing, measured } from './quota.ts';
+import type { ChangeContext, EmptyTrash, Passage } from './change.ts';
+import { freeing, measured, quotaKeyOf } from './quota.ts';
+
+/** Has the trash of a source swept where that is due: to be called with every use of it. */
+export const tendTrash = (
+  { services, holdSources: hold }: ChangeContext,
+  open: SourceView,
+  arrived = 0,
+): void => {
+  const policy = trashPolicyOf(open.source.settings);
+  if (policy === undefined) return;
+  const { trash: keeper, quotas } = services;
+  const onErased = (): void => void quotas.forget(quotaKeyOf(open.source));
+  keeper.tend(storeOf(open), policy, { hold, onErased }, arrived);
+};
 
 const AT_ONCE = 8;
 /** Items that are erased together; of more, each is erased by itself. */

@@ -1,11 +1,19 @@
 import { orAborted } from '../basics/concurrency/abort.ts';
 import type { EventType, ServiceEvent } from '../config/event.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { type Addressed, addressesOf } from '../view/addresses.ts';
-import type { Change, Create, Done, MakeFolder, Passage, Stage, Stored, Transfer } from './change.ts';
-import { checkName } from './check-upload.ts';
-import type { ChangeContext } from './context.ts';
-import { newFolderName, renamedName } from './new-name.ts';
+import { type Addressed, addressesOf } from '../view/links.ts';
+import type {
+  Change,
+  ChangeContext,
+  Create,
+  Done,
+  MakeFolder,
+  Passage,
+  Stage,
+  Stored,
+  Transfer,
+} from './change.ts';
+import { checkName, newFolderName, renamedName } from './new-name.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 const NAMES = {

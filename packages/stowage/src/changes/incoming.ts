@@ -1,51 +1,25 @@
 import { Readable } from 'node:stream';
+import { extensionOf } from '../basics/content/file-type.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
-import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
-import { sanitizeName } from '../basics/content/file-name.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
 import type { PictureFile } from '../pictures/image-editor.ts';
 import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
-import type { Entry, ReadResult, Stat } from '../storage/adapter.ts';
+import type { ReadResult, Stat } from '../storage/adapter.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
-import type { StoreLocation } from '../storage/location.ts';
 import { isSameVersion } from '../storage/entry.ts';
+import type { StoreLocation } from '../storage/location.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { ChangeContext } from './context.ts';
-import { type InspectionContext, inspectStaged } from './inspected.ts';
-import { newFileName, newFolderName } from './new-name.ts';
-import { fileTooLarge, type UploadedFile } from './uploaded-file.ts';
+import type { ChangeContext } from './change.ts';
+import { nameFor, policyFor } from './new-name.ts';
+import { fileTooLarge, type InspectionContext, inspectStaged, type UploadedFile } from './uploaded-file.ts';
 
 /** What is asked of the request, and of the picture engine. */
 type Context = Pick<ChangeContext, 'signal'> & {
   readonly services: Pick<ChangeContext['services'], 'images' | 'thumbnails'>;
-};
-
-/** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
-const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
-
-/** Whether a name says that a file is a HEIC picture, which is never stored as that with `uploadImages`. */
-export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
-
-/** What the source wants of a picture of this name that comes in; undefined for other files. */
-export const policyFor = (
-  { uploadImages, imageExtensions }: Pick<Settings, 'uploadImages' | 'imageExtensions'>,
-  name: string,
-): NonNullable<Settings['uploadImages']> | undefined => {
-  const extension = extensionOf(name) ?? '';
-  if (extension === 'svg') return undefined;
-  return PICTURES.has(extension) || imageExtensions.includes(extension) ? uploadImages : undefined;
-};
-
-/** The name as it was sent, with the extension of the format. */
-const nameFor = (filename: string, extensions: Received['extensions']): string => {
-  const name = sanitizeName(filename);
-  if (extensions.includes(extensionOf(name) ?? '')) return name;
-  const { stem } = splitExtension(name);
-  return stem === '' ? '' : `${stem}.${extensions[0]}`;
 };
 
 /**
@@ -109,37 +83,6 @@ export const receiveUpload = async (
   const isKept = (open.source.settings.uploadImages?.keepOriginal ?? false) !== false;
   if (!isKept) await upload.staged.discard();
   return { upload: staged, filename, seen, original: isKept ? upload : undefined, thumbnail };
-};
-
-/**
- * The name that a picture will probably have when it has come in: the real one follows its content. For
- * checks before its bytes are there.
- */
-export const expectedName = (
-  settings: Settings,
-  filename: string,
-  format = settings.uploadImages?.format,
-): string => {
-  const policy = policyFor(settings, filename);
-  const extension = extensionOf(filename) ?? '';
-  if (policy === undefined || extension === 'ico') return filename;
-  const keeps = format === 'keep' || (extension === 'gif' && format !== 'webp');
-  if (keeps && !isHeicName(filename)) return filename;
-  const isJpeg = format === 'keep' || format === 'jpeg';
-  return nameFor(filename, isJpeg ? ['jpg', 'jpeg'] : [format ?? 'jpg']);
-};
-
-/**
- * The name under which an item of another source may enter a source with these settings: the name that an
- * upload or a new folder would get. Pictures keep their format and name, except HEIC.
- * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
- */
-export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
-  if (kind === 'folder') return newFolderName(settings, name);
-  const allowed = newFileName(settings, isHeicName(name) ? expectedName(settings, name, 'keep') : name);
-  if (size !== undefined && size > settings.maxUploadFileSize)
-    throw fileTooLarge(name, settings.maxUploadFileSize);
-  return allowed;
 };
 
 /**

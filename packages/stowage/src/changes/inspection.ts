@@ -1,8 +1,7 @@
 import { createLimiter } from '../basics/concurrency/queues.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import type { Create, Passage, Stage } from './change.ts';
-import { inspected } from './inspected.ts';
-import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 /** Files of one form that are looked at together. */
 const AT_ONCE = 4;

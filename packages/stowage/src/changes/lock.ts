@@ -1,6 +1,6 @@
 import type { Located } from '../storage/location.ts';
 import { findInTrash, trashLocation } from '../storage/trash/trashed.ts';
-import { missing } from '../view/item.ts';
+import { missing } from '../view/folder-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Passage, Stage } from './change.ts';
 

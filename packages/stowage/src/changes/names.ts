@@ -1,10 +1,10 @@
+import { foldedFor, type NumberedNames, uploadNames } from '../basics/content/file-name.ts';
 import type { SameNameStrategy } from '../config/settings/values.ts';
-import { foldedFor, uploadNames, type NumberedNames } from '../basics/content/file-name.ts';
 import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { reservedNames } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { reservedNames } from '../view/reserved.ts';
 import { storeOf } from '../view/writable.ts';
 
 /** Numbers in use by variants of one name. */

@@ -1,15 +1,23 @@
-import type { Settings } from '../config/settings.ts';
-import { extensionOf, hasAllowedExtension, splitExtension } from '../basics/content/file-type.ts';
 import {
+  foldedFor,
   isHiddenName,
   isServerConfigName,
   sanitizeName,
   withExtension,
   withSingleExtension,
 } from '../basics/content/file-name.ts';
+import { extensionOf, hasAllowedExtension, splitExtension } from '../basics/content/file-type.ts';
+import type { Settings } from '../config/settings.ts';
 import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
-import type { EntryKind } from '../storage/adapter.ts';
-import { requireFreeName, type ReservingSettings } from '../view/reserved.ts';
+import type { Received } from '../pictures/engine.ts';
+import type { Entry, EntryKind } from '../storage/adapter.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import { requireFreeName, type ReservingSettings } from '../view/rights.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { storeOf } from '../view/writable.ts';
+import type { ChangeContext } from './change.ts';
+import { isFree, nameTaken } from './names.ts';
+import { fileTooLarge, withFileName } from './uploaded-file.ts';
 
 /** The settings that decide about names of files. */
 export type NamingSettings = ReservingSettings & Pick<Settings, 'extensions' | 'forceSingleExtension'>;
@@ -71,3 +79,130 @@ export const renamedName = (
   { kind, name }: { readonly kind: EntryKind; readonly name: string },
   text: string,
 ): string => (kind === 'folder' ? newFolderName(settings, text) : renamedFileName(settings, name, text));
+
+/** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
+const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
+
+/** Whether a name says that a file is a HEIC picture, which is never stored as that with `uploadImages`. */
+export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
+
+/** What the source wants of a picture of this name that comes in; undefined for other files. */
+export const policyFor = (
+  { uploadImages, imageExtensions }: Pick<Settings, 'uploadImages' | 'imageExtensions'>,
+  name: string,
+): NonNullable<Settings['uploadImages']> | undefined => {
+  const extension = extensionOf(name) ?? '';
+  if (extension === 'svg') return undefined;
+  return PICTURES.has(extension) || imageExtensions.includes(extension) ? uploadImages : undefined;
+};
+
+/** The name as it was sent, with the extension of the format. */
+export const nameFor = (filename: string, extensions: Received['extensions']): string => {
+  const name = sanitizeName(filename);
+  if (extensions.includes(extensionOf(name) ?? '')) return name;
+  const { stem } = splitExtension(name);
+  return stem === '' ? '' : `${stem}.${extensions[0]}`;
+};
+
+/**
+ * The name that a picture will probably have when it has come in: the real one follows its content. For
+ * checks before its bytes are there.
+ */
+export const expectedName = (
+  settings: Settings,
+  filename: string,
+  format = settings.uploadImages?.format,
+): string => {
+  const policy = policyFor(settings, filename);
+  const extension = extensionOf(filename) ?? '';
+  if (policy === undefined || extension === 'ico') return filename;
+  const keeps = format === 'keep' || (extension === 'gif' && format !== 'webp');
+  if (keeps && !isHeicName(filename)) return filename;
+  const isJpeg = format === 'keep' || format === 'jpeg';
+  return nameFor(filename, isJpeg ? ['jpg', 'jpeg'] : [format ?? 'jpg']);
+};
+
+/**
+ * The name under which an item of another source may enter a source with these settings: the name that an
+ * upload or a new folder would get. Pictures keep their format and name, except HEIC.
+ * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
+ */
+export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
+  if (kind === 'folder') return newFolderName(settings, name);
+  const allowed = newFileName(settings, isHeicName(name) ? expectedName(settings, name, 'keep') : name);
+  if (size !== undefined && size > settings.maxUploadFileSize)
+    throw fileTooLarge(name, settings.maxUploadFileSize);
+  return allowed;
+};
+
+/**
+ * The name that an upload of this name will probably get: that of a picture follows its content.
+ * @throws UnsafeNameError, TypeNotAllowedError
+ */
+export const uploadName = (settings: Settings, filename: string): string =>
+  newFileName(settings, expectedName(settings, filename));
+
+/** The same, where the rules allow it by all of the keys. @throws AccessDeniedError, and as `uploadName` */
+export const checkName = (
+  open: SourceView,
+  folder: SourcePath,
+  filename: string,
+  keys: readonly string[],
+): string => {
+  const name = uploadName(open.source.settings, filename);
+  open.require(keys, folder.child(name), 'file');
+  return name;
+};
+
+/**
+ * Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws
+ * AlreadyExistsError
+ */
+export const requireUntaken = async (
+  { signal }: Pick<ChangeContext, 'signal'>,
+  open: SourceView,
+  folder: SourcePath,
+  names: readonly { readonly name: string; readonly sent: string; readonly isFree?: boolean }[],
+): Promise<void> => {
+  const storage = storeOf(open);
+  const wanted = new Set<string>();
+  for (const { name, sent, isFree: isSeenFree = false } of names) {
+    const key = foldedFor(storage, name);
+    await withFileName(sent, async () => {
+      const isTaken =
+        wanted.has(key) || !(isSeenFree || (await isFree({ storage, signal }, folder.child(name))));
+      if (isTaken) throw nameTaken(name);
+    });
+    wanted.add(key);
+  }
+};
+
+/** What is known of an upload before its bytes are there. */
+export interface WantedUpload {
+  readonly folder: SourcePath;
+  readonly filename: string;
+  /** Where it is known. */
+  readonly bytes?: number;
+  readonly keys?: readonly string[];
+}
+
+/**
+ * Refuses what can be refused of an upload before its bytes are there: by its name, the rules of all the keys,
+ * its size and its folder. The name that it will probably get. What depends on the content, and what may change
+ * until then, is checked when it is stored.
+ * @throws UnsafeNameError, TypeNotAllowedError, AccessDeniedError, FileTooLargeError, NotFoundError,
+ *   AlreadyExistsError
+ */
+export const checkUpload = async (
+  context: Pick<ChangeContext, 'signal'>,
+  open: SourceView,
+  { folder, filename, bytes = 0, keys = ['FILE_UPLOAD'] }: WantedUpload,
+): Promise<string> => {
+  const { maxUploadFileSize, saveSameFileNameStrategy } = open.source.settings;
+  const name = checkName(open, folder, filename, keys);
+  if (bytes > maxUploadFileSize) throw fileTooLarge(filename, maxUploadFileSize);
+  await open.requireFolder(folder);
+  if (saveSameFileNameStrategy === 'error')
+    await requireUntaken(context, open, folder, [{ name, sent: filename }]);
+  return name;
+};

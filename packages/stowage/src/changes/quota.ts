@@ -6,15 +6,14 @@ import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import { measure, type Measure } from '../storage/measure.ts';
-import type { SourcePath } from '../storage/source-path.ts';
 import { MOVED_RECORDS } from '../storage/moved/name-events.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { TRASH_RECORDS } from '../storage/trash/trash-folder.ts';
 import { trashedPath } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { storeOf } from '../view/writable.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
-import type { Content, Next, Passage, Stage, Transfer } from './change.ts';
-import type { ChangeContext } from './context.ts';
+import { storeOf } from '../view/writable.ts';
+import type { ChangeContext, Content, Next, Passage, Stage, Transfer } from './change.ts';
 import { isFree } from './names.ts';
 
 export type { KeptRoom } from '../operations/quotas/account.ts';

@@ -1,20 +1,24 @@
-import { isSameType } from '../basics/content/file-type.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
+import { isSameType } from '../basics/content/file-type.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { tallyOf } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
-import { missing } from '../view/item.ts';
-import { itemKey, type KeysByKind, requireBothLocations, RESTORE_KEYS } from '../view/rights.ts';
+import { missing } from '../view/folder-view.ts';
+import {
+  itemKey,
+  type KeysByKind,
+  requireBothLocations,
+  reservedNames,
+  RESTORE_KEYS,
+} from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { reservedNames } from '../view/reserved.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
-import { checkName } from './check-upload.ts';
-import { typeNotAllowed } from './new-name.ts';
+import { checkName, typeNotAllowed } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 /** `MOVE`, `COPY` or `RENAME`. */

@@ -1,22 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import type { InspectionVerdict } from '../config/event.ts';
-import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
-import type { Passage, Transfer } from './change.ts';
-import { incomingContent, incomingName } from './incoming.ts';
-import { isFree } from './names.ts';
-import { verbOf } from './rights.ts';
+import { hasAllowedExtension } from '../basics/content/file-type.ts';
+import type { InspectionVerdict } from '../config/event.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import type { Entry, EntryKind, OperationOptions, SeenOptions, StorageAdapter } from '../storage/adapter.ts';
-import { type CopiedTree, type CopyTreeOptions, copyFileTo, copyTree } from '../storage/copy-tree.ts';
+import { type CopiedTree, copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
 import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { reservedNames } from '../view/reserved.ts';
+import { reservedNames } from '../view/rights.ts';
 import { storeOf } from '../view/writable.ts';
+import type { Passage, Transfer } from './change.ts';
+import { incomingContent } from './incoming.ts';
+import { isFree } from './names.ts';
+import { incomingName } from './new-name.ts';
+import { verbOf } from './rights.ts';
 
 const moveItem = (
   storage: StorageAdapter,

@@ -14,12 +14,11 @@ import {
 } from '../storage/trash/trash.ts';
 import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Next, Passage, Put, Restore, Stage } from './change.ts';
-import type { ChangeContext } from './context.ts';
+import type { Change, ChangeContext, Next, Passage, Put, Restore, Stage } from './change.ts';
+import { tendTrash } from './empty-trash.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { keepsReplaced } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
-import { tendTrash } from './tend-trash.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
 

@@ -1,15 +1,125 @@
+import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { optionsSchemas } from '../adapters/table.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
-import { DEFAULT_BASEURL, type SourceEnvironment } from './environment.ts';
+import { DEFAULT_BASEURL, readVariable, type SourceEnvironment } from './environment.ts';
+import { cannotBeRead, mustBe, problemAt } from './problems.ts';
 import { checkWritten, ONCE, settingsSchema, settingsShape } from './settings.ts';
 import { tusInForce } from './settings/uploads.ts';
-import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject } from './values.ts';
-import { mustBe, problemAt } from './problems.ts';
-import { resolveReferences } from './references.ts';
 import { checkSources, sourceOfReferences } from './sources.ts';
-import type { ConnectorConfig } from './types.ts';
+import type { ConnectorConfig, TextReference } from './types.ts';
+import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject } from './values.ts';
+
+type Schemas = readonly z.core.$ZodType[];
+
+/** The schemas of which a value has to fit one, beneath defaults, optional marks and conversions. */
+const alternativesOf = (schema: z.core.$ZodType): Schemas => {
+  if (
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable
+  )
+    return alternativesOf(schema.unwrap());
+  if (schema instanceof z.ZodPipe) return alternativesOf(schema.in);
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(alternativesOf);
+  return [schema];
+};
+
+/** What the schemas expect under a key of an object, or as an entry of a list. */
+const below = (schemas: Schemas, key: string): Schemas =>
+  schemas.flatMap((schema) => {
+    if (schema instanceof z.ZodObject) {
+      const inner: unknown = Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined;
+      return inner instanceof z.ZodType ? alternativesOf(inner) : [];
+    }
+    if (schema instanceof z.ZodRecord) return alternativesOf(schema.valueType);
+    return schema instanceof z.ZodArray ? alternativesOf(schema.element) : [];
+  });
+
+const referenceIn = (value: object): TextReference | undefined => {
+  const [[key, name] = [], ...more] = Object.entries(value) as [string, unknown][];
+  if (more.length > 0 || typeof name !== 'string') return undefined;
+  if (key === 'env') return { env: name };
+  return key === 'file' ? { file: name } : undefined;
+};
+
+const nameOf = (reference: TextReference): string =>
+  'env' in reference
+    ? `the environment variable ${reference.env}`
+    : `the file ${JSON.stringify(reference.file)}`;
+
+/** @throws Error that says why there is no text. */
+const read = (reference: TextReference): string => {
+  const name = nameOf(reference);
+  if ('env' in reference) {
+    const value = readVariable(reference.env);
+    if (value === undefined) throw new Error(`${name} is not set`);
+    return value;
+  }
+  let content: string;
+  try {
+    content = readFileSync(reference.file, 'utf8').replace(/\r?\n$/u, '');
+  } catch (error) {
+    throw new Error(`${name} ${cannotBeRead(error)}`, { cause: error });
+  }
+  if (content === '') throw new Error(`${name} is empty`);
+  return content;
+};
+
+/** A configuration with texts in place of references. */
+export interface Resolved {
+  readonly value: unknown;
+  /** References that stand for nothing; they are still in the value. */
+  readonly problems: readonly string[];
+  /**
+   * What checks found wrong with the value, for people: without the contents of references, and without what
+   * follows from the problems above.
+   */
+  readonly presentable: (problems: readonly string[]) => readonly string[];
+}
+
+/**
+ * Reads `{ "env": "NAME" }` and `{ "file": "PATH" }` wherever the schema expects text; anywhere else such
+ * objects stay what they are. The input is not changed.
+ */
+export const resolveReferences = (input: unknown, schema: z.core.$ZodType): Resolved => {
+  const problems: string[] = [];
+  const failed: string[] = [];
+  const sources = new Map<string, string>();
+
+  const resolveOne = (reference: TextReference, path: readonly string[]): unknown => {
+    try {
+      const text = read(reference);
+      sources.set(path.join('.'), nameOf(reference));
+      return text;
+    } catch (error) {
+      failed.push(path.join('.'));
+      problems.push(problemAt(path, (error as Error).message));
+      return reference;
+    }
+  };
+  const walk = (value: unknown, schemas: Schemas, path: readonly string[]): unknown => {
+    if (schemas.length === 0) return value;
+    const inner = (one: unknown, key: string): unknown => walk(one, below(schemas, key), [...path, key]);
+    if (Array.isArray(value)) return value.map((one: unknown, index) => inner(one, String(index)));
+    if (!isPlainObject(value)) return value;
+    const reference = referenceIn(value);
+    if (reference !== undefined && schemas.some((one) => one instanceof z.ZodString))
+      return resolveOne(reference, path);
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inner(one, key)]));
+  };
+
+  const presentable = (found: readonly string[]): readonly string[] =>
+    found
+      .filter((problem) => !failed.some((key) => problem.startsWith(`${key}: `)))
+      .map((problem) => {
+        const [, name] = [...sources].find(([key]) => problem.startsWith(`${key}: `)) ?? [];
+        return name === undefined ? problem : problem.replace(/the text ".*"/su, `what ${name} holds`);
+      });
+  return { value: walk(input, alternativesOf(schema), []), problems, presentable };
+};
 
 const ofSources = z.undefined('belongs to a source: write it under sources.<name>').optional();
 

@@ -5,7 +5,6 @@ import type { s3OptionsSchema } from '../adapters/objects/s3/options.ts';
 import type { ftpOptionsSchema } from '../adapters/remote/ftp/options.ts';
 import type { sftpOptionsSchema } from '../adapters/remote/sftp/options.ts';
 import type { webdavOptionsSchema } from '../adapters/remote/webdav/options.ts';
-import type { TextReference } from './references.ts';
 import type { Settings, SettingsInput } from './settings.ts';
 
 /**
@@ -107,3 +106,9 @@ export interface ConnectorConfig {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
 }
+
+/**
+ * Stands for a text of the configuration: the value of an environment variable, or the content of a file
+ * without the end of its last line.
+ */
+export type TextReference = { readonly env: string } | { readonly file: string };

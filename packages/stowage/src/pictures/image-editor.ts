@@ -3,6 +3,8 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { createSharedQueues, type TaskQueue } from '../basics/concurrency/queues.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { BrokenImageError } from '../errors/errors.ts';
+import type { About } from '../storage/about/about.ts';
+import type { ReadResult } from '../storage/readable.ts';
 import {
   type Edit,
   type ImageEngine,
@@ -11,8 +13,6 @@ import {
   type Received,
   type ReceivingPolicy,
 } from './engine.ts';
-import type { About } from '../storage/about/about.ts';
-import type { ReadResult } from '../storage/readable.ts';
 import { sniffPicture } from './picture-format.ts';
 import { createSharpEngine } from './sharp-engine.ts';
 import type { CleanedSvg } from './svg/clean-svg.ts';
@@ -264,7 +264,7 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
     },
     measure: measureWith(pool),
     texts: async (picture, signal) =>
-      (await import('./read-texts.ts')).readTexts({ hold, collect }, picture, signal),
+      (await import('./metadata/texts.ts')).readTexts({ hold, collect }, picture, signal),
     verify: (picture, signal) =>
       hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
     load: async (picture, { bytes, refuse }, use, signal) => {

@@ -5,7 +5,7 @@ import type { Source } from '../sources/source.ts';
 import type { KnownHistory } from '../storage/moved/known-records.ts';
 import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Item } from './item.ts';
+import type { Item } from './folder-view.ts';
 import type { SourceView } from './source-view.ts';
 import type { SourceViews } from './source-views.ts';
 

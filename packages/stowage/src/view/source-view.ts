@@ -11,12 +11,10 @@ import { readHistory, type NameHistory } from '../storage/moved/name-events.ts';
 import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { TrashQuery } from '../storage/trash/trashed.ts';
-import { walkTree, type FoundEntry, type TreeWalkOptions, type WalkPage } from '../storage/tree-walk.ts';
-import { FolderView } from './folder-view.ts';
-import { type Item, type Life, missing, ViewedFile } from './item.ts';
+import { type FoundEntry, type TreeWalkOptions, type WalkPage, walkTree } from '../storage/tree-walk.ts';
+import { FolderView, type Item, type Life, missing, ViewedFile } from './folder-view.ts';
+import { type KeysByKind, requireReachable, reservedNames, reservedPattern, Rights } from './rights.ts';
 import type { Looks } from './looks.ts';
-import { requireReachable, reservedNames, reservedPattern } from './reserved.ts';
-import { type KeysByKind, Rights } from './rights.ts';
 import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
 import { WRITABLE } from './writable.ts';
 

@@ -1,7 +1,7 @@
 import type { Access } from '../access/access.ts';
 import { UnknownSourceError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
-import type { Life } from './item.ts';
+import type { Life } from './folder-view.ts';
 import { RequestLooks } from './looks.ts';
 import { Rights } from './rights.ts';
 import { SourceView } from './source-view.ts';

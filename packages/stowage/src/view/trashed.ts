@@ -13,10 +13,8 @@ import {
   type TrashQuery,
   type TrashRecord,
 } from '../storage/trash/trashed.ts';
-import { FolderView } from './folder-view.ts';
-import { type Life, missing } from './item.ts';
-import { reservedNames } from './reserved.ts';
-import type { KeysByKind, Rights } from './rights.ts';
+import { FolderView, type Life, missing } from './folder-view.ts';
+import { type KeysByKind, reservedNames, type Rights } from './rights.ts';
 
 export type { TrashRecord } from '../storage/trash/trashed.ts';
 

@@ -4,9 +4,9 @@ import { inTimeLimit, orAborted, TimeLimit } from '../../basics/concurrency/abor
 import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { ActionContext } from '../action.ts';
-import { missing } from '../../view/item.ts';
+import { missing } from '../../view/folder-view.ts';
 import type { SourceView } from '../../view/source-view.ts';
+import type { ActionContext } from '../action.ts';
 
 /** What both listings say of a source. */
 export const sourceHeaderShape = {

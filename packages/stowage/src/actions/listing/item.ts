@@ -4,8 +4,7 @@ import { humanSize } from '../../basics/content/human-size.ts';
 import type { Variants } from '../../pictures/kept/thumbnails.ts';
 import { type About, aboutSchema } from '../../storage/about/about.ts';
 import type { Entry } from '../../storage/entry.ts';
-import type { FolderView } from '../../view/folder-view.ts';
-import type { Item } from '../../view/item.ts';
+import type { FolderView, Item } from '../../view/folder-view.ts';
 import type { Links } from '../../view/links.ts';
 
 type Part = (date: Date) => string;

@@ -1,4 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { createSlots, type Slots } from '../../basics/concurrency/queues.ts';
+import { extensionOf } from '../../basics/content/file-type.ts';
+import type { Settings } from '../../config/settings.ts';
+import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import type { Entry } from '../../storage/entry.ts';
+import { missing } from '../../view/folder-view.ts';
+import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 import type { ActionContext, ActionServices } from '../action.ts';
 import { detailsOf } from '../listing/details.ts';
 import { isOfStore, sourceHeader } from '../listing/each-source.ts';
@@ -6,13 +13,6 @@ import { type ListingItem, listingItems } from '../listing/item.ts';
 import { lacksVersion } from '../listing/page.ts';
 import type { SearchParameters } from './parameters.ts';
 import { type Group, groupsOf, matching, walkedFor } from './search-about.ts';
-import { createSlots, type Slots } from '../../basics/concurrency/queues.ts';
-import { extensionOf } from '../../basics/content/file-type.ts';
-import type { Settings } from '../../config/settings.ts';
-import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import type { Entry } from '../../storage/entry.ts';
-import { missing } from '../../view/item.ts';
-import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 
 const SEARCHES_AT_ONCE = 8;
 const SEARCHES_MAY_WAIT = 1000;

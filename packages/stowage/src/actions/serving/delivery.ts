@@ -1,8 +1,8 @@
-import { HandedOverAnswer } from '../file-answer.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Stat } from '../../storage/entry.ts';
-import type { ViewedFile } from '../../view/item.ts';
+import type { ViewedFile } from '../../view/folder-view.ts';
 import { encodedPath } from '../../view/links.ts';
+import { HandedOverAnswer } from '../file-answer.ts';
 
 /** Media that browsers show and never run. SVG is a page to them, so it is none of these. */
 const SHOWN = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$|text\/plain(?:;|$))/u;

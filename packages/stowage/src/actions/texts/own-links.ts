@@ -1,7 +1,7 @@
-import { NotFoundError, InvalidParametersError } from '../../errors/errors.ts';
+import { InvalidParametersError, NotFoundError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Item } from '../../view/item.ts';
+import type { Item } from '../../view/folder-view.ts';
 import type { Links } from '../../view/links.ts';
 import { memoryOf, presentOf } from '../../view/moved.ts';
 import type { SourceView } from '../../view/source-view.ts';

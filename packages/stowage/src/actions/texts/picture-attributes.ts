@@ -1,9 +1,9 @@
 import { hasShapeOf, type PictureSize, sizeWithin } from '../../pictures/engine.ts';
 import { type PictureSizes, variantSizesOf } from '../../pictures/kept/sizes.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Item } from '../../view/item.ts';
+import type { Item } from '../../view/folder-view.ts';
 import { below } from '../../view/links.ts';
-import type { ServingServices } from '../serving/request.ts';
+import type { ServingServices } from '../serving/serve-file.ts';
 import type { Tag } from './html-tags.ts';
 import type { OwnLink, OwnLinks } from './own-links.ts';
 import { isOpen, linkLike, mayName } from './renewed-url.ts';

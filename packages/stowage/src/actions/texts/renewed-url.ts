@@ -1,8 +1,8 @@
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Item } from '../../view/item.ts';
+import type { Item } from '../../view/folder-view.ts';
 import { encodedPath, type Links } from '../../view/links.ts';
-import { drawnPath } from '../serving/follow-moved.ts';
+import { drawnPath } from '../serving/serve-file.ts';
 import { type OwnLink, type OwnLinks, partsOf } from './own-links.ts';
 
 /** Stands for the host of links that have none. */

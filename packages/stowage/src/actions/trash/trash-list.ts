@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from '../action.ts';
-import { isOfStore, listingMessages, readOneOf, sourceHeader, unreachable } from '../listing/each-source.ts';
-import { countField } from '../listing/fields.ts';
-import { tendTrash } from '../../changes/tend-trash.ts';
+import { tendTrash } from '../../changes/empty-trash.ts';
 import { sourceField } from '../../parameters/fields.ts';
 import type { Source } from '../../sources/source.ts';
 import { forBoth } from '../../view/rights.ts';
-import { type TrashRecord, trashPolicyOf } from '../../view/trashed.ts';
+import { trashPolicyOf, type TrashRecord } from '../../view/trashed.ts';
+import { type ActionContext, defineAction } from '../action.ts';
+import { isOfStore, listingMessages, readOneOf, sourceHeader, unreachable } from '../listing/each-source.ts';
+import { countField } from '../listing/fields.ts';
 
 /** What a request may say of an id. Whether it has the form of one is found out where it is looked up. */
 export const trashIdField = z

@@ -1,13 +1,12 @@
 import * as z from 'zod';
-import { defineAction, doneSchema } from '../action.ts';
-import { sourceHeader } from '../listing/each-source.ts';
-import { trashIdField } from './trash-list.ts';
 import { carryOut } from '../../changes/carry-out.ts';
 import { pathField, sourceField } from '../../parameters/fields.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import { requireReachable } from '../../view/reserved.ts';
-import { type KeysByKind, RESTORE_KEYS, forBoth } from '../../view/rights.ts';
+import { forBoth, type KeysByKind, requireReachable, RESTORE_KEYS } from '../../view/rights.ts';
 import { trashPolicyOf } from '../../view/trashed.ts';
+import { defineAction, doneSchema } from '../action.ts';
+import { sourceHeader } from '../listing/each-source.ts';
+import { trashIdField } from './trash-list.ts';
 
 /** To erase something takes the right to remove it. */
 const erasingKeys = (key: string): KeysByKind => ({

@@ -1,14 +1,14 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { createImagePool, type ImagePool } from '../image-editor.ts';
 import { createPreviews } from '../previews/previews.ts';
-import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { followersWith } from './follow.ts';
 import { iconNamed } from './icon.ts';
 import type { KeptContext } from './kept-pictures.ts';
+import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { KeptMemory } from './memory.ts';
-import { showWith, variantsWith } from './show.ts';
 import { drawnNames } from './plan.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
+import { showWith, variantsWith } from './thumbnail-view.ts';
 import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
 
 /** What thumbnails are made with. */

@@ -245,3 +245,12 @@ export const hasLocatedExif = (data: Buffer, budget: ParseBudget): boolean => {
 /** Whether data of an unknown kind says a position: in words, or by EXIF data in it. */
 export const saysPosition = (data: Buffer, budget: ParseBudget): boolean =>
   MENTIONED.test(data.toString('latin1')) || hasLocatedExif(data, budget);
+
+/** Data of a picture that says what it is about. */
+export interface FoundData {
+  /** Behind its mark. */
+  readonly exif: readonly Buffer[];
+  readonly xmp: readonly Buffer[];
+  /** Alone, or among resources of image editors. */
+  readonly iptc: readonly Buffer[];
+}

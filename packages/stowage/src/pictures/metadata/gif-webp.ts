@@ -1,6 +1,5 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
-import { behindExifMark, blankExif, saysPosition } from './exif.ts';
-import type { FoundData } from './iptc.ts';
+import { behindExifMark, blankExif, type FoundData, saysPosition } from './exif.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const GIF_HEADER_BYTES = 13;

@@ -2,12 +2,12 @@ import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import {
   behindExifMark,
   blankExif,
-  blankStructures,
-  saysPosition,
   blankLocationInResources,
+  blankStructures,
+  type FoundData,
+  saysPosition,
 } from './exif.ts';
 import { encodeSegment, headOfJpeg, type JpegPicture, type JpegSegment, readJpeg } from './jpeg.ts';
-import type { FoundData } from './iptc.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { promisify } from 'node:util';
 import { crc32, inflate, inflateSync } from 'node:zlib';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
-import { behindExifMark, blankExif, saysPosition } from './exif.ts';
-import type { FoundData } from './iptc.ts';
+import { behindExifMark, blankExif, type FoundData, saysPosition } from './exif.ts';
 import { openTiff } from './tiff.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import {
   type About,
@@ -7,13 +8,58 @@ import {
   MOST_TEXT,
   plainText,
 } from '../../storage/about/about.ts';
-import type { PictureFormat } from '../picture-format.ts';
-import { iptcIn, KEYWORD } from './exif.ts';
+import { MAX_PICTURE_BYTES } from '../engine.ts';
+import { pictureBudget, type PictureFormat, sniffPicture } from '../picture-format.ts';
+import { type FoundData, iptcIn, KEYWORD } from './exif.ts';
 import { webpData } from './gif-webp.ts';
-import { decodedText, type FoundData, iptcTexts } from './iptc.ts';
 import { jpegData } from './jpeg-metadata.ts';
+import { headOfJpeg } from './jpeg.ts';
 import { pngData } from './png.ts';
 import { openTiff, readDirectory } from './tiff.ts';
+
+/**
+ * What IPTC data says about a picture.
+ *
+ * @see https://www.iptc.org/std/IIM/4.2/specification/IIMV4.2.pdf
+ */
+
+const MARKER = 0x1c;
+/** Of a length that says how many bytes the length itself has. */
+const EXTENDED = 0x8000;
+const CHARSET = '1:90';
+const UTF_8 = '\u001b%G';
+
+/** Text of unknown encoding: UTF-8 where it is that, else as old programs for Windows write it. */
+export const decodedText = (bytes: Uint8Array): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+};
+
+/** The values of IPTC data by record and number, `2:120`; each may stand there several times. */
+export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string, readonly string[]> => {
+  const found = new Map<string, Buffer[]>();
+  for (let at = 0; at + 5 <= data.length && data[at] === MARKER;) {
+    budget.spendItems();
+    const key = `${String(data[at + 1])}:${String(data[at + 2])}`;
+    let [start, size] = [at + 5, data.readUInt16BE(at + 3)];
+    if (size >= EXTENDED) {
+      const digits = size - EXTENDED;
+      if (digits < 1 || digits > 4 || start + digits > data.length) break;
+      size = data.readUIntBE(start, digits);
+      start += digits;
+    }
+    const values = found.get(key) ?? [];
+    found.set(key, values);
+    values.push(data.subarray(start, start + size));
+    at = start + size;
+  }
+  const isUtf8 = found.get(CHARSET)?.[0]?.toString('latin1').startsWith(UTF_8) === true;
+  const decode = isUtf8 ? (bytes: Buffer): string => bytes.toString('utf8') : decodedText;
+  return new Map([...found].map(([key, values]) => [key, values.map(decode)]));
+};
 
 const [DESCRIPTION, XMP, IPTC, RESOURCES] = [0x010e, 0x02bc, 0x83bb, 0x8649];
 
@@ -86,4 +132,75 @@ export const textsOf = async (
     tags: boundedTags(records?.get('2:25')) ?? boundedTags(xmp.tags),
   };
   return isNothing(about) ? undefined : about;
+};
+
+/** A picture as it was sent. */
+interface Sent {
+  readonly size: number | undefined;
+  readonly open: () => Readable | Promise<Readable>;
+}
+
+/** The memory of all pictures, and how one is read into it. */
+interface Reading {
+  readonly hold: <Result>(
+    kind: 'edits',
+    bytes: number | undefined,
+    work: () => Promise<Result>,
+    signal: AbortSignal,
+  ) => Promise<Result>;
+  readonly collect: (stream: Readable, limit: number, signal: AbortSignal) => Promise<Buffer>;
+}
+
+/** Enough to know the format. */
+const SIGNATURE_BYTES = 16;
+/** Before the pixels of a JPEG file; cameras and programs write less than a megabyte. */
+const MOST_HEAD_BYTES = 8 * 1024 * 1024;
+
+/** The beginning of a file, as long as `isEnough` is false; the stream is destroyed. */
+const beginningOf = async (stream: Readable, isEnough: (beginning: Buffer) => boolean): Promise<Buffer> => {
+  let beginning = Buffer.alloc(0);
+  let chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    // Joined when it has doubled: each byte is copied a few times at most.
+    if (length < 2 * beginning.length && length < MOST_HEAD_BYTES) continue;
+    beginning = Buffer.concat(chunks, length);
+    chunks = [beginning];
+    if (length >= MOST_HEAD_BYTES || isEnough(beginning)) return beginning;
+  }
+  return Buffer.concat(chunks, length);
+};
+
+const readFormat = async (picture: Sent): Promise<PictureFormat | undefined> =>
+  sniffPicture(await beginningOf(await picture.open(), (beginning) => beginning.length >= SIGNATURE_BYTES));
+
+/**
+ * What a picture says about itself. Of a JPEG file the bytes before its pixels are read, of PNG, WebP and TIFF all of
+ * them; of other formats, and of what cannot be read, it is undefined. `open` is called twice.
+ * @throws the signal's reason
+ */
+export const readTexts = async (
+  { hold, collect }: Reading,
+  picture: Sent,
+  signal: AbortSignal,
+): Promise<About | undefined> => {
+  try {
+    const format = await readFormat(picture);
+    if (format === undefined) return undefined;
+    const isHead = format === 'jpeg';
+    const read = async (): Promise<About | undefined> => {
+      const stream = await picture.open();
+      const file = isHead
+        ? await beginningOf(stream, (beginning) => headOfJpeg(beginning).isWhole)
+        : await collect(stream, MAX_PICTURE_BYTES, signal);
+      return textsOf(file, format, pictureBudget(file));
+    };
+    const bytes = isHead ? Math.min(picture.size ?? MOST_HEAD_BYTES, MOST_HEAD_BYTES) : picture.size;
+    return await hold('edits', bytes, read, signal);
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
 };
