@@ -24,6 +24,8 @@ export interface Sample {
   readonly confirm?: (page: Page) => Promise<void>;
   /** What the editor says of a file that is refused; where absent it is in an alert. */
   readonly said?: string;
+  /** Of which pictures the document keeps the caption: it has a place for captions of no others. */
+  readonly captions?: readonly ('uploaded' | 'picked')[];
   /** How the document keeps a picture, where it has other attributes. */
   readonly kept?: (attributes: Attributes) => Attributes;
 }
@@ -47,6 +49,7 @@ export const samples: readonly Sample[] = [
       await click('.tox-dialog button[data-mce-name="Save"]')(page);
     },
     said: '.tox-notification',
+    captions: ['uploaded', 'picked'],
   },
   {
     page: 'ckeditor',
@@ -57,6 +60,7 @@ export const samples: readonly Sample[] = [
       await page.keyboard.press('Enter');
       await click('button[data-cke-tooltip-text="Choose files"]')(page);
     },
+    captions: ['uploaded', 'picked'],
   },
   { page: 'tiptap', html: 'editor.getHTML()', area: '.tiptap', browse: click('#browse') },
   { page: 'quill', html: 'quill.root.innerHTML', area: '.ql-editor', browse: click('button.ql-image') },
@@ -69,12 +73,14 @@ export const samples: readonly Sample[] = [
   {
     page: 'editorjs',
     // What the editor saves, as a page would draw it.
-    html: `editor.save().then(({ blocks }) => blocks.filter(({ data }) => data.file?.url).map(({ data: { file } }) =>
-      Object.assign(new Image(), { alt: file.alt, width: file.width, height: file.height }).outerHTML
-        .replace('<img', '<img src="' + file.url + '"')).join(''))`,
+    html: `editor.save().then(({ blocks }) => blocks.filter(({ data }) => data.file?.url).map(
+      ({ data: { file, caption } }) =>
+        Object.assign(new Image(), { alt: file.alt, width: file.width, height: file.height }).outerHTML
+          .replace('<img', '<img src="' + file.url + '"') +
+        (caption && '<figcaption>' + caption + '</figcaption>')).join(''))`,
     area: '#editor .ce-block [contenteditable]',
     browse: click('#browse'),
-    said: '.cdx-notify',
+    captions: ['picked'],
   },
   {
     page: 'froala',
@@ -85,13 +91,13 @@ export const samples: readonly Sample[] = [
       await page.keyboard.press('Escape');
       await click('button[data-cmd="browseFiles"]:not(.fr-disabled)')(page);
     },
+    captions: ['uploaded', 'picked'],
   },
   {
     page: 'suneditor',
     html: 'editor.$.html.get()',
     area: '.se-wrapper-wysiwyg',
     browse: click('#browse'),
-    said: '.se-alert-content',
     kept: ({ src = '', alt = '', width, height }) => ({
       src,
       alt,
@@ -115,6 +121,7 @@ export const samples: readonly Sample[] = [
     html: 'editor.blocksToHTMLLossy()',
     area: '.bn-editor',
     browse: click('#browse'),
+    captions: ['uploaded', 'picked'],
     kept: ({ src = '', alt = '', width = '' }) => ({ src, alt, width }),
   },
 ];
@@ -139,12 +146,17 @@ export const galleries = [
   },
 ] as const;
 
-/** The first example of a page: its program, and what of HTML it needs. */
-const exampleOf = async (name: string): Promise<{ readonly js: string; readonly html: string }> => {
+/** The example of a page: its program, a module that it imports from beside it, and what of HTML it needs. */
+export const exampleOf = async (
+  name: string,
+): Promise<{ readonly js: string; readonly module: string; readonly html: string }> => {
   const text = await readFile(path.join(root, 'docs/editors', `${name}.md`), 'utf8');
-  const block = (language: string): string =>
-    new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'msu').exec(text)?.[1] ?? '';
-  return { js: block('js'), html: block('html') };
+  const blocks = (language: string): readonly string[] =>
+    [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gmsu'))].map(
+      ([, block = '']) => block,
+    );
+  const [js = '', module = ''] = blocks('js');
+  return { js, module, html: blocks('html')[0] ?? '' };
 };
 
 /** The page with its styles, and its program. */
@@ -165,8 +177,13 @@ export const bundled = async ({
     external: ['*.eot', '*.eot?#iefix', '*.woff', '*.woff2', '*.ttf'],
     plugins: [
       {
-        name: 'ckeditor',
+        name: 'examples',
         setup: (building) => {
+          building.onResolve({ filter: /^\.\/image-node/ }, () => ({ path: 'module', namespace: 'beside' }));
+          building.onLoad({ filter: /./, namespace: 'beside' }, () => ({
+            contents: example.module,
+            resolveDir: root,
+          }));
           building.onResolve({ filter: /^ckeditor5/ }, ({ path: name }) => ({
             path: name,
             namespace: 'ckeditor',

@@ -5,9 +5,18 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Browser, ElementHandle, Page } from 'puppeteer-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRouter, type Logger, type Router } from 'stowage';
-import { bundled, type Attributes, type Sample, samples, click, galleries } from './editor-samples.ts';
+import {
+  bundled,
+  type Attributes,
+  type Sample,
+  samples,
+  click,
+  exampleOf,
+  galleries,
+} from './editor-samples.ts';
 import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { jpeg } from './pictures.ts';
 
@@ -15,6 +24,15 @@ const nothing = (): void => undefined;
 const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 const form = { page: 'forms', html: 'field', area: '#picture' };
+
+/** What is said below the pictures. */
+const captions = { uploaded: 'The cat <b>of</b> the house', picked: 'A door & <b>its</b> frame' };
+
+it.each([...samples, form])('$page: the example has at most ten lines besides imports', async ({ page }) => {
+  const { js } = await exampleOf(page);
+  const own = js.replaceAll(/^import .*$/gmu, '').split('\n');
+  expect(own.filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);
+});
 
 describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}`, () => {
   let folder = '';
@@ -77,6 +95,8 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     await rm(inPhotos(), { recursive: true, force: true, maxRetries: 5 });
     await mkdir(inPhotos('closed'), { recursive: true });
     await writeFile(inPhotos('blue-door.jpg'), await jpeg(320, 240));
+    const words = new URLSearchParams({ name: 'blue-door.jpg', caption: captions.picked });
+    await fetch(`${base}/connector/fileDescribe`, { method: 'POST', body: words });
   });
 
   const open = async ({ page, area }: Pick<Sample, 'page' | 'area'>): Promise<void> => {
@@ -123,6 +143,14 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     );
   };
 
+  /** The captions of the document, in its order. */
+  const captionsIn = async (html: string): Promise<readonly string[]> =>
+    opened.evaluate(async (expression) => {
+      const template = document.createElement('template');
+      template.innerHTML = String(await (0, eval)(expression));
+      return [...template.content.querySelectorAll('figcaption, .fr-inner')].map((one) => one.textContent);
+    }, html);
+
   /** The attributes of the pictures of the document, by the names of their files. */
   const pictures = async (html: string): Promise<Readonly<Record<string, Attributes>>> =>
     opened.evaluate(async (expression) => {
@@ -146,9 +174,19 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   };
 
   it.each(samples)('$page: uploads, picks, and says why a file is refused', async (sample) => {
-    const { page, html, area, browse, confirm, said, kept = (all) => all } = sample;
+    const {
+      page,
+      html,
+      area,
+      browse,
+      confirm,
+      said: tells,
+      captions: kinds = [],
+      kept = (all) => all,
+    } = sample;
     await open(sample);
-    const bytes = await jpeg(640, 480);
+    const picture = sharp(await jpeg(640, 480));
+    const bytes = await picture.withExif({ IFD0: { ImageDescription: captions.uploaded } }).toBuffer();
     await paste(area, 'red-cat.jpg', 'image/jpeg', bytes);
     const cat = kept({
       src: '/connector/file/photos/red-cat.jpg',
@@ -175,12 +213,16 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     await expect
       .poll(() => pictures(html), { message: page })
       .toMatchObject({ 'red-cat.jpg': cat, 'blue-door.jpg': door });
+    const said = kinds.map((kind) => captions[kind]);
+    await expect
+      .poll(async () => [...(await captionsIn(html))].sort(), { message: page })
+      .toEqual(said.sort());
 
     await paste(area, 'moving.gif', 'image/gif', Buffer.from('GIF89a'));
     const told = async (): Promise<string> =>
-      said === undefined
+      tells === undefined
         ? alerts.join('\n')
-        : (await opened.$$eval(said, (all) => all.map((one) => one.textContent))).join('\n');
+        : (await opened.$$eval(tells, (all) => all.map((one) => one.textContent))).join('\n');
     await expect.poll(told, { message: page }).toContain('moving.gif');
     expect(await pictures(html)).not.toHaveProperty(['moving.gif']);
     expect((await readdir(inPhotos())).filter((name) => name.endsWith('.gif'))).toEqual([]);

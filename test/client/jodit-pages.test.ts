@@ -145,7 +145,7 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     const picker = await editor.browse();
     await (await picker.cell('one.png')).click({ count: 2 });
     await eventually(() => editor.html()).toMatch(
-      /<img src="\/connector\/file\/pictures\/one\.png" width="300" height="200">/u,
+      /<img src="\/connector\/file\/pictures\/one\.png" width="300" height="200" alt="one">/u,
     );
     expect(await editor.page.$eval('.jodit-container', (box) => (box as HTMLElement).style.minHeight)).toBe(
       '321px',
@@ -160,7 +160,7 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     expect(await editor.page.$('body.own')).not.toBeNull();
     expect(new Set(tokens)).toEqual(new Set(['secret']));
     await (await picker.cell('one.png')).click({ count: 2 });
-    await eventually(() => editor.html()).toMatch(/<img src="[^"]+" width="300">/u);
+    await eventually(() => editor.html()).toMatch(/<img src="[^"]+" width="300" alt="one">/u);
     await editor.page.close();
   });
 

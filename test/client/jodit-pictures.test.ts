@@ -7,7 +7,7 @@ import { chromium, needsChromium } from './chromium.ts';
 import { eventually, inShadow } from './client.ts';
 import type { EditorPage } from './editor-page.ts';
 import { type JoinedPage, joinPage } from './joined-page.ts';
-import { jpeg, writeFiles } from './pictures.ts';
+import { jpeg, png, writeFiles } from './pictures.ts';
 
 const presets = {
   card: { width: 100, height: 100, fit: 'cover' },
@@ -145,6 +145,19 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     await writeFiles(desktop, files);
     await editor.drop('.jodit-wysiwyg', ...Object.keys(files).map((name) => path.join(desktop, name)));
   };
+
+  test('get the words about them, picked and uploaded, or those of their names', async () => {
+    const words = new URLSearchParams({ name: 'tiny.jpg', alt: 'A "tiny" door' });
+    await fetch(new URL('/connector/fileDescribe', editor.page.url()), { method: 'POST', body: words });
+    await insert('tiny.jpg');
+    await eventually(() => editor.html()).toContain('alt="A &quot;tiny&quot; door"');
+    await upload({ 'red-cat.jpg': await jpeg(64, 48), 'image.png': await png(60, 40) });
+    const alts = (): Promise<string[]> =>
+      editor.page.$$eval('.jodit-wysiwyg img', (all) => all.map(({ alt }) => alt));
+    await eventually(alts).toHaveLength(3);
+    await eventually(async () => (await alts()).sort()).toEqual(['', 'A "tiny" door', 'red cat']);
+    expect(await editor.html()).toMatch(/\/image-\d{4}-\d\d-\d\d-\d{6}\.png"/u);
+  });
 
   test('are sent again by one key when the connection was cut, and only those that did not arrive', async () => {
     const { page } = editor;

@@ -18,6 +18,8 @@ interface Editor<Locale> {
   readonly plugins: { has(name: string): boolean; get(name: string): object };
   readonly commands: { get(name: string): unknown };
   readonly model: {
+    readonly schema: { checkChild(parent: object, child: string): boolean };
+    readonly document: { readonly selection: { getSelectedElement(): object | null } };
     change(run: (writer: Writer) => void): unknown;
     insertContent(content: object): unknown;
   };
@@ -29,7 +31,9 @@ interface Editor<Locale> {
 }
 
 interface Writer {
-  createText(text: string, attributes: Readonly<Record<string, unknown>>): object;
+  createText(text: string, attributes?: Readonly<Record<string, unknown>>): object;
+  createElement(name: 'caption'): object;
+  append(child: object, parent: object): void;
   setAttributes(attributes: Readonly<Record<string, unknown>>, element: object): void;
 }
 
@@ -61,6 +65,17 @@ const ICON = '<svg viewBox="0 0 20 20"><path d="M2 3h6l2 2h8v12H2zm1.5 1.5v11h13
 /** The attributes of a picture in the model of CKEditor, but for its addresses. */
 const attributesOf = ({ alt, width, height }: PickedFile): Readonly<Record<string, unknown>> =>
   width === undefined || height === undefined ? { alt } : { alt, width, height };
+
+/** Only pictures that are blocks have a caption, and only with the plug-in `ImageCaption`. */
+const addCaption = <Locale>({ model }: Editor<Locale>, image: object, { about }: PickedFile): void => {
+  const { caption = '' } = about ?? {};
+  if (caption === '' || !model.schema.checkChild(image, 'caption')) return;
+  model.change((writer) => {
+    const element = writer.createElement('caption');
+    writer.append(writer.createText(caption), element);
+    writer.append(element, image);
+  });
+};
 
 /** `/a.webp 480w, /b.webp 960w` as `{ 480: '/a.webp', 960: '/b.webp' }`. */
 const byWidth = (srcset = ''): Readonly<Record<string, string>> =>
@@ -105,9 +120,11 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
     const files = await pickFiles({ types, several: true, ...options });
     for (const file of files) {
       const { url: src, name, srcset } = file;
-      if (file.isImage)
+      if (file.isImage) {
         editor.execute('insertImage', { source: { src, ...(srcset && { srcset }), ...attributesOf(file) } });
-      else
+        const image = editor.model.document.selection.getSelectedElement();
+        if (image !== null) addCaption(editor, image, file);
+      } else
         editor.model.change((writer) => {
           editor.model.insertContent(writer.createText(name, { linkHref: src }));
         });
@@ -138,6 +155,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
       uploads.on('uploadComplete', (_event, { data: { stowage }, imageElement }) => {
         if (stowage === undefined) return;
         editor.model.change((writer) => writer.setAttributes(attributesOf(stowage), imageElement));
+        addCaption(editor, imageElement, stowage);
       });
     }
   };

@@ -6,12 +6,15 @@ import { createUploader, type UploaderOptions } from './upload.ts';
 /** A picture in the text, as Froala wraps it. */
 interface Wrapped {
   remove(): void;
+  get(index: 0): HTMLImageElement;
 }
 
 /** What is used here of an editor. */
 interface Editor {
   readonly image: {
-    insert(url: string, sanitize: boolean, attributes: object, replaced?: Wrapped): void;
+    insert(url: string, sanitize: boolean, attributes: object, replaced?: Wrapped, file?: PickedFile): void;
+    edit(image: Wrapped): void;
+    toggleCaption(): void;
     hideProgressBar(dismiss: boolean): void;
   };
   readonly events: {
@@ -41,11 +44,24 @@ export interface FroalaFiles {
   readonly events: {
     readonly initialized: (this: Editor) => void;
     readonly 'image.beforeUpload': (this: Editor, files: readonly Blob[], image?: Wrapped) => false;
+    readonly 'image.inserted': (this: Editor, image: Wrapped, file: unknown) => void;
+    readonly 'image.replaced': (this: Editor, image: Wrapped, file: unknown) => void;
   };
 }
 
-const insert = (editor: Editor, { url, alt, width, height }: PickedFile, replaced?: Wrapped): void =>
-  editor.image.insert(url, false, { alt, width, height }, replaced);
+const insert = (editor: Editor, file: PickedFile, replaced?: Wrapped): void => {
+  const { url, alt, width, height } = file;
+  editor.image.insert(url, false, { alt, width, height }, replaced, file);
+};
+
+/** Froala hands on what was inserted; what it has uploaded or was given by itself is of another kind. */
+const addCaption = function (this: Editor, image: Wrapped, file: unknown): void {
+  const { caption = '' } = (file as Partial<PickedFile> | undefined)?.about ?? {};
+  if (caption === '') return;
+  this.image.edit(image);
+  this.image.toggleCaption();
+  image.get(0).closest('.fr-img-caption')?.querySelector('.fr-inner')?.replaceChildren(caption);
+};
 
 /**
  * Options for `new FroalaEditor`: pictures that are pasted, dropped or chosen are uploaded, with their text and
@@ -98,6 +114,8 @@ export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
       'image.beforeUpload'(files, image) {
         return store(this, files, image);
       },
+      'image.inserted': addCaption,
+      'image.replaced': addCaption,
     },
   };
 };

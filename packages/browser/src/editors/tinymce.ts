@@ -1,3 +1,6 @@
+import { h } from '../picker/dom.ts';
+import { KnownFiles } from '../picker/names.ts';
+import type { PickedFile } from '../picker/options.ts';
 import { pickFiles } from '../picker/pick.ts';
 import { createUploader, type UploaderOptions } from './upload.ts';
 
@@ -10,15 +13,21 @@ interface BlobInfo {
 
 interface Editor {
   readonly getBody: () => HTMLElement;
-  readonly on: (name: 'remove', listener: () => void) => unknown;
+  readonly on: (name: string, listener: (event: { readonly command: string }) => void) => unknown;
+  readonly options: { readonly get: (name: string) => unknown };
+  readonly dom: {
+    readonly getParent: (node: Node, selector: string) => Element | null;
+    readonly split: (parent: Element, element: Element) => unknown;
+  };
 }
 
 type Progress = (percent: number) => void;
-type Picked = (url: string, attributes: Readonly<Record<string, string>>) => void;
+type Picked = (url: string, attributes: Readonly<Record<string, string | boolean>>) => void;
 
 /** The options of TinyMCE that `tinymceFiles` sets. */
 export interface TinymceFiles {
   readonly convert_urls: false;
+  readonly image_caption: true;
   readonly file_picker_types: string;
   readonly file_picker_callback: (
     picked: Picked,
@@ -44,6 +53,18 @@ const attributesOf = (values: Readonly<Record<string, string | number | undefine
     Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
   );
 
+const captionOf = (file: PickedFile | undefined): string => file?.about?.caption ?? '';
+
+/** Puts a picture into a figure, as TinyMCE does. */
+const addCaption = ({ dom }: Editor, image: HTMLImageElement, text: string): void => {
+  const caption = h('figcaption', { contenteditable: 'true' }, text);
+  const figure = h('figure', { class: 'image', contenteditable: 'false' }, caption);
+  image.replaceWith(figure);
+  figure.prepend(image);
+  const block = dom.getParent(figure, 'p,h1,h2,h3,h4,h5,h6,pre');
+  if (block !== null) dom.split(block, figure);
+};
+
 /**
  * Options for `tinymce.init`: pictures that are pasted, dropped or chosen are uploaded, the buttons beside the
  * fields of its dialogs open the picker, and links stay as they are on every page. A `setup` of your own must
@@ -52,6 +73,7 @@ const attributesOf = (values: Readonly<Record<string, string | number | undefine
 export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
   const upload = createUploader(options);
   const editors = new Set<Editor>();
+  const known = new KnownFiles();
 
   const store = async (info: BlobInfo, progress: Progress) => {
     try {
@@ -66,23 +88,30 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
 
   return {
     convert_urls: false,
+    image_caption: true,
     file_picker_types: 'file image media',
     file_picker_callback: (picked, _value, { filetype }) => {
       const types = filetype === 'image' ? 'image' : undefined;
       void pickFiles({ ...options, types, several: false }).then(([file]) => {
         if (file === undefined) return;
-        const { name, alt, width, height } = file;
-        picked(file.url, attributesOf(filetype === 'file' ? { text: name } : { alt, width, height }));
+        known.add(file);
+        const { url, name, alt, width, height } = file;
+        if (filetype === 'file') picked(url, { text: name });
+        else picked(url, { ...attributesOf({ alt, width, height }), caption: captionOf(file) !== '' });
       });
     },
     images_upload_handler: async (info, progress) => {
-      const { url, alt, srcset } = await store(info, progress);
+      const file = await store(info, progress);
+      const { url, alt, srcset } = file;
+      known.add(file);
       // TinyMCE replaces the address alone.
       for (const editor of editors)
         for (const image of editor.getBody().querySelectorAll('img')) {
           if (image.src !== info.blobUri()) continue;
           if (!image.hasAttribute('alt')) image.alt = alt;
           if (srcset !== undefined) image.srcset = srcset;
+          if (captionOf(file) !== '' && editor.options.get('image_caption') === true)
+            addCaption(editor, image, captionOf(file));
         }
       return url;
     },
@@ -93,6 +122,14 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
     setup: (editor) => {
       editors.add(editor);
       editor.on('remove', () => editors.delete(editor));
+      editor.on('ExecCommand', ({ command }) => {
+        if (command !== 'mceUpdateImage') return;
+        for (const caption of editor.getBody().querySelectorAll('figcaption')) {
+          const url = caption.parentElement?.querySelector('img')?.getAttribute('src') ?? '';
+          // What TinyMCE writes there.
+          if (caption.textContent === 'Caption') caption.textContent = captionOf(known.of(url)) || 'Caption';
+        }
+      });
     },
   };
 };

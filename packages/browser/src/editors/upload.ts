@@ -1,4 +1,5 @@
-import { altOf, fullSrcset, type PickedFile, type PickerOptions } from '../picker/options.ts';
+import { altOf, named } from '../picker/names.ts';
+import { fullSrcset, type PickedFile, type PickerOptions } from '../picker/options.ts';
 import { isAbort, Service, trimmed } from '../picker/service.ts';
 import { languageFor, loadTexts } from '../picker/texts.ts';
 import { uploadFile } from '../transfer/upload.ts';
@@ -26,28 +27,6 @@ export interface UploadOptions {
  */
 export type Upload = (file: Blob, options?: UploadOptions) => Promise<PickedFile>;
 
-/** What programs call a picture that was pasted. */
-const NAMELESS =
-  /^(?:blob|blobid|clipboard|file|image|imagetools|mceclip|undefined|unnamed|untitled)?[-_ ]?\d*$/iu;
-
-const EXTENSIONS: Readonly<Record<string, string>> = { jpeg: 'jpg', plain: 'txt', 'svg+xml': 'svg' };
-
-/** The file under a name that says something: a pasted `image.png` or `blobid0.png` becomes `image-2026-11-23.png`. */
-const named = (file: Blob): File => {
-  // A file that was pasted into a frame is a File of that frame.
-  const { name = '' } = file as Partial<File>;
-  const [, stem = '', extension] = /^(.*?)(?:\.([^.]*))?$/su.exec(name) ?? [];
-  if (!NAMELESS.test(stem)) return file as File;
-  const [kind = '', subtype = ''] = file.type.split(';', 1)[0]?.split('/') ?? [];
-  const now = new Date();
-  const day = [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) =>
-    String(part).padStart(2, '0'),
-  );
-  const ending = extension ?? EXTENSIONS[subtype] ?? subtype;
-  const given = [kind === 'image' ? 'image' : 'file', ...day].join('-');
-  return new File([file], ending === '' ? given : `${given}.${ending}`, { type: file.type });
-};
-
 /** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
   const { source = 'default', path = '', language } = options;
@@ -69,12 +48,8 @@ export const createUploader = (options: UploaderOptions): Upload => {
       const [item] = items;
       if (item === undefined) throw new Error(texts.trouble.noAnswer);
       const isImage = item.mime.startsWith('image/');
-      const stored = {
-        ...item,
-        path: trimmed(item.path),
-        alt: altOf({ name: file === blob ? file.name : '', about: item.about }),
-        isImage,
-      };
+      const alt = altOf({ name: file.name, about: item.about });
+      const stored = { ...item, path: trimmed(item.path), alt, isImage };
       // A listing says what the answer to an upload does not: a link that fits the page, and smaller variants.
       const { url = item.url, srcset } = (await service.find(stored).catch(() => undefined)) ?? {};
       return { ...stored, url, srcset: fullSrcset({ ...stored, url, srcset }) };

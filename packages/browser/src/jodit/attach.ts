@@ -1,9 +1,10 @@
+import { KnownFiles } from '../picker/names.ts';
 import { Service } from '../picker/service.ts';
 import { replaceBrowser } from './browse.ts';
 import { type Connection, headersOf } from './connection.ts';
 import { takeBackEdits } from './edits.ts';
 import type { Editor } from './editor.ts';
-import { completeInsertedPictures, KnownPictures } from './pictures.ts';
+import { completeInsertedPictures } from './pictures.ts';
 import { warnOfMissingPlugins } from './plugins.ts';
 import { messageBox, openSurface } from './surface.ts';
 import { uploadService, uploadVisibly } from './uploading.ts';
@@ -27,11 +28,11 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   Object.defineProperty(editor.filebrowser, 'message', message);
   editor.e.on('beforeDestruct', () => void surface.then(({ remove }) => remove()));
 
-  const known = new KnownPictures();
+  const known = new KnownFiles();
   replaceBrowser(editor, { ...options, sources, language, theme }, (files) => {
-    for (const file of files) known.add(file.url, file);
+    for (const file of files) known.add(file);
   });
-  uploadVisibly(editor, uploads, surface, (data) => known.addUploaded(data));
+  uploadVisibly(editor, uploads, surface, known);
   takeBackEdits(editor, service, surface);
   completeInsertedPictures(editor, known, service, pictures);
   warnOfMissingPlugins(editor);

@@ -1,32 +1,7 @@
-import type { FileUploadData } from '../client/index.ts';
+import type { KnownFiles } from '../picker/names.ts';
 import type { PickedFile } from '../picker/options.ts';
 import { type Service, trimmed } from '../picker/service.ts';
 import type { Editor } from './editor.ts';
-
-/** Pictures that are remembered until they stand in the text. */
-const REMEMBERED = 200;
-
-/** What is known of a picture: where it is, and its size. */
-type KnownPicture = Pick<PickedFile, 'source' | 'path' | 'name' | 'width' | 'height'>;
-
-/** Pictures that were just uploaded or picked, by the URL that the editor inserts. */
-export class KnownPictures {
-  readonly #pictures = new Map<string, KnownPicture>();
-
-  add(url: string, { source, path, name, width, height }: KnownPicture): void {
-    this.#pictures.set(url, { source, path: trimmed(path), name, width, height });
-    const tooMany = Math.max(0, this.#pictures.size - REMEMBERED);
-    for (const old of [...this.#pictures.keys()].slice(0, tooMany)) this.#pictures.delete(old);
-  }
-
-  addUploaded({ baseurl, files, items }: FileUploadData): void {
-    items.forEach((item, index) => this.add(`${baseurl}${files[index] ?? ''}`, item));
-  }
-
-  of(url: string): KnownPicture | undefined {
-    return this.#pictures.get(url);
-  }
-}
 
 const pathIn = (url: string): string => {
   const { pathname } = new URL(url, document.baseURI);
@@ -80,21 +55,27 @@ interface PictureOptions {
 }
 
 /**
- * Gives a picture that is inserted its width and height, so that the text below does not jump when it has
- * loaded, and on request a `srcset`. Jodit 4.15.13 writes a width alone (`imageDefaultWidth`), and a wider
+ * Gives a picture that is inserted the words about it, its width and height, so that the text below does not jump
+ * when it has loaded, and on request a `srcset`. Jodit 4.15.13 writes a width alone (`imageDefaultWidth`), and a wider
  * one than small pictures have.
  */
 export const completeInsertedPictures = (
   editor: Editor,
-  known: KnownPictures,
+  known: KnownFiles,
   service: Service,
   { size = true, srcset }: PictureOptions = {},
 ): void => {
-  const addSrcset = async (image: HTMLImageElement, picture: KnownPicture): Promise<void> => {
+  const addSrcset = async (image: HTMLImageElement, picture: PickedFile): Promise<void> => {
     const url = image.getAttribute('src');
-    const found = await service.srcsetOf(picture, srcset);
+    const found = await service.find(picture, srcset);
     // It may have been changed or removed meanwhile.
-    if (found === undefined || !image.isConnected || image.getAttribute('src') !== url) return;
+    if (
+      found?.srcset === undefined ||
+      found.width === undefined ||
+      !image.isConnected ||
+      image.getAttribute('src') !== url
+    )
+      return;
     image.setAttribute('srcset', found.srcset);
     image.setAttribute('sizes', sizesFor(image, found.width));
     editor.synchronizeValues();
@@ -102,11 +83,10 @@ export const completeInsertedPictures = (
   editor.e.on('afterInsertImage', (image: HTMLImageElement) => {
     const picture = known.of(image.getAttribute('src') ?? '');
     if (picture === undefined) return;
-    const { width, height } = picture;
-    if (size && width !== undefined && height !== undefined) {
-      setSize(image, width, height);
-      editor.synchronizeValues();
-    }
+    const { width, height, alt } = picture;
+    if (size && width !== undefined && height !== undefined) setSize(image, width, height);
+    if (image.alt === '') image.alt = alt;
+    editor.synchronizeValues();
     // Without one the picture is complete all the same.
     if (srcset !== undefined) void addSrcset(image, picture).catch(() => undefined);
   });

@@ -1,5 +1,6 @@
 import type { FileUploadData } from '../client/index.ts';
-import { Service } from '../picker/service.ts';
+import { altOf, type KnownFiles, named } from '../picker/names.ts';
+import { Service, trimmed } from '../picker/service.ts';
 import type { Connection } from './connection.ts';
 import type { Editor, UploadAnswer } from './editor.ts';
 import type { Surface } from './surface.ts';
@@ -22,6 +23,13 @@ export const uploadService = ({ uploader }: Editor, { url, credentials }: Connec
   });
 };
 
+/** Each file under the address that Jodit makes of the answer. */
+const remember = (known: KnownFiles, { baseurl, files, isImages, items }: FileUploadData): void =>
+  items.forEach((item, index) => {
+    const [url, isImage] = [`${baseurl}${files[index] ?? ''}`, isImages[index] === true];
+    known.add({ ...item, path: trimmed(item.path), url, isImage, alt: altOf(item) });
+  });
+
 /**
  * Replaces the uploader's own sending (`customUploadFunction`): each file is shown with how far it is, can be
  * cancelled and sent again, goes in parts where that helps, and the answers of refusals are read as those of
@@ -31,7 +39,7 @@ export const uploadVisibly = (
   { uploader: { options } }: Editor,
   service: Service,
   surface: Promise<Surface>,
-  onStored: (data: FileUploadData) => void,
+  known: KnownFiles,
 ): void => {
   // The page may have a way of its own.
   if (options.customUploadFunction !== undefined) return;
@@ -50,10 +58,10 @@ export const uploadVisibly = (
         const data = await service.client.fileUploadRemote(parameters, { signal }).finally(ended);
         return { success: true, data };
       }
-      const stored = await uploads.store(files.map((file) => ({ file, ...folder })));
+      const stored = await uploads.store(files.map((file) => ({ file: named(file), ...folder })));
       const [first] = stored;
       if (first === undefined) return failed();
-      for (const data of stored) onStored(data);
+      for (const data of stored) remember(known, data);
       return {
         success: true,
         data: {

@@ -61,8 +61,8 @@ export class Deeds {
     const folder = this.#stage.folder();
     const isHere = entries.every((entry) => isSameFolder(entry, folder));
     this.#rightsOfChosen = isHere ? this.#stage.rights() : NONE;
-    if (isHere) return this.#stage.offersChanged();
     this.#stage.offersChanged();
+    if (isHere) return;
     void common(this.#surroundings.service, entries).then((rights) => {
       if (entries.length !== this.#selection.size || entries.some((entry) => !this.#selection.has(entry)))
         return;
@@ -91,7 +91,6 @@ export class Deeds {
 
   #doTo(deed: Deed, first: Entry, entries: readonly Entry[], folder: Folder): void {
     const commands = this.#commands;
-    const { dialogs, texts, service } = this.#surroundings;
     if (deed === 'rename') void commands.rename(first);
     else if (deed === 'remove') void commands.remove(entries);
     else if (deed === 'download') void commands.download(entries);
@@ -104,7 +103,7 @@ export class Deeds {
       });
     else if (deed === 'details') void openDetails(first, this.#rightsOfChosen, this.#surroundings, commands);
     else if (deed === 'edit')
-      void openImageEditor(first, this.#rightsOfChosen, { service, dialogs, commands, texts });
+      void openImageEditor(first, this.#rightsOfChosen, { ...this.#surroundings, commands });
     else if (deed === 'move' || deed === 'copy') void commands.send(entries, deed, folder);
   }
 

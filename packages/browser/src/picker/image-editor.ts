@@ -1,9 +1,8 @@
 import { versioned } from './cell.ts';
-import type { Commands } from './commands.ts';
+import type { Commands, Surroundings } from './commands.ts';
 import { CropArea } from './crop-area.ts';
-import type { Dialogs } from './dialogs.ts';
 import { button, h, iconButton } from './dom.ts';
-import type { Entry, Rights, Service } from './service.ts';
+import type { Entry, Rights } from './service.ts';
 import { fill, type Texts } from './texts.ts';
 
 interface Size {
@@ -38,12 +37,7 @@ class SizeFields {
   }
 }
 
-export interface EditorParts {
-  readonly service: Service;
-  readonly dialogs: Dialogs;
-  readonly commands: Commands;
-  readonly texts: Texts;
-}
+type EditorParts = Pick<Surroundings, 'service' | 'dialogs' | 'texts'> & { readonly commands: Commands };
 
 type Mode = 'crop' | 'resize';
 

@@ -140,7 +140,10 @@ export class FolderListing implements Listing {
 }
 
 /** A search in a folder and all below it, or in several sources. */
-export type Query = { readonly query: string } & (Folder | { readonly sources: readonly SourceInfo[] });
+export interface Query extends Partial<Folder> {
+  readonly query: string;
+  readonly sources?: readonly SourceInfo[];
+}
 
 /** What a search finds, answer by answer: the next is asked for when the end comes into sight. */
 export class SearchListing implements Listing {
@@ -194,33 +197,23 @@ export class SearchListing implements Listing {
     this.#ending.abort();
   }
 
-  /** Where a search begins; without a folder in all sources. */
-  get #where(): Partial<Folder> {
-    return 'sources' in this.#query ? {} : { source: this.#query.source, path: this.#query.path };
-  }
-
-  #isShown({ source }: Entry): boolean {
-    return !('sources' in this.#query) || this.#query.sources.some(({ name }) => name === source);
-  }
-
   async #more(): Promise<void> {
     this.#state = 'running';
+    // Without a folder it begins in all sources, also in those that are not shown.
+    const { query, sources, source, path } = this.#query;
     try {
       // One answer of a large source may hold nothing: the search goes on until there is something to show.
       for (const before = this.#found.length; this.#found.length === before;) {
         const { items, cursor, messages } = await this.#service.client.filesSearch(
           {
-            query: this.#query.query,
-            ...this.#where,
-            ...(this.#onlyImages ? { type: 'image' as const } : {}),
-            limit: PAGE,
-            cursor: this.#cursor,
-            mods: { details: true },
+            ...{ query, source, path, type: this.#onlyImages ? 'image' : undefined },
+            ...{ limit: PAGE, cursor: this.#cursor, mods: { details: true } },
           },
           { signal: this.#ending.signal },
         );
         const entries = items.map((item) => this.#service.entryFound(item));
-        this.#found = [...this.#found, ...entries.filter((entry) => this.#isShown(entry))];
+        const isShown = (entry: Entry): boolean => sources?.some(({ name }) => name === entry.source) ?? true;
+        this.#found = [...this.#found, ...entries.filter(isShown)];
         this.#cursor = cursor;
         if (messages !== undefined && messages.length > 0) this.#events.said(messages);
         if (cursor === undefined) break;

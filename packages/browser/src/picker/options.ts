@@ -51,19 +51,6 @@ export interface PickerOptions extends ClientOptions {
   readonly theme?: 'light' | 'dark' | undefined;
 }
 
-/** Names that say nothing of the picture. */
-const WORDLESS = /^(?:dsc[fn]?|image|img|photo|picture|pxl|screenshot|untitled)?[\s\d]*$/iu;
-
-/** The words about a picture, else those of its name: `red-cat_2.jpg` as `red cat 2`. */
-export const altOf = ({ name, about }: Pick<PickedFile, 'name' | 'about'>): string => {
-  if (about?.alt !== undefined) return about.alt;
-  const words = name
-    .replace(/\.[^.]*$/u, '')
-    .replaceAll(/[\s_-]+/gu, ' ')
-    .trim();
-  return WORDLESS.test(words) ? '' : words;
-};
-
 /** The variants and the picture itself: of a `srcset` with widths, browsers show nothing that is not in it. */
 export const fullSrcset = ({
   srcset,

@@ -1,5 +1,7 @@
+import { h } from './dom.ts';
 import { definePicker, type StowagePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
+import { styledShadow } from './styles.ts';
 import { languageFor, loadTexts } from './texts.ts';
 
 const DIALOG = `
@@ -18,22 +20,16 @@ const DIALOG = `
  */
 export const pickFiles = async (options: PickerOptions): Promise<readonly PickedFile[]> => {
   definePicker();
-  const host = document.createElement('div');
-  const root = host.attachShadow({ mode: 'open' });
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(DIALOG);
-  root.adoptedStyleSheets = [sheet];
-  const dialog = document.createElement('dialog');
   const picker = document.createElement('stowage-picker') as StowagePicker;
   picker.options = options;
-  void (
-    options.texts === undefined ? loadTexts(languageFor(options.language)) : Promise.resolve(options.texts)
-  ).then(({ title }) => dialog.setAttribute('aria-label', title));
+  const dialog = h('dialog', {}, picker);
+  const host = h('div');
+  styledShadow(host, DIALOG).append(dialog);
+  const texts = options.texts ?? loadTexts(languageFor(options.language));
+  void Promise.resolve(texts).then(({ title }) => dialog.setAttribute('aria-label', title));
   // Keys of the window are not keys of the page behind it, whose dialogs close by Escape too.
   for (const type of ['keydown', 'keyup', 'keypress'])
     host.addEventListener(type, (event) => event.stopPropagation());
-  dialog.append(picker);
-  root.append(dialog);
   document.body.append(host);
   return new Promise((resolve) => {
     let files: readonly PickedFile[] = [];

@@ -5,6 +5,7 @@ import { Dialogs } from './dialogs.ts';
 import { Drops } from './drops.ts';
 import { Frame, type FrameEvents } from './frame.ts';
 import { Grid, type GridEvents } from './grid.ts';
+import { named } from './names.ts';
 import { Notices } from './notices.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
 import type { Slow } from './patience.ts';
@@ -227,7 +228,7 @@ export class Picker {
     const files = [...(event.clipboardData?.files ?? [])];
     if (files.length === 0 || !this.#deeds.offers('upload')) return;
     event.preventDefault();
-    this.#upload(files);
+    this.#upload(files.map(named));
   }
 
   #drag(entry: Entry, event: DragEvent): void {

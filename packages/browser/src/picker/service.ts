@@ -10,7 +10,8 @@ import {
 import type { Reach } from '../transfer/request.ts';
 import { obstacleOf } from '../transfer/upload.ts';
 import type { AboutChange } from './about-form.ts';
-import { type About, altOf, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
+import { altOf } from './names.ts';
+import { type About, fullSrcset, type PickedFile, type PickerOptions } from './options.ts';
 import { patientFetch, type Slow, Stopped } from './patience.ts';
 import { fill, humanSize, type Texts } from './texts.ts';
 
@@ -169,19 +170,7 @@ export class Service {
     return listed.files.map((item) => this.#entry(item, { source: listed.name, path }, folder, variants));
   }
 
-  /**
-   * The `srcset` of a picture of the wanted presets, and its width. Undefined where none is smaller than the
-   * picture: links that expire are not written into documents.
-   */
-  async srcsetOf(
-    { source, path, name }: Place,
-    wanted?: true | readonly string[],
-  ): Promise<{ readonly srcset: string; readonly width: number } | undefined> {
-    const { srcset, width } = (await this.find({ source, path, name }, wanted)) ?? {};
-    return srcset === undefined || width === undefined ? undefined : { srcset, width };
-  }
-
-  /** A file as the connector lists it now. */
+  /** A file as the connector lists it now, its `srcset` of all variants or of the wanted presets. */
   async find({ source, path, name }: Place, variants?: true | readonly string[]): Promise<Entry | undefined> {
     const mods = { details: true, variants: true, filterWord: name, limit: 1000 };
     const { sources } = await this.client.files({ source, path, mods });

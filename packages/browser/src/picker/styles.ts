@@ -1,10 +1,10 @@
 import css from './picker.css';
 
-/** Opens a shadow below an element, with the styles of the picker. */
-export const styledShadow = (host: HTMLElement): ShadowRoot => {
-  const root = host.attachShadow({ mode: 'open', delegatesFocus: true });
+/** Opens a shadow below an element, with the styles of the picker or others. */
+export const styledShadow = (host: HTMLElement, styles = css): ShadowRoot => {
+  const root = host.attachShadow({ mode: 'open', delegatesFocus: styles === css });
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(css);
+  sheet.replaceSync(styles);
   root.adoptedStyleSheets = [sheet];
   return root;
 };

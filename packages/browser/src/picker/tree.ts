@@ -5,9 +5,7 @@ import type { Texts } from './texts.ts';
 /** A folder of the tree. Its folders are asked for when it is opened. */
 interface Branch {
   readonly folder: Folder;
-  readonly name: string;
   readonly element: HTMLElement;
-  readonly label: HTMLElement;
   readonly group: HTMLElement;
   readonly parent: Branch | undefined;
   children: readonly Branch[] | undefined;
@@ -109,7 +107,7 @@ export class Tree {
       label,
     );
     if (parent === undefined && this.#current === undefined) element.tabIndex = 0;
-    return { folder, name, element, label, group, parent, children: undefined };
+    return { folder, element, group, parent, children: undefined };
   }
 
   async #open(branch: Branch): Promise<void> {

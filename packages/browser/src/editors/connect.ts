@@ -1,0 +1,56 @@
+import { KnownFiles } from '../picker/names.ts';
+import type { PickedFile } from '../picker/options.ts';
+import { pickFiles } from '../picker/pick.ts';
+import { createUploader, type UploaderOptions } from './upload.ts';
+
+export interface ConnectOptions extends UploaderOptions {
+  /** Called with the reason when a file was not stored; `alert` when absent. */
+  readonly onError?: ((message: string) => void) | undefined;
+}
+
+/** What the events and buttons of an editor call. `At` is a place in the document. */
+export interface ConnectedFiles<At> {
+  /** Opens the picker, and inserts what is chosen. */
+  readonly browse: () => Promise<void>;
+  /** Uploads files one after the other, and inserts those that are stored. */
+  readonly store: (files: Iterable<Blob>, at?: At) => Promise<void>;
+  /** Uploads files one after the other, and resolves to what is made of those that are stored. */
+  readonly uploadAll: <Made>(files: Iterable<Blob>, make: (file: PickedFile) => Made) => Promise<Made[]>;
+  /** The size of a picture that was uploaded or picked; without values where it is not known. */
+  readonly sizeOf: (url: string) => Pick<PickedFile, 'width' | 'height'>;
+}
+
+/** Joins an editor that has a way to insert files to a connector: pictures and several of them, unless `options` differ. */
+export const connectFiles = <At = undefined>(
+  options: ConnectOptions,
+  insert: (files: readonly PickedFile[], at?: At) => unknown,
+): ConnectedFiles<At> => {
+  const { onError = (message) => alert(message) } = options;
+  const upload = createUploader(options);
+  const known = new KnownFiles();
+  const take = (files: readonly PickedFile[], at?: At): void => {
+    for (const file of files) known.add(file);
+    if (files.length > 0) insert(files, at);
+  };
+  const uploadAll: ConnectedFiles<At>['uploadAll'] = async (files, make) => {
+    const made = [];
+    for (const file of files)
+      try {
+        const stored = await upload(file);
+        known.add(stored);
+        made.push(make(stored));
+      } catch (error) {
+        onError((error as Error).message);
+      }
+    return made;
+  };
+  return {
+    browse: async () => take(await pickFiles({ types: 'image', several: true, ...options })),
+    store: async (files, at) => take(await uploadAll(files, (file) => file), at),
+    uploadAll,
+    sizeOf: (url) => {
+      const { width, height } = known.of(url) ?? {};
+      return { width, height };
+    },
+  };
+};

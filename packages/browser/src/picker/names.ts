@@ -1,0 +1,54 @@
+import type { PickedFile } from './options.ts';
+
+/** Names that say nothing of the picture. */
+const WORDLESS = /^(?:dsc[fn]?|image|img|photo|picture|pxl|screenshot|untitled)?[\s\d]*$/iu;
+
+/** The words about a picture, else those of its name: `red-cat_2.jpg` as `red cat 2`. */
+export const altOf = ({ name, about }: Pick<PickedFile, 'name' | 'about'>): string => {
+  if (about?.alt !== undefined) return about.alt;
+  const words = name
+    .replace(/\.[^.]*$/u, '')
+    .replaceAll(/[\s_-]+/gu, ' ')
+    .trim();
+  return WORDLESS.test(words) ? '' : words;
+};
+
+/** What programs call a picture that was pasted. */
+const NAMELESS =
+  /^(?:blob|blobid|clipboard|file|image|imagetools|mceclip|undefined|unnamed|untitled)?[-_ ]?\d*$/iu;
+
+const EXTENSIONS: Readonly<Record<string, string>> = { jpeg: 'jpg', plain: 'txt', 'svg+xml': 'svg' };
+
+/** The file under a name of its own: a pasted `image.png` or `blobid0.png` as `image-2026-11-23-101530.png`. */
+export const named = (file: Blob): File => {
+  // A file that was pasted into a frame is a File of that frame.
+  const { name = '' } = file as Partial<File>;
+  const [, stem = '', extension] = /^(.*?)(?:\.([^.]*))?$/su.exec(name) ?? [];
+  if (!NAMELESS.test(stem)) return file as File;
+  const [kind = '', subtype = ''] = file.type.split(';', 1)[0]?.split('/') ?? [];
+  const now = new Date(Date.now() - new Date().getTimezoneOffset() * 60_000).toISOString();
+  const moment = now.slice(0, 19).replace('T', '-').replaceAll(':', '');
+  const ending = extension ?? EXTENSIONS[subtype] ?? subtype;
+  const given = `${kind === 'image' ? 'image' : 'file'}-${moment}`;
+  return new File([file], ending === '' ? given : `${given}.${ending}`, { type: file.type });
+};
+
+/** Files that are remembered until they stand in a document. */
+const REMEMBERED = 200;
+
+/** The files that were uploaded or picked last, by the addresses that editors insert. */
+export class KnownFiles {
+  readonly #files = new Map<string, PickedFile>();
+
+  add(file: PickedFile): void {
+    this.#files.set(file.url, file);
+    for (const oldest of this.#files.keys()) {
+      if (this.#files.size <= REMEMBERED) return;
+      this.#files.delete(oldest);
+    }
+  }
+
+  of(url: string): PickedFile | undefined {
+    return this.#files.get(url);
+  }
+}
