@@ -1,8 +1,6 @@
 import type { TimeSlice } from '../basics/concurrency/time-slice.ts';
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
-import type { Source } from '../sources/source.ts';
-import type { KnownHistory } from '../storage/moved/known-records.ts';
 import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from './folder-view.ts';
@@ -15,9 +13,8 @@ const AT_ONCE = 8;
 const MOST_READ = 4096;
 /** Steps of one way at least, and twice as many as renames are remembered. */
 const LEAST_BOUND = 4096;
-/** After so many steps the records are read together: reading one after another has cost as much as that will. */
+/** Steps that are read one after another before all records are: these may be so many for each of the steps. */
 const LONG_WAY = 64;
-const LONG_WAY_WARM = 8;
 const RECORDS_PER_STEP = 32;
 
 /** An event of a name, or of a folder above it. */
@@ -69,9 +66,10 @@ class Search {
   readonly #views: SourceViews;
   readonly #slice: TimeSlice;
   readonly #read = new Map<string, Promise<NameHistory>>();
-  readonly #known = new Map<Source, KnownHistory>();
   #steps = 0;
-  #nextTry = 0;
+  /** Those of them that were not known. */
+  #stepsRead = 0;
+  #readsAllAt = LONG_WAY;
 
   constructor(views: SourceViews, slice: TimeSlice) {
     this.#views = views;
@@ -105,9 +103,8 @@ class Search {
       // A forged record may say that it arrived before it left: time never goes back, or it would go round for ever.
       const at = Math.max(step.at, to.at);
       [view, path] = [await this.#views.of(source), target];
-      const { steps, since } = await this.#past(view, path);
+      const { since, next } = await this.#after(view, path, at);
       if (since > at) return 'gone';
-      const next = steps.find((one) => one.at > at);
       const end = next === undefined ? await this.#look(view, path) : 'absent';
       // Whatever has come there since is another one.
       if (next?.type !== 'left') return end === 'absent' && hasOwnStep ? 'gone' : end;
@@ -115,18 +112,33 @@ class Search {
     }
   }
 
-  /** Counts a step, and prepares for more where the way is long. False: it is too long. */
-  async #mayStep(view: SourceView): Promise<boolean> {
+  /** Counts a step. False: the way is too long. */
+  async #mayStep({ source }: SourceView): Promise<boolean> {
     this.#steps += 1;
     if (this.#slice.due) await this.#slice.rest();
-    const { source } = view;
-    const long = Math.max(this.#nextTry, source.movedRecords.isWarm ? LONG_WAY_WARM : LONG_WAY);
-    if (this.#steps >= long && !this.#known.has(source)) {
-      const known = await view.histories(this.#steps * RECORDS_PER_STEP);
-      if (known === undefined) this.#nextTry = 2 * this.#steps;
-      else this.#known.set(source, known);
-    }
     return this.#steps <= Math.max(LEAST_BOUND, 2 * (memoryOf(source.settings)?.entries ?? 0));
+  }
+
+  /** What has happened next to what came to a path at a time: what has left a name does not change any more. */
+  async #after(
+    view: SourceView,
+    path: SourcePath,
+    at: number,
+  ): Promise<{ readonly since: number; readonly next: Step | undefined }> {
+    const nextIn = ({ steps }: Past): Step | undefined => steps.find((step) => step.at > at);
+    const { movedRecords } = view.source;
+    if (this.#stepsRead >= this.#readsAllAt) {
+      await view.readHistories(this.#stepsRead * RECORDS_PER_STEP);
+      this.#readsAllAt = 2 * this.#stepsRead;
+    }
+    if (at < movedRecords.certainUntil) {
+      const known = await this.#past(view, path, true);
+      const next = nextIn(known);
+      if (next !== undefined && next.at < movedRecords.certainUntil) return { ...known, next };
+    }
+    this.#stepsRead += 1;
+    const past = await this.#past(view, path);
+    return { ...past, next: nextIn(past) };
   }
 
   /** The clocks of instances may differ by a day; what comes from further ahead is forged. */
@@ -145,14 +157,14 @@ class Search {
     }
   }
 
-  async #past(view: SourceView, path: SourcePath): Promise<Past> {
+  async #past(view: SourceView, path: SourcePath, mayBeOld = false): Promise<Past> {
     if (memoryOf(view.source.settings) === undefined) return { steps: [], since: 0 };
     const steps: Step[] = [];
     let since = 0;
     const names = path.ancestry();
     for (let start = 0; start < names.length; start += AT_ONCE) {
       const some = names.slice(start, start + AT_ONCE);
-      const histories = await Promise.all(some.map((about) => this.#history(view, about)));
+      const histories = await Promise.all(some.map((about) => this.#history(view, about, mayBeOld)));
       for (const [index, about] of some.entries()) {
         const history = histories[index];
         if (history === undefined) continue;
@@ -164,8 +176,8 @@ class Search {
     return { steps: steps.sort((one, other) => one.at - other.at), since };
   }
 
-  async #history(view: SourceView, about: SourcePath): Promise<NameHistory> {
-    const known = this.#known.get(view.source)?.(about);
+  async #history(view: SourceView, about: SourcePath, mayBeOld: boolean): Promise<NameHistory> {
+    const known = mayBeOld ? view.knownHistory(about) : undefined;
     if (known !== undefined) return known;
     const key = JSON.stringify([view.source.name, about.toString()]);
     let history = this.#read.get(key);

@@ -6,7 +6,6 @@ import type { Source } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
 import { containsLocation } from '../storage/location.ts';
-import type { KnownHistory } from '../storage/moved/known-records.ts';
 import { readHistory, type NameHistory } from '../storage/moved/name-events.ts';
 import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -248,9 +247,14 @@ export class SourceView extends Rights {
     return readHistory(this[WRITABLE], path, this.#life);
   }
 
-  /** @see KnownRecords.all */
-  histories(most: number): Promise<KnownHistory | undefined> {
-    return this.source.movedRecords.all(this[WRITABLE], most, this.#life);
+  /** @see KnownRecords.historyOf */
+  knownHistory(path: SourcePath): NameHistory | undefined {
+    return this.source.movedRecords.historyOf(this[WRITABLE], path);
+  }
+
+  /** @see KnownRecords.readAll */
+  readHistories(most: number): Promise<void> {
+    return this.source.movedRecords.readAll(this[WRITABLE], most, this.#life);
   }
 
   /** For work that takes long. */

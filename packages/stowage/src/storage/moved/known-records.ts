@@ -12,6 +12,9 @@ const READS_AT_ONCE = 32;
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 10 * 60_000 };
 const BYTES_OF_A_RECORD = 500;
 
+/** A record may arrive so much later than its event is dated: clocks of instances differ, and writes take time. */
+const MARGIN_MS = 5000;
+
 interface KnownRecord {
   readonly version: string;
   readonly history: NameHistory;
@@ -20,38 +23,47 @@ interface KnownRecord {
 const versionOf = ({ etag, modifiedAt, changedAt, size }: Entry): string =>
   [etag, modifiedAt, changedAt, size].join();
 
-/** What is known of a name without a request; undefined: that its record has to be read. */
-export type KnownHistory = (about: SourcePath) => NameHistory | undefined;
-
-/** The records of one source as they were read together, for ways of many steps. Forgetting one costs a reading. */
+/**
+ * The records of one source as they were read together, for ways of many steps. They may have grown since: what is
+ * known of a name is certain of what happened before a time. Forgetting a record costs a reading.
+ */
 export class KnownRecords {
   readonly #known = new LRUCache<string, KnownRecord>(CACHE);
   readonly #locks = createNameLocks();
+  #listed: ReadonlySet<string> = new Set();
+  #listedAt = 0;
 
-  /** Whether most of the records may be known. */
-  get isWarm(): boolean {
-    return this.#known.size > 0;
+  /** Until when all is known, in milliseconds since 1970; 0: nothing is. */
+  get certainUntil(): number {
+    return this.#listedAt + CACHE.ttl > Date.now() ? this.#listedAt - MARGIN_MS : 0;
+  }
+
+  /** What happened to a name until then, and perhaps more; undefined: its record has to be read. */
+  historyOf(store: ReadableStore, about: SourcePath): NameHistory | undefined {
+    const { name } = movedPaths.record(store, about);
+    return this.#listed.has(name) ? this.#known.get(name)?.history : NO_HISTORY;
   }
 
   /**
-   * All records that a listing shows now: those that have changed since they were read are read, many at a time.
-   * Undefined where these are more than `most`: then a listing of as many has been all that it cost.
+   * Lists all records, and reads those that have changed since they were read, many at a time. Nothing is read
+   * where these are more than `most`: a listing of as many is all that it costs then.
    * @throws errors of the store, the signal's reason
    */
-  all(store: ReadableStore, most: number, { signal }: OperationOptions): Promise<KnownHistory | undefined> {
-    // Others that wait find them read.
+  readAll(store: ReadableStore, most: number, { signal }: OperationOptions): Promise<void> {
+    const askedAt = Date.now();
     return this.#locks.hold('', { signal }, async () => {
-      const listed = new Map<string, string>();
+      // Another one has read them while this one waited.
+      if (this.#listedAt >= askedAt) return;
+      const listedAt = Date.now();
+      const listed = new Set<string>();
       const unread: Entry[] = [];
       for await (const page of store.list(movedPaths.all, { signal, mayMiss: true }))
         for (const entry of page) {
           const { name, kind, size = 0 } = entry;
           if (kind !== 'file' || !movedPaths.isName(name) || size > MOST_RECORD_BYTES) continue;
-          const version = versionOf(entry);
-          listed.set(name, version);
-          if (this.#known.get(name)?.version === version) continue;
-          unread.push(entry);
-          if (unread.length > most) return undefined;
+          listed.add(name);
+          if (this.#known.get(name)?.version !== versionOf(entry)) unread.push(entry);
+          if (unread.length > most) return;
         }
       if (signal !== undefined) setMaxListeners(0, signal);
       const limiter = createLimiter(READS_AT_ONCE);
@@ -60,18 +72,14 @@ export class KnownRecords {
       } finally {
         await limiter.drain();
       }
-      return (about) => {
-        const { name } = movedPaths.record(store, about);
-        const version = listed.get(name);
-        if (version === undefined) return NO_HISTORY;
-        const known = this.#known.get(name);
-        return known?.version === version ? known.history : undefined;
-      };
+      this.#listed = listed;
+      this.#listedAt = listedAt;
     });
   }
 
   async #read(store: ReadableStore, entry: Entry, signal: AbortSignal | undefined): Promise<void> {
     const { name, size = MOST_RECORD_BYTES } = entry;
+    this.#known.delete(name);
     const history = await readRecord(store, movedPaths.all.child(name), { signal, isListed: true });
     // One that is gone, or seems to be, is asked for when it is needed.
     if (history.version === undefined) return;
