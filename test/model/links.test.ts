@@ -1,8 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createRouter, type Router } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
+import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
+import { startRadosgw } from '../../tools/test-servers/radosgw.ts';
 import { quiet } from '../http/hosts.ts';
 import { Random } from './random.ts';
 
@@ -12,6 +14,39 @@ const DOCUMENTS = 20 * SCALE;
 const PICTURES = 100 * SCALE;
 const CHANGES = 200 * SCALE;
 const FOLDERS = 8;
+/** `s3` starts a server of its own. */
+const STORE = process.env['STOWAGE_LINKS_STORE'] ?? 'local';
+const LOOKS_AT_ONCE = 8;
+
+interface Store {
+  readonly settings: object;
+  put(path: string, content: string): Promise<void>;
+}
+
+const startStore = async (): Promise<Store> => {
+  if (STORE === 's3') {
+    const server = await startRadosgw();
+    onTestFinished(() => server.stop());
+    const bucket = await makeBucket(server);
+    onTestFinished(() => bucket.client.destroy());
+    const settings = { storageAdapter: 's3', adapterOptions: optionsFor(server, bucket.name) };
+    return { settings, put: (path, content) => bucket.put(path, content) };
+  }
+  const root = await mkdtemp(join(tmpdir(), 'stowage-links-'));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  return {
+    settings: { root },
+    put: async (path, content) => {
+      await mkdir(dirname(join(root, path)), { recursive: true });
+      await writeFile(join(root, path), content);
+    },
+  };
+};
+
+/** Prints how far a long run has come. */
+const report = (line: string): void => {
+  if (SCALE > 1) process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+};
 
 interface Picture {
   /** Where it lies; with an id in the trash where it lay. */
@@ -126,11 +161,10 @@ const show = async (router: Router, url: string): Promise<string> => {
 it.each(['public', 'signed'] as const)(
   'documents show every picture that still exists: %s',
   async (serve) => {
-    const root = await mkdtemp(join(tmpdir(), 'stowage-links-'));
-    onTestFinished(() => rm(root, { recursive: true, force: true }));
+    const store = await startStore();
     const source = {
       title: 'Photos',
-      root,
+      ...store.settings,
       serve,
       redirectMoved: { entries: 100_000 },
       trash: {},
@@ -143,12 +177,12 @@ it.each(['public', 'signed'] as const)(
     const library = new Library(router, random);
     for (let index = 0; index < FOLDERS; index += 1) {
       const folder = library.newName('folder');
-      await mkdir(join(root, folder));
+      await library.call('folderCreate', { path: '', name: folder });
       library.folders.push(folder);
     }
     for (let index = 0; index < PICTURES; index += 1) {
       const path = within(random.pick(library.folders), library.newName('picture'));
-      await writeFile(join(root, path), path);
+      await store.put(path, path);
       library.pictures.push({ path, content: path });
     }
     /** Links that were written at any time, with the picture that each shows. */
@@ -164,14 +198,23 @@ it.each(['public', 'signed'] as const)(
       if (random.below(8) === 0) await library.changeFolder();
       else await library.changePicture(random.pick(library.pictures));
       if (change === CHANGES / 2) write(DOCUMENTS, 3600);
+      if (change % 500 === 0) report(`${serve}: ${String(change)} of ${String(CHANGES)} changes`);
     }
+    report(`${serve}: ${String(written.length)} links`);
     const wrong: string[] = [];
-    for (const { url, picture } of written) {
-      const expected = picture.trashId === undefined ? picture.content : '404';
-      const shown = await show(router, url);
-      if (shown !== expected) wrong.push(`${url} shows ${shown}, not ${expected} of ${picture.path}`);
-    }
+    const waiting = [...written];
+    const look = async (): Promise<void> => {
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        const { url, picture } = next;
+        const expected = picture.trashId === undefined ? picture.content : '404';
+        const shown = await show(router, url);
+        if (shown !== expected) wrong.push(`${url} shows ${shown}, not ${expected} of ${picture.path}`);
+        if (waiting.length % 500 === 0) report(`${serve}: ${String(waiting.length)} links are left`);
+      }
+    };
+    await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, look));
     expect(wrong).toEqual([]);
+    report(`${serve}: 0 dead links; they are renewed`);
     const html = written.map(({ url }) => `<img src="${url.replaceAll('&', '&amp;')}">`).join('\n');
     const renewed = [...(await router.renewLinks(html)).matchAll(/src="([^"]*)"/gu)];
     for (const [index, { picture }] of written.entries()) {
@@ -180,5 +223,6 @@ it.each(['public', 'signed'] as const)(
       const expected = picture.trashId === undefined ? [200, picture.content] : [404];
       expect([answer.status, ...(answer.status === 200 ? [await answer.text()] : [])]).toEqual(expected);
     }
+    report(`${serve}: done`);
   },
 );
