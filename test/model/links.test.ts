@@ -29,7 +29,7 @@ const startStore = async (): Promise<Store> => {
     onTestFinished(() => server.stop());
     const bucket = await makeBucket(server);
     onTestFinished(() => bucket.client.destroy());
-    const settings = { storageAdapter: 's3', adapterOptions: optionsFor(server, bucket.name) };
+    const settings = { storageAdapter: 's3', s3: optionsFor(server, bucket.name) };
     return { settings, put: (path, content) => bucket.put(path, content) };
   }
   const root = await mkdtemp(join(tmpdir(), 'stowage-links-'));

@@ -78,16 +78,19 @@ const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'],
     );
   });
 
+/** Undefined: the configured sources. */
+type LeaseSources = (request: HookRequest | undefined) => Promise<SourceLease>;
+
 /** Gives each request a lease of the configured sources or those of its tenant. */
 const createSourceLeasing = (
   statics: SourceGroup,
   tenants: TenantCache,
   hooks: ConnectorHooks,
   build: (tenant: ResolvedTenant) => SourceGroup,
-): ((request: HookRequest) => Promise<SourceLease>) => {
+): LeaseSources => {
   const shared: SourceLease = { sources: statics, extend: () => shared, release: () => undefined };
   return async (request) => {
-    const tenant = await tenantOf(hooks, request);
+    const tenant = request && (await tenantOf(hooks, request));
     if (tenant === undefined) return shared;
     try {
       return tenants.acquire(tenant.id, tenant.sources, () => build(tenant));
@@ -102,8 +105,8 @@ const createSourceLeasing = (
 
 /** Stores would open again and stay open: there is no lease when the connector closes. */
 const whileOpen =
-  (lease: (request: HookRequest) => Promise<SourceLease>, closing: AbortSignal) =>
-  async (request: HookRequest): Promise<SourceLease> => {
+  (lease: LeaseSources, closing: AbortSignal): LeaseSources =>
+  async (request) => {
     closing.throwIfAborted();
     const leased = await lease(request);
     // The hook may have taken its time.
@@ -116,16 +119,26 @@ const whileOpen =
 const textLinksOf = (
   { publicUrl }: ConnectorConfig['settings'],
   services: ActionServices,
-  statics: SourceGroup,
+  leaseSources: LeaseSources,
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
 ): ReturnType<typeof createTextLinks> => {
   // Every lookup listens to it.
   setMaxListeners(0, signal);
-  const viewsAt = (base: string | undefined): SourceViews => {
-    signal.throwIfAborted();
-    return new SourceViews(seenInTexts(statics, publicUrl, base), EVERYTHING, { signal });
-  };
-  return createTextLinks({ ...services, log, signal, viewsAt });
+  return createTextLinks({
+    ...services,
+    log,
+    signal,
+    inSources: async ({ base, request }, work) => {
+      const unsaid = { method: 'GET', url: '/', headers: {}, native: undefined, signal };
+      const lease = await leaseSources(request && { ...unsaid, ...request });
+      try {
+        const sources = seenInTexts(lease.sources, publicUrl, base);
+        return await work(new SourceViews(sources, EVERYTHING, { signal }));
+      } finally {
+        lease.release();
+      }
+    },
+  });
 };
 
 /** Gives each request its role. */
@@ -172,6 +185,7 @@ export const createConnector = <Native>(
   const closing = new AbortController();
   const { signal } = closing;
   let closed: Promise<void> | undefined;
+  const resolveSources = whileOpen(leaseSources, signal);
   const handle = createPipeline({
     settings,
     actions,
@@ -180,7 +194,7 @@ export const createConnector = <Native>(
     version: options.version,
     isMounted: options.isMounted,
     observe: options.observe,
-    resolveSources: whileOpen(leaseSources, signal),
+    resolveSources,
     authenticate: authenticationOf(hooks, settings),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
@@ -193,7 +207,7 @@ export const createConnector = <Native>(
   return {
     handle,
     urlFor: services.links.urlFor(settings, statics),
-    ...textLinksOf(settings, services, statics, { log, signal }),
+    ...textLinksOf(settings, services, resolveSources, { log, signal }),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
     webhooks: () => services.events.webhooks(),

@@ -6,13 +6,13 @@ import { below } from '../../view/links.ts';
 import type { ServingServices } from '../serving/serve-file.ts';
 import type { Tag } from './html-tags.ts';
 import type { OwnLink, OwnLinks } from './own-links.ts';
-import { isOpen, linkLike, mayName } from './renewed-url.ts';
+import { linkLike, mayName, opensForAll } from './renewed-url.ts';
 
 /** What renewing texts does besides renewing signatures. */
 export interface PictureOptions {
   /** Of signed links, in seconds (default: `signedUrlLifetime` of the source). */
   readonly lifetime?: number | undefined;
-  /** Gives own pictures `width`, `height` and `loading="lazy"` where they lack them. */
+  /** Gives own pictures `width`, `height` and `loading="lazy"` where they lack them, but for `protected` sources. */
   readonly sizes?: boolean | undefined;
   /** Gives own pictures without one a `srcset` of these `imagePresets`, as far as they keep the picture's shape. */
   readonly srcset?: readonly string[] | undefined;
@@ -132,7 +132,7 @@ export const pictureAttributes = async (
   options: PictureOptions,
 ): Promise<Attributes> => {
   const { own, link, tag } = picture;
-  if ((options.sizes !== true && options.srcset === undefined) || !isOpen(link)) return {};
+  if ((options.sizes !== true && options.srcset === undefined) || !opensForAll(link)) return {};
   const target = await own.target(link);
   if (target?.item.kind !== 'file' || (target.isMoved && !mayName(link, target.item))) return {};
   const { item } = target;

@@ -28,6 +28,10 @@ export const linkLike = (link: OwnLink, source: Source, path: SourcePath): strin
 export const isOpen = ({ source, signature }: OwnLink): boolean =>
   source.settings.serve !== 'signed' || signature !== undefined;
 
+/** Whether a reader of the text may see what the link shows, whoever has written it: as `isOpen`, and not by a role. */
+export const opensForAll = (link: OwnLink): boolean =>
+  link.source.settings.serve !== 'protected' && isOpen(link);
+
 /**
  * Whether a link to what has moved may be replaced by one to where it is now. Other links stay: whoever follows
  * them is led there if they may read it.

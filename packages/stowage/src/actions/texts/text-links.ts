@@ -16,12 +16,21 @@ import { type OwnLink, OwnLinks } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
 import { renewedUrl } from './renewed-url.ts';
 
-/**
- * Where the connector is mounted, as the links of the text say it (default: `publicUrl`, else the root of the
- * host).
- */
-interface TextOptions {
+/** Whose text it is. */
+export interface TextOptions {
+  /** Where the connector is mounted, as the links of the text say it (default: `publicUrl`, else the root of the host). */
   readonly base?: string | undefined;
+  /**
+   * The links are those of a tenant's sources: `resolveSources` gets these fields of a request, and reads the tenant
+   * from them as ever. Absent: the configured sources.
+   */
+  readonly request?:
+    | {
+        readonly url?: string;
+        readonly headers?: Readonly<Record<string, string | undefined>>;
+        readonly native?: unknown;
+      }
+    | undefined;
 }
 
 /** What `renewLinks` does besides renewing signatures. */
@@ -63,8 +72,8 @@ export type LinksIn = (html: string, options?: TextOptions) => Promise<readonly 
 /** What work on texts needs of its connector. */
 export interface TextServices extends PictureServices {
   readonly log: Logger;
-  /** The configured sources with the addresses that texts may have for them; everything may be seen. */
-  readonly viewsAt: (base: string | undefined) => SourceViews;
+  /** Opens the sources with the addresses that texts may have for them, until the work is done; all may be seen. */
+  readonly inSources: <T>(options: TextOptions, work: (views: SourceViews) => Promise<T>) => Promise<T>;
 }
 
 /** Tags whose files are looked up at the same time. */
@@ -126,43 +135,48 @@ const editsOf = async (
 export const createTextLinks = (
   services: TextServices,
 ): { readonly renewLinks: RenewLinks; readonly linksIn: LinksIn } => {
-  const { links, log, signal, viewsAt } = services;
+  const { links, log, signal, inSources } = services;
   const loadParser = createParserLoader();
+  const renewIn = async (views: SourceViews, html: string, options: RenewOptions): Promise<string> => {
+    requireOptions(options, views);
+    const own = new OwnLinks(views, links, (error) => {
+      log.warn('A file that a text shows could not be looked up.', { error });
+    });
+    const slice = new TimeSlice(signal);
+    const edits: Edit[] = [];
+    for await (const tags of tagsOf(html, loadParser, slice)) {
+      let next = 0;
+      const work = async (): Promise<void> => {
+        for (let tag = tags[next++]; tag !== undefined; tag = tags[next++]) {
+          edits.push(...(await editsOf(services, { html, own, slice }, tag, options)));
+        }
+      };
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, tags.length) }, work)).finally(() => {
+        next = tags.length;
+      });
+    }
+    return edited(html, edits);
+  };
+  const findIn = async (views: SourceViews, html: string): Promise<readonly FoundLink[]> => {
+    const own = new OwnLinks(views, links);
+    const slice = new TimeSlice(signal);
+    const found: FoundLink[] = [];
+    for await (const tags of tagsOf(html, loadParser, slice))
+      for (const url of tags.flatMap(linkAttributesOf).flatMap(linksOf)) {
+        if (slice.due) await slice.rest();
+        const link = await own.find(url);
+        if (link !== undefined) found.push(await foundLink(own, link));
+      }
+    return found;
+  };
   return {
     renewLinks: async (html, options = {}) => {
       requireText(html);
-      const views = viewsAt(options.base);
-      requireOptions(options, views);
-      const own = new OwnLinks(views, links, (error) => {
-        log.warn('A file that a text shows could not be looked up.', { error });
-      });
-      const slice = new TimeSlice(signal);
-      const edits: Edit[] = [];
-      for await (const tags of tagsOf(html, loadParser, slice)) {
-        let next = 0;
-        const work = async (): Promise<void> => {
-          for (let tag = tags[next++]; tag !== undefined; tag = tags[next++]) {
-            edits.push(...(await editsOf(services, { html, own, slice }, tag, options)));
-          }
-        };
-        await Promise.all(Array.from({ length: Math.min(AT_ONCE, tags.length) }, work)).finally(() => {
-          next = tags.length;
-        });
-      }
-      return edited(html, edits);
+      return inSources(options, (views) => renewIn(views, html, options));
     },
-    linksIn: async (html, { base } = {}) => {
+    linksIn: async (html, options = {}) => {
       requireText(html);
-      const own = new OwnLinks(viewsAt(base), links);
-      const slice = new TimeSlice(signal);
-      const found: FoundLink[] = [];
-      for await (const tags of tagsOf(html, loadParser, slice))
-        for (const url of tags.flatMap(linkAttributesOf).flatMap(linksOf)) {
-          if (slice.due) await slice.rest();
-          const link = await own.find(url);
-          if (link !== undefined) found.push(await foundLink(own, link));
-        }
-      return found;
+      return inSources(options, (views) => findIn(views, html));
     },
   };
 };
