@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { createRouter, HttpError, type ServiceEvent } from 'stowage';
 import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -88,6 +89,23 @@ describe('a document with a name', () => {
     expect(await service.source('addNumber').text('a.docx')).toBe('old');
     expect(await wordsOf(service, 'a.docx', 'replace')).toBe('Minutes');
     expect(await service.source('error').text('a.docx')).toBe('old');
+  });
+
+  it.skipIf(noBrowser !== '')(`is inspected as the PDF file that it would become ${noBrowser}`, async () => {
+    const seen: string[] = [];
+    const service = await startService(
+      {},
+      {
+        inspectUpload: async ({ name, mime, open }) => {
+          seen.push(`${name} ${mime} ${(await buffer(open())).toString('latin1', 0, 5)}`);
+          return 'Not stored.';
+        },
+      },
+    );
+    const answer = await service.call('generatePdf', { html, name: 'a' });
+    expect(answer).toMatchObject({ status: 422, data: { error: 'REFUSED_BY_INSPECTION' } });
+    expect(seen).toEqual(['a.pdf application/pdf %PDF-']);
+    expect(await service.source('files').paths()).toEqual([]);
   });
 
   it('is told as a document and as a file', async () => {

@@ -2,8 +2,10 @@ import { buffer } from 'node:stream/consumers';
 import type { Readable } from 'node:stream';
 import { type ConnectorHooks, createApp, type DescribedPicture, type ServiceEvent } from 'stowage';
 import sharp from 'sharp';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startSite } from '../network/loopback.ts';
 import { formOf, type FormFile, type Service, silent, startService } from './service.ts';
+import { create, patch, startTus } from './tus-client.ts';
 
 type DescribePicture = NonNullable<ConnectorHooks['describePicture']>;
 
@@ -70,6 +72,54 @@ describe('the hook describePicture', () => {
     ]);
     expect(events[0]).toMatchObject({ path: 'a.png', role: 'service', subject: 'describePicture' });
     expect(streams.every(({ destroyed }) => destroyed)).toBe(true);
+  });
+
+  it('describes what comes in parts and from other addresses', async () => {
+    const hooks: ConnectorHooks = { describePicture: ({ name }) => ({ alt: `About ${name}` }) };
+    const service = await startTus({ allowPrivateNetworkUploads: true }, hooks);
+    const { address } = await create(service.tus, pixels.length, { filename: 'a.png' });
+    expect((await patch(address, 0, pixels)).status).toBe(200);
+    const site = await startSite((_, response) => void response.end(pixels));
+    onTestFinished(() => site.close());
+    expect((await service.call('fileUploadRemote', { url: `${site.origin}/b.png` })).status).toBe(200);
+    for (const name of ['a.png', 'b.png'])
+      await expect.poll(() => aboutOf(service, name)).toEqual({ alt: `About ${name}` });
+  });
+
+  it('leaves the pictures for later for which too many others wait, and goes on with these', async () => {
+    const many = 1010;
+    const warnings: string[] = [];
+    const described: string[] = [];
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const hooks: ConnectorHooks = {
+      describePicture: async ({ name }) => {
+        await gate;
+        described.push(name);
+      },
+    };
+    const sources = { files: { title: 'Files', baseurl: 'https://a.test/', storageAdapter: 'memory' } };
+    const logger = { ...silent, warn: (message: string) => void warnings.push(message) };
+    const app = createApp({ sources, createThumb: false, readTexts: false }, hooks, { logger });
+    onTestFinished(() => app.close());
+    warnings.length = 0;
+    for (let first = 0; first < many; first += 101) {
+      const files = Array.from({ length: 101 }, (_, n): FormFile => [
+        `files[]`,
+        `${String(first + n)}.png`,
+        pixels,
+      ]);
+      const request = new Request('http://service/fileUpload', { method: 'POST', body: formOf(files, {}) });
+      expect((await app.fetch(request)).status).toBe(200);
+    }
+    await expect.poll(() => warnings.length).toBe(many - 1002);
+    expect(new Set(warnings)).toEqual(
+      new Set(['A picture was not described: too many others wait. stowage describe does it later.']),
+    );
+    open();
+    await expect.poll(() => described.length, { timeout: 20_000 }).toBe(1002);
   });
 
   it('fills only what is empty, whatever the role may, and is not asked where nothing is', async () => {

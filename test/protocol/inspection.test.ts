@@ -1,4 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ServiceEvent } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startSite } from '../network/loopback.ts';
@@ -12,7 +15,7 @@ import {
   startClamd,
 } from './clamd.ts';
 import { startFalseClamd } from './clamd.ts';
-import { formOf, type Service, startService } from './service.ts';
+import { formOf, type Service, silent, startService } from './service.ts';
 import { create, patch, startTus } from './tus-client.ts';
 
 let clamd: RunningClamd;
@@ -121,8 +124,10 @@ describe.skipIf(!hasClamd)(`clamd refuses what it knows${needsClamd}`, () => {
       ...['', 'one.txt', 'sub/', 'sub/two.txt', 'three.txt'].map((path) => `f/${path}`),
     ]);
     expect(events.filter(({ source }) => source !== undefined)).toEqual([]);
-    const { data } = await service.call('permissions', { source: 'safe' });
-    expect(data['quota']).toMatchObject({ usedBytes: 3, usedFiles: 1 });
+    // Counted while others are answered.
+    const quota = async (): Promise<unknown> =>
+      (await service.call('permissions', { source: 'safe' })).data['quota'];
+    await expect.poll(quota).toMatchObject({ usedBytes: 3, usedFiles: 1 });
   });
 
   it.each(['unix', 'tcp'] as const)('a form of many files, whole, over %s', async (kind) => {
@@ -189,6 +194,54 @@ describe.skipIf(!hasClamd)(`clamd refuses what it knows${needsClamd}`, () => {
     expect(await service.call('fileCopy', copy)).toMatchObject(REFUSED);
   });
 
+  it('before the hook of the host is asked about what is left', async () => {
+    const asked: string[] = [];
+    const events: ServiceEvent[] = [];
+    const service = await startService(
+      { inspection: { clamd: clamd.unix } },
+      {
+        inspectUpload: ({ name }) => {
+          asked.push(name);
+          return name === 'b.txt' ? 'Not by this one.' : undefined;
+        },
+        onEvent: (event) => events.push(event),
+      },
+    );
+    const outcomes = [];
+    for (const [name, content] of [
+      ['a.txt', EICAR],
+      ['b.txt', 'clean'],
+      ['c.txt', 'clean'],
+    ] as const) {
+      const { status, data } = await service.upload([['files[0]', name, content]]);
+      outcomes.push([status, (data['details'] as { reason?: string } | undefined)?.reason]);
+    }
+    expect(outcomes).toEqual([
+      [422, EICAR_NAME],
+      [422, 'Not by this one.'],
+      [200, undefined],
+    ]);
+    expect(asked).toEqual(['b.txt', 'c.txt']);
+    expect(events.map(({ path, inspection }) => [path, inspection])).toEqual([
+      ['c.txt', { verdict: 'clean' }],
+    ]);
+    expect(await service.source('files').paths()).toEqual(['c.txt']);
+  });
+
+  it('not what is restored, though it was removed from a source of the same store that has no inspection', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'stowage-inspected-'));
+    onTestFinished(() => rm(root, { recursive: true, force: true }));
+    const sources = { safe: { root, inspection: { clamd: clamd.unix } }, loose: { root } };
+    const service = await startService({ sources, trash: {} });
+    expect((await service.upload([['files[0]', 'a.txt', EICAR]], { source: 'loose' })).status).toBe(200);
+    await service.call('fileRemove', { source: 'loose', name: 'a.txt' });
+    const { data } = await service.call('trashList', { source: 'safe' });
+    const [{ id } = { id: '' }] = data['items'] as { id: string }[];
+    expect((await service.call('trashRestore', { source: 'safe', id })).status).toBe(200);
+    // From another store nothing can be restored: an id is one of its own trash.
+    expect((await service.call('trashRestore', { source: 'safe', id })).status).toBe(404);
+  });
+
   it('and says in the event what is clean', async () => {
     const events: ServiceEvent[] = [];
     const service = await inspecting({}, { 'f/a.txt': 'a', 'b.txt': 'b' }, events);
@@ -249,9 +302,11 @@ describe('a clamd that cannot be asked', () => {
     const address = name === 'is not there' ? 'unix:/nowhere/clamd.sock' : other.address;
     const inspection = { clamd: address, timeout: 0.3 };
     const events: ServiceEvent[] = [];
+    const warnings: [string, unknown][] = [];
     const service = await startService(
       { sources: { closed: { inspection }, open: { inspection: { ...inspection, failClosed: false } } } },
       { onEvent: (event) => events.push(event) },
+      { ...silent, warn: (message, fields) => void warnings.push([message, fields]) },
     );
     const content = 'x'.repeat(2_000_000);
     const refused = await service.upload([['files[0]', 'a.txt', content]], { source: 'closed' });
@@ -260,6 +315,12 @@ describe('a clamd that cannot be asked', () => {
     expect(await service.source('closed').paths()).toEqual([]);
     expect((await service.upload([['files[0]', 'a.txt', content]], { source: 'open' })).status).toBe(200);
     expect(events.map((event) => event.inspection)).toEqual([{ verdict: 'skipped', reason: 'unavailable' }]);
+    expect(warnings.filter(([message]) => message.includes('without inspection'))).toEqual([
+      [
+        'A file is stored without inspection.',
+        expect.objectContaining({ source: 'open', path: '/', name: 'a.txt', reason: 'unavailable' }),
+      ],
+    ]);
   });
 
   it('is left when the client leaves', async () => {

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSite } from '../network/loopback.ts';
 import { formOf, startService, type Service } from './service.ts';
+import { create, patch, startTus } from './tus-client.ts';
 
 const run = promisify(execFile);
 const hasExiftool = existsSync('/usr/bin/exiftool');
@@ -103,18 +105,37 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
 
   it('is read before it is taken out, through every door', async () => {
     const bytes = await pictureSaying('jpeg', ...XMP);
-    const service = await startService({ uploadImages: { metadata: 'strip', format: 'webp' } });
+    const service = await startTus({
+      uploadImages: { metadata: 'strip', format: 'webp' },
+      allowPrivateNetworkUploads: true,
+    });
     expect(await sendTo(service, 'a.jpg', bytes)).toEqual(OF_XMP);
     const response = await fetch(`${service.url}/imageSave`, {
       method: 'POST',
       body: formOf([['files[0]', 'b.jpg', bytes]], { newname: 'b.jpg' }),
     });
     expect(response.status).toBe(200);
+    const { address } = await create(service.tus, bytes.length, { filename: 'c.jpg' });
+    const { data: part } = await patch(address, 0, bytes);
+    expect((part['items'] as object[])[0]).toMatchObject({ name: 'c.webp', about: OF_XMP });
+    const site = await startSite((_, page) => void page.end(bytes));
+    onTestFinished(() => site.close());
+    const remote = await service.call('fileUploadRemote', { url: `${site.origin}/d.jpg` });
+    expect((remote.data['items'] as object[])[0]).toMatchObject({ name: 'd.webp', about: OF_XMP });
+    await service.source('files').put({ 'e.jpg': 'older content' });
+    const replaced = await fetch(`${service.url}/fileReplace`, {
+      method: 'POST',
+      body: formOf([['files[0]', 'new.jpg', bytes]], { name: 'e.jpg' }),
+    });
+    expect(replaced.status).toBe(200);
     const { data } = await service.call('files', { 'mods[details]': '1' });
     const [{ files = [] } = {}] = data['sources'] as { files: { name: string; about?: unknown }[] }[];
     expect(files.map(({ name, about }) => [name, about]).sort()).toEqual([
       ['a.webp', OF_XMP],
       ['b.webp', OF_XMP],
+      ['c.webp', OF_XMP],
+      ['d.webp', OF_XMP],
+      ['e.jpg', OF_XMP],
     ]);
   });
 

@@ -1,0 +1,95 @@
+import { createRouter, type Router } from 'stowage';
+import { StorageUnavailableError, type StorageAdapter } from 'stowage/storage';
+import { expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { quiet } from '../http/hosts.ts';
+import { put } from '../pictures/gallery.ts';
+
+const fails = (): Promise<never> => Promise.reject(new StorageUnavailableError());
+
+interface Stores {
+  readonly one: StorageAdapter;
+  readonly two: StorageAdapter;
+}
+
+/** Two sources with `a.txt` in the first, of which something is said. */
+const start = async (): Promise<Stores & { readonly router: Router }> => {
+  const stores = {
+    one: new MemoryAdapter({ maxBytes: 1024 ** 2 }),
+    two: new MemoryAdapter({ maxBytes: 1024 ** 2 }),
+  };
+  await put(stores.one, 'a.txt', 'content');
+  const source = (storageAdapter: string): object => ({
+    title: storageAdapter,
+    baseurl: 'https://a.test/',
+    storageAdapter,
+  });
+  const storageAdapters = { one: { create: () => stores.one }, two: { create: () => stores.two } };
+  const sources = { one: source('one'), two: source('two') };
+  const router = createRouter({ sources } as never, {}, { ...quiet, storageAdapters });
+  onTestFinished(() => router.close());
+  expect(await call(router, 'fileDescribe', { name: 'a.txt', alt: 'About a' })).toBe(200);
+  return { ...stores, router };
+};
+
+const post = (router: Router, action: string, fields: Record<string, string>): Promise<Response> =>
+  router.fetch(new Request(`http://host/${action}`, { method: 'POST', body: new URLSearchParams(fields) }));
+
+const call = async (router: Router, action: string, fields: Record<string, string>): Promise<number> =>
+  (await post(router, action, fields)).status;
+
+/** What is said about each file of both sources. */
+const words = async (router: Router): Promise<Record<string, string | undefined>> => {
+  const answer = await post(router, 'files', { 'mods[details]': '1' });
+  const { data } = (await answer.json()) as {
+    data: { sources: { name: string; files: { name: string; about?: { alt: string } }[] }[] };
+  };
+  return Object.fromEntries(
+    data.sources.flatMap(({ name, files }) => files.map((file) => [`${name}:${file.name}`, file.about?.alt])),
+  );
+};
+
+const inside = { name: 'a.txt', newname: 'b.txt' };
+const across = { source: 'two', fromSource: 'one', from: 'a.txt', path: '' };
+
+it.each<[string, string, Record<string, string>, (stores: Stores) => void, object]>([
+  [
+    'before it has begun',
+    'fileRename',
+    inside,
+    ({ one }) => void (one.moveFile = fails),
+    { 'one:a.txt': 'About a' },
+  ],
+  [
+    'after it was done',
+    'fileRename',
+    inside,
+    ({ one }) => {
+      const move = one.moveFile.bind(one);
+      one.moveFile = async (...parameters) => {
+        await move(...parameters);
+        return fails();
+      };
+    },
+    { 'one:b.txt': 'About a' },
+  ],
+  [
+    'before its copy is there',
+    'fileMove',
+    across,
+    ({ two }) => void (two.write = fails),
+    { 'one:a.txt': 'About a' },
+  ],
+  [
+    'before the original is gone',
+    'fileMove',
+    across,
+    ({ one }) => void (one.removeFile = fails),
+    { 'one:a.txt': 'About a', 'two:a.txt': 'About a' },
+  ],
+])('words are where the file is when its move fails %s', async (_, action, fields, breakStore, expected) => {
+  const { router, ...stores } = await start();
+  breakStore(stores);
+  expect(await call(router, action, fields)).toBeGreaterThanOrEqual(400);
+  expect(await words(router)).toEqual(expected);
+});
