@@ -61,7 +61,6 @@ export interface Access {
   foldingCase(): Access;
 }
 
-/** A rule made ready for evaluation. */
 interface CompiledRule {
   readonly index: number;
   /** Undefined: every role. */
@@ -155,7 +154,6 @@ const effectsOf = (key: string, { group, follows }: StandIns = {}, isNamed: () =
   };
 };
 
-/** An item that rules are asked about. */
 interface Asked {
   readonly key: string;
   readonly path: SourcePath;

@@ -149,7 +149,6 @@ export const asksForChange = (
   return changes || (typeof value === 'string' ? value.trim() !== '' : value !== undefined);
 };
 
-/** What most actions have in common. */
 type Defaulted = 'methods' | 'keys' | 'takesFiles';
 
 /**

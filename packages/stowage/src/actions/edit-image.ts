@@ -88,7 +88,6 @@ const editedImageShape = {
 
 type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
 
-/** The answer of actions that write an image. */
 const imageResultSchema = z.object({
   newPath: z.string().describe('Public URL of the written file.'),
 });

@@ -46,7 +46,6 @@ export const filesOf = (
 
 const sizeShape = { width: z.number().optional(), height: z.number().optional() };
 
-/** What editors read of an uploaded file. */
 interface Uploaded extends z.output<z.ZodObject<typeof sizeShape>> {
   readonly name: string;
   readonly url: string;

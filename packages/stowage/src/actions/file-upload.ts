@@ -148,7 +148,6 @@ const requireFiles = (
   });
 };
 
-/** What the answer says of a stored file. */
 const messageOf = ({ path, isReduced }: Stored): string =>
   `The file "${path.name}" was uploaded.` +
   (isReduced === true

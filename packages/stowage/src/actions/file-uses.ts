@@ -5,7 +5,6 @@ import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import { defineAction, type UsedFile } from './action.ts';
 
-/** A page of the host that shows a file. */
 const useSchema = z.object({
   title: z.string().max(2000),
   url: z.string().min(1).max(8192).describe('As the host has it: absolute, or relative to its pages.'),

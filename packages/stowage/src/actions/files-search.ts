@@ -19,7 +19,6 @@ const itemSchema = listingItemSchemaWith({
   url: z.string().optional().describe('The link of a file; signed in sources that ask for it.'),
 });
 
-/** One search over its sources, one after the other. */
 class Search {
   readonly #lists: Iterable<FoundItem>[] = [];
   #found = 0;

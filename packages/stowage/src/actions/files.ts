@@ -25,7 +25,6 @@ const parameters = z.object({
 
 type FilesParameters = z.output<typeof parameters>;
 
-/** A page of a folder, with the paths of its thumbnails. */
 interface ListedPage extends Page {
   readonly folder: FolderView;
   readonly thumbs: readonly (string | undefined)[];

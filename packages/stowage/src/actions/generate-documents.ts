@@ -76,13 +76,11 @@ export const pageSetupOf = (options: z.output<typeof documentOptionsField>): Pag
   footer: lineOf(options?.footer, options?.footer_align),
 });
 
-/** What a document is made of. */
 const htmlField = textField
   // As long as the body may be.
   .meta({ maxLength: constants.MAX_STRING_LENGTH })
   .describe('The content, as HTML. Scripts in it never run.');
 
-/** The drawing that a link to a thumbnail or variant shows; undefined for the file itself. */
 const drawnFor = async (
   { services: { thumbnails } }: ActionContext,
   item: Item,
@@ -167,7 +165,6 @@ const documentJob = (
   };
 };
 
-/** Makes a document, if the host lets it, and reports it. */
 const made = async (
   context: ActionContext,
   name: string,
@@ -185,7 +182,6 @@ const made = async (
   return document;
 };
 
-/** A document that an action makes. */
 interface Making {
   /** Of the action. */
   readonly key: string;
@@ -214,7 +210,6 @@ const answerWith = async (
   return new MadeFileAnswer({ filename, contentType, make: () => makeNamed(filename) });
 };
 
-/** What both actions have in common. */
 const shared = { load: 'documents', changes: false, changesWith: 'name', takesLongText: true } as const;
 
 const PDF = 'application/pdf';

@@ -63,7 +63,6 @@ export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, 
   throw typeNotAllowed(name);
 };
 
-/** The wanted name, where it has no extension. */
 const bareName = (
   { filename }: UploadedFile,
   { name, newname }: { readonly name: string | undefined; readonly newname: string | undefined },
@@ -118,7 +117,6 @@ const requireUpload = (context: ActionContext, view: SourceView): UploadedFile =
   return upload;
 };
 
-/** What is stored, and its name. */
 interface Verified extends NewContent {
   readonly content: UploadedFile;
   readonly name: string;

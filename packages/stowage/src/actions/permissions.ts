@@ -123,7 +123,6 @@ const limitsSchema = z.object({
 const left = (most: number | undefined, used: number | undefined): number | undefined =>
   most === undefined || used === undefined ? undefined : Math.max(0, most - used);
 
-/** What bounds an upload into the source. */
 const limitsOf = ({ settings }: Source, quota: QuotaAnswer | undefined): z.output<typeof limitsSchema> => ({
   maxUploadFileSize: settings.maxUploadFileSize,
   extensions: [...settings.extensions],

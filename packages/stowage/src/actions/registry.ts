@@ -69,7 +69,6 @@ export const createActions = (): Actions => {
 /** Asking what is allowed is denied by its own key alone. */
 const WITHOUT_GROUP = 'PERMISSIONS';
 
-/** What stands for a key in access rules that do not name it. */
 interface StandIns {
   readonly group?: 'CHANGE' | 'READ' | undefined;
   readonly follows?: string | undefined;

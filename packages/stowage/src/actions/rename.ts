@@ -5,16 +5,20 @@ import { nameField, newNameField, pathField, sourceField } from '../parameters/f
 import { itemKey } from '../view/rights.ts';
 import { defineAction, doneSchema } from './action.ts';
 
+const shared = {
+  changes: true,
+  parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
+  result: doneSchema,
+} as const;
+
 /**
  * Renames a file, which keeps its extension, or a folder. A name that is taken, its own included, is refused.
  */
 export const fileRenameAction = defineAction({
+  ...shared,
   name: 'fileRename',
   summary: 'Renames a file, which keeps its extension, or a folder.',
   keys: { file: ['FILE_RENAME'], folder: ['FOLDER_RENAME'] },
-  changes: true,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
-  result: doneSchema,
   run: async (context, input) => {
     const view = await context.views.open(input.source);
     const from = input.path.child(input.name);
@@ -30,11 +34,9 @@ export const fileRenameAction = defineAction({
 
 /** Renames a folder. A name that is taken, its own included, is refused. */
 export const folderRenameAction = defineAction({
+  ...shared,
   name: 'folderRename',
   summary: 'Renames a folder.',
-  changes: true,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
-  result: doneSchema,
   run: async (context, input) => {
     const view = await context.views.open(input.source);
     const from = input.path.child(input.name);

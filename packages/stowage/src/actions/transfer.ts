@@ -22,7 +22,6 @@ const parameters = z
   })
   .superRefine(requireOneOrSeveral('from', 'froms'));
 
-/** The sources of a copy or move, and the folder that things go into. */
 interface Way {
   readonly from: SourceView;
   readonly to: SourceView;

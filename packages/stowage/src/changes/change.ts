@@ -20,7 +20,6 @@ import type { SourceView } from '../view/source-view.ts';
 import type { NameReservations } from './names.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
-/** What a change says of where it happens. */
 interface At {
   /** The source that changes; of a move or copy the one that something goes into. */
   readonly open: SourceView;

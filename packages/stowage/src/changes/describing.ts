@@ -19,7 +19,6 @@ export const DESCRIBER: Pick<Requester, 'role' | 'subject'> = { role: 'service',
 export const isPicture = ({ settings }: Source, name: string): boolean =>
   settings.imageExtensions.includes(extensionOf(name) ?? '');
 
-/** What the host says of fields about which nothing is said. */
 const missingFrom = (about: About, words: About): About =>
   Object.fromEntries(FIELDS.flatMap((field) => (about[field] === undefined ? [[field, words[field]]] : [])));
 

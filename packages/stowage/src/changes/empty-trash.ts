@@ -60,7 +60,6 @@ const eraseTogether = async (
   return true;
 };
 
-/** Some at a time. */
 const eraseEach = async (
   passage: Passage,
   { open }: EmptyTrash,

@@ -133,7 +133,6 @@ const ask = async (passage: Passage, change: Change, about: Done): Promise<strin
   return event && orAborted(passage.services.events.before(event), passage.signal);
 };
 
-/** The bytes that are known before. */
 const bytesOf = (change: Change): number | undefined => {
   if ('item' in change) return change.item.stat.size;
   if ('record' in change) return change.record.bytes;

@@ -4,8 +4,8 @@ import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
 import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
-import type { PictureFile } from '../pictures/image-editor.ts';
 import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
+import type { PictureFile } from '../pictures/picture-file.ts';
 import type { ReadResult, Stat } from '../storage/adapter.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import { isSameVersion } from '../storage/entry.ts';
@@ -17,7 +17,6 @@ import type { ChangeContext } from './change.ts';
 import { nameFor, policyFor } from './new-name.ts';
 import { fileTooLarge, type InspectionContext, inspectStaged, type UploadedFile } from './uploaded-file.ts';
 
-/** What is asked of the request, and of the picture engine. */
 type Context = Pick<ChangeContext, 'signal'> & {
   readonly services: Pick<ChangeContext['services'], 'images' | 'thumbnails'>;
 };
@@ -130,7 +129,6 @@ const receivedPicture = async (
   return { content: Readable.from([bytes], { objectMode: false }), size: bytes.length };
 };
 
-/** Content that enters, which can be read once more. */
 interface Entering {
   readonly size: number | undefined;
   readonly stream: Readable;

@@ -3,7 +3,6 @@ import { sanitizeName } from '../basics/content/file-name.ts';
 import type { Create, Passage, Stage } from './change.ts';
 import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
-/** Files of one form that are looked at together. */
 const AT_ONCE = 4;
 
 const inspectForm = async (

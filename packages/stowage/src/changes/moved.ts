@@ -13,7 +13,6 @@ import type { Change, Done, Passage, Restore, Stage, Stored } from './change.ts'
 const MOST_HELD = 500;
 const MOST_HELD_BYTES = 24 * 1024;
 
-/** A name of a source. */
 interface Place {
   readonly view: SourceView;
   readonly path: SourcePath;

@@ -32,7 +32,6 @@ export interface NameReservations {
   ): Promise<TakenNumbers>;
 }
 
-/** What is going on in one store. */
 interface Activity {
   readonly held: Set<string>;
   readonly listings: Map<string, Promise<TakenNumbers>>;
@@ -78,7 +77,6 @@ export const createNameReservations = (): NameReservations => {
   };
 };
 
-/** What a search needs of a request. */
 interface SearchContext {
   readonly services: { readonly reservations: NameReservations };
   readonly signal: AbortSignal;
@@ -108,7 +106,6 @@ const HIGHEST_NUMBER = 1_000_000;
  */
 const MOST_LOST = 32;
 
-/** What all variants of a name but itself begin with. */
 const stemOf = (names: NumberedNames): string => {
   const [one, other] = [[...names.at(1)], [...names.at(HIGHEST_NUMBER * 2)]];
   const differs = one.findIndex((letter, index) => letter !== other[index]);

@@ -113,7 +113,6 @@ export const rights: Stage = async (_, change, next) => {
 
 type Aborted = Pick<Passage, 'signal'>;
 
-/** What is about to happen to a folder as a whole. */
 interface FolderChange {
   readonly verb: 'MOVE' | 'COPY' | 'REMOVE' | 'RENAME';
   readonly from: SourcePath;

@@ -120,7 +120,6 @@ const put = async (passage: Passage, change: Put): Promise<void> => {
   passage.done.push(stored);
 };
 
-/** Says something else about a file. */
 const describe = async ({ services, done }: Passage, { open, path, patch }: Describe): Promise<void> => {
   const { before, after: about } = await services.about.patch({ storage: storeOf(open), path }, patch);
   const [old, present] = [before.focalPoint, about.focalPoint];

@@ -31,7 +31,6 @@ const lookAt = async (storage: StorageAdapter, path: SourcePath, signal?: AbortS
   }
 };
 
-/** Whether the store still shows this version of a file. */
 const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
   const found = await lookAt(storage, path).catch(() => undefined);
   return found?.kind === 'file' && isSameVersion(version, found);

@@ -90,7 +90,6 @@ const requireFilled = ({ config, host }: Options): void => {
   if (host === '') throw new UsageError('--host needs an address.');
 };
 
-/** How many words each command takes, and which options. */
 const COMMANDS: Readonly<Record<string, { readonly words: number; readonly options: readonly string[] }>> = {
   init: { words: 0, options: ['yes'] },
   serve: { words: 1, options: ['config', 'host', 'port', 'health-port'] },

@@ -23,7 +23,6 @@ import type { PicturesCommand } from './thumbs.ts';
 /** A service that does not answer is not asked about each of a hundred thousand pictures. */
 const MOST_FAILURES_IN_A_ROW = 10;
 
-/** Counts, and shows them. */
 class Progress {
   readonly line = new ProgressLine();
   readonly #counts = { described: 0, had: 0, nothing: 0, failed: 0 };

@@ -6,7 +6,6 @@ import type { RequestObserver } from '../http/message.ts';
 import type { App } from '../app.ts';
 import type { Address } from '../config/environment.ts';
 
-/** Upper bounds in seconds of what requests are sorted by. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 interface Durations {

@@ -131,7 +131,6 @@ const execute = async (command: Command): Promise<number> => {
   }
 };
 
-/** Runs the words after the program's name. Returns the exit status. */
 const run = async (words: readonly string[]): Promise<number> => {
   try {
     return await execute(parseCommand(words));

@@ -75,7 +75,6 @@ const loggerProblems = (logger: unknown): readonly string[] => {
   return missing.map((level) => `logger.${level}: must be a function`);
 };
 
-/** What a module exports: a configuration, or one with what only code can give. */
 const asDefinition = (file: string, exported: unknown): ServiceDefinition => {
   if (exported === undefined) throw new ConfigError([`${file}: has no default export`]);
   if (!isPlainObject(exported))

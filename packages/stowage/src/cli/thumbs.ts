@@ -24,7 +24,6 @@ export interface PicturesCommand {
 /** Pictures that are looked up with one question to the store. */
 const BATCH = 500;
 
-/** Pictures and folders of one folder that listings show. */
 interface Contents {
   readonly pictures: readonly Entry[];
   readonly folders: SourcePath[];
@@ -47,7 +46,6 @@ const readFolder = async (source: Source, folder: SourcePath, signal: AbortSigna
   return { pictures, folders };
 };
 
-/** Counts, and shows them. */
 class Progress {
   readonly counts: Record<BatchOutcome, number> = { made: 0, current: 0, broken: 0, failed: 0 };
   readonly line = new ProgressLine();

@@ -58,7 +58,6 @@ const ruleShape = z
   })
   .catchall(z.boolean());
 
-/** The keys of a rule that are not an action's. */
 const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
 
 // The inferred type cannot separate the catch-all from the named keys; the interface above can.

@@ -134,7 +134,6 @@ const topSchema = z.strictObject({
   ...Object.fromEntries(Object.keys(optionsSchemas).map((name) => [name, ofSources])),
 });
 
-/** The texts of a configuration that may be given by reference. */
 const withReferences = z.object({
   ...settingsShape,
   sources: z.record(z.string(), sourceOfReferences),

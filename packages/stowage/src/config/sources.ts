@@ -67,7 +67,6 @@ interface CheckedStorage {
   readonly problems: readonly string[];
 }
 
-/** Checks adapter, root and adapter options of a source as written. */
 const checkStorage = (
   where: readonly string[],
   { root, storageAdapter: adapter = 'local', ...written }: PlainObject,
@@ -96,7 +95,6 @@ const checkStorage = (
   return { problems: [...problems, ...wrong] };
 };
 
-/** What a source lacks to have its files served. */
 const servingProblems = (
   where: readonly string[],
   storageAdapter: string,
@@ -131,7 +129,6 @@ const pictureProblems = (
   return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
 };
 
-/** A source that passed, or all that is wrong with it. */
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
 /** Checks one source as written. A relative root of a local source is taken from the working directory. */

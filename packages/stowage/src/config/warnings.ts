@@ -27,7 +27,6 @@ const named = (sources: readonly SourceConfig[]): string =>
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u;
 
-/** What is risky about tokens that give roles. */
 const tokenWarnings = ({ settings: { auth, refuseCrossSite } }: ConnectorConfig): readonly string[] => {
   const { jwksUrl, audience, cookie } = auth?.jwt ?? {};
   const warnings: string[] = [];

@@ -1,5 +1,6 @@
 import type { Logger } from '../basics/log/logger.ts';
 import { orAborted, TimeLimit } from '../basics/concurrency/abort.ts';
+import { createSlots } from '../basics/concurrency/queues.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
 import { DocumentFailedError, DocumentLimitError, RemoteFailedError } from '../errors/errors.ts';
 import type { DocumentJob, Resource } from './documents.ts';
@@ -51,20 +52,9 @@ export const createDocumentResources = (
   log: Logger,
 ): DocumentResources => {
   const endsAt = Date.now() + rules.timeoutMs;
-  const queue: (() => void)[] = [];
-  let running = 0;
+  const slots = createSlots(PARALLEL, MAX_RESOURCES);
   let count = 0;
   let bytesLeft = Math.max(MAX_TOTAL_BYTES, 2 * rules.maxBytes);
-
-  const enter = async (): Promise<void> => {
-    if (running < PARALLEL) running += 1;
-    else await new Promise<void>((start) => queue.push(start));
-  };
-  const leave = (): void => {
-    const next = queue.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  };
 
   const fetchOne = async (url: string, accept: string): Promise<Resource | undefined> => {
     const timeoutMs = endsAt - Date.now();
@@ -80,7 +70,7 @@ export const createDocumentResources = (
     load: async (url, accept) => {
       count += 1;
       if (count > MAX_RESOURCES) return undefined;
-      await enter();
+      const leave = await slots.take(signal);
       try {
         const resource = await fetchOne(url, accept);
         bytesLeft -= resource?.bytes.length ?? 0;

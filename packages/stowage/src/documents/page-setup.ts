@@ -58,7 +58,6 @@ export const pageSizeOf = ({ format, orientation }: PageSetup): PageSize => {
 export const isSizeChosen = ({ format, orientation }: PageSetup): boolean =>
   format !== undefined || orientation !== undefined;
 
-/** Points of each unit. */
 const UNITS: Readonly<Record<string, number>> = { mm: MM, cm: 10 * MM, in: 72, pt: 1, px: 0.75 };
 
 const pointsOf = (text: string): number | undefined => {

@@ -71,7 +71,6 @@ const optionsOf = (input: ErrorInput): ErrorOptions => {
   return message === undefined ? rest : { ...rest, messages: [message] };
 };
 
-/** The class of a cause. */
 const errorOf = (code: ErrorCode, always: ErrorOptions = {}): new (input?: ErrorInput) => StowageError =>
   class extends StowageError {
     constructor(input: ErrorInput = {}) {

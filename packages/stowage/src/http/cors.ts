@@ -40,7 +40,6 @@ export const hostOf = (origin: string | undefined): string | undefined => {
   }
 };
 
-/** What the headers say of the page that sent the request. */
 type Sender = 'own' | 'foreign' | 'unknown';
 
 const senderOf = ({ headers }: HookRequest): Sender => {
@@ -58,7 +57,6 @@ const MOST_NAMED = 100;
 /** What browsers send. Anything else comes from no page, and must not reach the log. */
 const ORIGIN = /^(?:null|[a-z][a-z\d+.-]{0,30}:\/\/[\w.:[\]-]{1,260})$/iu;
 
-/** Tells the log which pages are turned away, and which setting decides about them. */
 const createForeignOriginLog = (log: Pick<Logger, 'warn'>, reason: string): ((origin: string) => void) => {
   const named = new Set<string>();
   return (origin) => {

@@ -12,7 +12,7 @@ import {
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
 import { type Logger, plainValue } from '../basics/log/logger.ts';
-import { type ClientWording, errorEnvelope, jsonResponse, type PublicFailure } from './run-action.ts';
+import { type ClientWording, errorEnvelope, jsonResponse } from './run-action.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 
@@ -96,7 +96,6 @@ const reasonPhrase = (message = '', english = ''): string | undefined => {
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** Writes the failure down. */
 const logFailure = (
   { settings, log }: ErrorResponderOptions,
   error: unknown,
@@ -119,13 +118,11 @@ const logFailure = (
   });
 };
 
-/** In which words an error is told. */
 interface Wording {
   readonly messages: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The language that the client asks for: by the parameter, else by the header. */
 const languageFor = (
   { headers }: HookRequest,
   { language }: ErrorScope,
@@ -161,16 +158,13 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
   return { messages: [...messagesIn(language, failure), ...more], headers };
 };
 
-/** How an error is told to the client of a request, in its language. */
-const publicFailure = (error: unknown, request: HookRequest, scope: ErrorScope): PublicFailure => {
-  const failure = describe(error);
-  const { code, status } = failure;
-  return { code, status, messages: wordingOf(failure, request, scope).messages };
-};
-
 /** How the client of a request is told what failed and, beside data, what was done: in its language. */
 export const clientWording = (request: HookRequest, scope: ErrorScope): ClientWording => ({
-  failure: (error) => publicFailure(error, request, scope),
+  failure: (error) => {
+    const failure = describe(error);
+    const { code, status } = failure;
+    return { code, status, messages: wordingOf(failure, request, scope).messages };
+  },
   messages: (texts) => toldIn(languageFor(request, scope)?.language ?? 'en', texts),
 });
 
@@ -183,7 +177,6 @@ const forEditor = (
   return failure === undefined ? plain : { status: failure.status, text: JSON.stringify(failure.body) };
 };
 
-/** What a browser gets in place of a picture. */
 const textResponse = (
   status: number,
   messages: readonly string[],

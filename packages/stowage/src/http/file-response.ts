@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { FileAnswer, type FileAnswerFields, type MadeFileAnswer } from '../actions/file-answer.ts';
 import { contentDisposition } from '../basics/content/content-disposition.ts';
 import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
@@ -160,10 +159,7 @@ const ofBytes = ({ filename, contentType }: MadeFileAnswer, bytes: Uint8Array): 
     filename,
     contentType,
     stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
-    open: async (range) =>
-      Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)], {
-        objectMode: false,
-      }),
+    open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
   });
 
 /**

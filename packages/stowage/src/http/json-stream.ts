@@ -38,7 +38,6 @@ const isWrittenAtOnce = (value: unknown): boolean => isSmall(value, { left: SMAL
 const isLeftOut = (value: unknown): boolean =>
   value === undefined || typeof value === 'function' || typeof value === 'symbol';
 
-/** Writes JSON into chunks of about 64 KB. */
 class ChunkedJson {
   #text = '';
 

@@ -61,7 +61,6 @@ const noteReader = (
   scope.editor = editorFor({ actions, actionName }, undefined, given.get('responseType'));
 };
 
-/** Notes for the log what the request is about, as far as its parameters say. */
 const describeInput = (
   about: RequestFacts,
   { actionName = '', parameters, uploads }: RequestInput,

@@ -27,7 +27,6 @@ export interface RateLimits {
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
   typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
 
-/** Makes the counters of this process, and where there is a Redis, the shared ones before them. */
 const createCounters = async (
   limits: Limits,
   shared: RedisConnection | undefined,

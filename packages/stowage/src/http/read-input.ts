@@ -95,7 +95,6 @@ export const readBoundedText = async (
 /** The kinds of bodies that carry parameters. */
 export type BodyKind = 'json' | 'urlencoded' | 'multipart';
 
-/** What a body is by its `Content-Type`; undefined: it carries no parameters. */
 const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   if (contentType === undefined) return undefined;
   const end = contentType.indexOf(';');
@@ -105,7 +104,6 @@ const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   return type === 'application/json' || /^application\/[^/]+\+json$/u.test(type) ? 'json' : undefined;
 };
 
-/** Whether a charset is named that is not UTF-8. */
 const hasForeignCharset = (contentType: string | undefined): boolean => {
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/iu.exec(contentType ?? '')?.[1]?.toLowerCase();
   return charset !== undefined && !['utf-8', 'utf8', 'us-ascii'].includes(charset);

@@ -77,7 +77,6 @@ const cookieNamed = (name: string, header = ''): string | undefined => {
   return undefined;
 };
 
-/** The token of a request; undefined when it has none. */
 const tokenOf = ({ headers }: HookRequest, cookie: string | undefined): string | undefined => {
   const bearer = /^bearer +(.*)$/iu.exec(headers['authorization'] ?? '')?.[1];
   const token = bearer ?? (cookie === undefined ? undefined : cookieNamed(cookie, headers['cookie']));

@@ -23,7 +23,6 @@ export const noParameters = (): RawDraft => Object.create(null) as RawDraft;
 /** Whether a key could reach a prototype somewhere. Such keys are dropped wherever they are. */
 const isPrototypeKey = (key: string): boolean => key === 'prototype' || key in Object.prototype;
 
-/** Whether a raw value has keys of its own (and is not a list). */
 const isRawObject = (value: RawValue | undefined): value is { [key: string]: RawValue } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -120,13 +119,11 @@ export class ParameterDraft {
 const contradiction = (): InvalidParametersError =>
   new InvalidParametersError('The names of the parameters contradict one another.');
 
-/** The list itself, or one of the single value. */
 const listOf = (value: RawValue): RawValue[] => {
   if (isRawObject(value)) throw contradiction();
   return Array.isArray(value) ? (value as RawValue[]) : [value];
 };
 
-/** Adds a value under a key; a second one makes a list. */
 const addTo = (values: RawDraft, key: string, value: RawValue): void => {
   const old = values[key];
   if (old === undefined) {

@@ -148,7 +148,6 @@ const requireRows = (bytes: Buffer, start: number, header: BitmapHeader): number
   return stride;
 };
 
-/** How the rows of a bitmap are unpacked, and where each begins. */
 interface Rows {
   readonly write: WriteRow;
   readonly first: number;

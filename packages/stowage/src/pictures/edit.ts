@@ -4,14 +4,9 @@ import { encodeBmp } from './bmp.ts';
 import { decodeUpright, type OpenedPicture, type SharpLibrary, WHOLE_JPEG_PIXELS } from './open-picture.ts';
 import type { Edit, PictureSize, Rotation } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico.ts';
+import { isLosslessWebp } from './metadata/gif-webp.ts';
 import { jpegWithOrientation, rotatedOrientation } from './metadata/jpeg.ts';
-import {
-  isAnimatedPng,
-  isLosslessWebp,
-  pictureBudget,
-  type PictureFormat,
-  type WritableFormat,
-} from './picture-format.ts';
+import { isAnimatedPng, pictureBudget, type PictureFormat, type WritableFormat } from './picture-format.ts';
 
 /** Rotates a picture of one frame: it is rotated first, then mirrored as it is seen then. */
 const rotateFrame = (picture: Sharp, { angle, flip }: Rotation): Sharp => {
@@ -47,7 +42,6 @@ const rotateFrames = async (
   return sharp(all, { raw, limitInputPixels: false });
 };
 
-/** The size of a picture of this size when it has been rotated. */
 const rotatedSize = ({ width, height }: PictureSize, { angle }: Rotation): PictureSize =>
   angle === 90 || angle === 270 ? { width: height, height: width } : { width, height };
 
@@ -156,7 +150,6 @@ const avifEffort = ({ width, height }: PictureSize): number =>
 const paletteEffort = ({ width, height }: PictureSize, frames: number): number =>
   width * height * frames > CAREFUL_PALETTE_PIXELS ? 1 : 7;
 
-/** A picture that has been edited and waits to be written, beside what it was before. */
 interface Edited {
   readonly picture: Sharp;
   readonly size: PictureSize;

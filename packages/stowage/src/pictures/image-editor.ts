@@ -1,10 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { addAbortSignal, type Readable } from 'node:stream';
+import { addAbortSignal } from 'node:stream';
 import { createSharedQueues, type TaskQueue } from '../basics/concurrency/queues.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { BrokenImageError } from '../errors/errors.ts';
 import type { About } from '../storage/about/about.ts';
-import type { ReadResult } from '../storage/readable.ts';
 import {
   type Edit,
   type ImageEngine,
@@ -13,6 +11,7 @@ import {
   type Received,
   type ReceivingPolicy,
 } from './engine.ts';
+import { beginningOf, collect, type PictureFile } from './picture-file.ts';
 import { sniffPicture } from './picture-format.ts';
 import { createSharpEngine } from './sharp-engine.ts';
 import type { CleanedSvg } from './svg/clean-svg.ts';
@@ -41,14 +40,6 @@ interface ImagePoolOptions {
   readonly memory?: number;
   /** Threads of the runtime, which all reading and writing of files shares. */
   readonly threads?: number | undefined;
-}
-
-/** A stored or uploaded picture. */
-export interface PictureFile {
-  /** Bytes; undefined where the store does not report it. */
-  readonly size: number | undefined;
-  /** Opens it from the start; called at most once unless a method says otherwise. */
-  readonly open: () => Readable | Promise<Readable>;
 }
 
 /** What all work on pictures of one connector shares: the decoder, its cores and its memory. */
@@ -88,46 +79,6 @@ export const createImagePool = ({
     engine: createSharpEngine(createSharedQueues({ weight: memory, tasks }, order), memory),
     hold: (kind, bytes, work, signal) => files[kind].run(work, bytes ?? fileMemory / 4, signal),
   };
-};
-
-const tooLarge = (): Error => new BrokenImageError('The image file is too large.');
-
-/**
- * Reads a picture's stream into memory, at most `limit` bytes; the stream is destroyed on every way out.
- * @throws BrokenImageError when it is longer, or the error that `refuse` makes
- */
-export const collect = async (
-  stream: Readable,
-  limit: number,
-  signal?: AbortSignal,
-  refuse: () => Error = tooLarge,
-): Promise<Buffer> => {
-  if (signal) addAbortSignal(signal, stream);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limit) throw refuse();
-    chunks.push(chunk);
-  }
-  const [first] = chunks;
-  return first?.length === length ? first : Buffer.concat(chunks, length);
-};
-
-/**
- * What a store has opened for reading, in memory: at most `limit` bytes.
- * @throws as `collect`
- */
-export const inMemory = async (
-  read: Pick<ReadResult, 'bytes' | 'stream'>,
-  limit: number,
-  signal: AbortSignal,
-): Promise<Buffer> => {
-  const { bytes } = read;
-  // The stream of what has been read is made when it is asked for.
-  return bytes === undefined
-    ? collect(read.stream, limit, signal)
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 };
 
 /** Bytes of memory that cleaning takes for each byte of a file. */
@@ -192,22 +143,11 @@ export interface ImageEditor {
 const HEAD_BYTES = 256 * 1024;
 
 /** The first bytes of a file. */
-const headOf = async (stream: Readable): Promise<Buffer> => {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length >= HEAD_BYTES) break;
-  }
-  return Buffer.concat(chunks, length);
-};
-
 const measureWith =
   ({ engine, hold }: ImagePool): ImageEditor['measure'] =>
   async (name, picture) => {
     try {
-      const head = await headOf(await picture.open());
+      const head = await beginningOf(await picture.open(), HEAD_BYTES);
       if (extensionOf(name) === 'svg') return (await import('./svg/svg-size.ts')).svgSize(head);
       if (sniffPicture(head) === undefined) return undefined;
       const seen = await engine.size(head);
@@ -263,8 +203,7 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
       );
     },
     measure: measureWith(pool),
-    texts: async (picture, signal) =>
-      (await import('./metadata/texts.ts')).readTexts({ hold, collect }, picture, signal),
+    texts: async (picture, signal) => (await import('./metadata/texts.ts')).readTexts(hold, picture, signal),
     verify: (picture, signal) =>
       hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
     load: async (picture, { bytes, refuse }, use, signal) => {

@@ -93,40 +93,6 @@ export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
   return format === undefined ? undefined : MIME_TYPES[format];
 };
 
-const GIF_HEADER_BYTES = 13;
-const IMAGE_BYTES = 10;
-const EXTENSION = 0x21;
-const IMAGE = 0x2c;
-const TRAILER = 0x3b;
-
-/** Bytes of a colour table by the flags of its owner. */
-const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1));
-
-/** Where a chain of sub-blocks ends, each with its length before it. */
-const skipBlocks = (file: Buffer, start: number): number => {
-  let at = start;
-  while ((file[at] ?? 0) > 0) at += (file[at] ?? 0) + 1;
-  return at + 1;
-};
-
-/**
- * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be
- * it fewer frames, and does not say so. Reads lengths only.
- */
-export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
-  let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
-  while (at < file.length) {
-    budget.spendItems();
-    const kind = file[at];
-    if (kind === TRAILER) return true;
-    if (kind === EXTENSION) at = skipBlocks(file, at + 2);
-    // The byte after the colour table gives the size of codes.
-    else if (kind === IMAGE) at = skipBlocks(file, at + IMAGE_BYTES + tableBytes(file[at + 9] ?? 0) + 1);
-    else return false;
-  }
-  return false;
-};
-
 const CHUNK_BYTES = 8;
 
 /**
@@ -140,32 +106,6 @@ export const isAnimatedPng = (file: Buffer, budget: ParseBudget): boolean => {
   }
   return false;
 };
-
-const FRAME_HEADER_BYTES = 16;
-
-/**
- * The kind of the first chunk with pixels, from `at` on: `VP8 ` (lossy) or `VP8L`; undefined when there is
- * none.
- */
-const firstPixels = (file: Buffer, at: number, budget: ParseBudget): string | undefined => {
-  for (let next = at; next + CHUNK_BYTES <= file.length;) {
-    budget.spendItems();
-    const kind = file.toString('latin1', next, next + 4);
-    if (kind === 'VP8 ' || kind === 'VP8L') return kind;
-    // Chunks of a frame lie inside the frame's own.
-    if (kind === 'ANMF') {
-      next += CHUNK_BYTES + FRAME_HEADER_BYTES;
-      continue;
-    }
-    const size = file.readUInt32LE(next + 4);
-    next += CHUNK_BYTES + size + (size % 2);
-  }
-  return undefined;
-};
-
-/** Whether a WebP file stores its pixels without loss, judged by its first frame. */
-export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean =>
-  firstPixels(file, 12, budget) === 'VP8L';
 
 /**
  * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;

@@ -1,5 +1,5 @@
 import { BrokenImageError } from '../errors/errors.ts';
-import type { Received, ReceivingPolicy, PictureSize } from './engine.ts';
+import { type PictureSize, type Received, type ReceivingPolicy, sizeWithin } from './engine.ts';
 import { cleanPicture } from './metadata/clean.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/jpeg.ts';
@@ -36,16 +36,6 @@ const formatFor = (
   return wanted === 'jpeg' && metadata?.hasAlpha === true ? format : FORMATS[wanted];
 };
 
-const sizeWithin = (
-  { width, height }: PictureSize,
-  { maxWidth, maxHeight }: ReceivingPolicy,
-): PictureSize => {
-  const scale = Math.min(1, (maxWidth ?? width) / width, (maxHeight ?? height) / height);
-  const scaled = (side: number): number => Math.max(1, Math.round(side * scale));
-  return { width: scaled(width), height: scaled(height) };
-};
-
-/** Whether metadata has to go that only drawing the picture anew takes away. */
 const isMarked = async ({ format, metadata }: OpenedPicture, file: Buffer): Promise<boolean> =>
   format === 'heif' && (await cleanPicture({ file, format, metadata, what: 'metadata' })) === undefined;
 
@@ -62,7 +52,7 @@ export const planReceiving = async (
   if (original.format === 'ico')
     return { original, file, policy, format: 'ico', size: original, isDrawn: false };
   const format = formatFor(original, file, policy.format);
-  const size = sizeWithin(original, policy);
+  const size = sizeWithin({ width: policy.maxWidth, height: policy.maxHeight, fit: 'inside' }, original);
   const isScaled = size.width !== original.width || size.height !== original.height;
   const isDrawn =
     isScaled ||

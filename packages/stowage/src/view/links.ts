@@ -81,7 +81,6 @@ export const below = (folder: SourcePath, relative: string): SourcePath =>
     .map((name, index, names) => (names.length > 1 && index > 0 ? decodeURIComponent(name) : name))
     .reduce((path, name) => path.below(name), folder);
 
-/** What a link is good for: one path of one source until a moment, in seconds since 1970. */
 const digest = (
   key: string,
   { key: source, scope = '' }: Source,
@@ -104,7 +103,6 @@ const MOST_LIFETIME = 1000 * 366 * 24 * 60 * 60;
 
 const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
 
-/** Signatures of one connector. */
 interface Signing {
   /** The query of a link until a moment, in seconds since 1970; empty where its source needs none. */
   readonly queryUntil: (source: Source, path: SourcePath, expires: number) => string;

@@ -22,7 +22,6 @@ interface Step extends NameEvent {
   readonly about: SourcePath;
 }
 
-/** What has happened to a name and to the folders above it, the oldest first. */
 interface Past {
   readonly steps: readonly Step[];
   /** Of what happened until then not all is known. */
@@ -61,7 +60,6 @@ export const memoryOf = ({
 }: Pick<Settings, 'serve' | 'redirectMoved'>): Settings['redirectMoved'] =>
   serve === 'off' ? undefined : redirectMoved;
 
-/** The search for what had one name. */
 class Search {
   readonly #views: SourceViews;
   readonly #slice: TimeSlice;

@@ -22,7 +22,6 @@ export type { TrashRecord } from '../storage/trash/trashed.ts';
 export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
   trash === undefined || trash.retentionDays === 0 ? undefined : trash;
 
-/** The source whose trash is asked, and what the role may do there. */
 type Owner = Rights & { readonly source: Source };
 
 /** Tells whether the role could see an item if it were where it was. */
@@ -63,7 +62,6 @@ export async function* partsOf(
 
 const SIGHT = { file: 'FILES', folder: 'FOLDERS' } as const;
 
-/** What is wanted of the trash. */
 interface Asked extends Life, Pick<TrashQuery, 'isBlind'> {
   readonly keys: KeysByKind;
 }

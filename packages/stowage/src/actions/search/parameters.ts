@@ -89,7 +89,6 @@ const MOST_LETTERS = 400;
 const MOST_ITEMS = 1000;
 const ITEMS = 100;
 
-/** The words of a query. */
 const queryField = z
   .string()
   .refine((text) => text.trim() !== '', 'must not be empty')
@@ -108,7 +107,6 @@ const timeOf = (text: string): number | undefined => {
   return new Date(day).toISOString().startsWith(day) ? Date.parse(text) : undefined;
 };
 
-/** A moment, in milliseconds since 1970; undefined when absent or blank. */
 const timeField = z
   .unknown()
   .optional()

@@ -40,7 +40,6 @@ export const walkedFor = (
 ): { readonly words: readonly string[]; readonly most: number } =>
   where === 'name' ? { words: query, most: room + 1 } : { words: [], most: Infinity };
 
-/** Some of what is searched for. */
 interface Matches {
   readonly found: readonly FoundEntry[];
   /** Where the search goes on behind all that was looked at; undefined where that is no work of its own. */

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { contentDisposition } from '../../basics/content/content-disposition.ts';
 import { mimeTypeOf } from '../../basics/content/file-type.ts';
 import {
@@ -138,7 +137,6 @@ const openStored = async (
   };
 };
 
-/** Sends a stored file. `known`: the store has been asked for it already. */
 const sendStored = async (
   { view, isPlain }: ServingRequest,
   file: ViewedFile,
@@ -169,12 +167,7 @@ const sendIcon = ({ view }: ServingRequest, svg: string, cacheControl?: string):
     stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
     isInline: true,
     headers: cacheControl === undefined ? headers : { ...headers, 'cache-control': cacheControl },
-    open: (range) =>
-      Promise.resolve(
-        Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)], {
-          objectMode: false,
-        }),
-      ),
+    open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
   });
 };
 

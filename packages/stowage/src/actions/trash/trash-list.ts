@@ -58,7 +58,6 @@ interface Found {
   readonly record: TrashRecord;
 }
 
-/** The sources of one answer, and those whose stores fail on the way. */
 class Trashes {
   readonly #context: ActionContext;
   readonly #sources: readonly Source[];

@@ -15,7 +15,6 @@ export interface DownloadOfMany {
   readonly names: readonly string[];
 }
 
-/** The entries of an archive, as far as its limits go. */
 class ArchivePlan {
   readonly #entries = new PlannedEntries();
   readonly #names = new PortableNames();

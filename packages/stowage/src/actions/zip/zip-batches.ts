@@ -13,7 +13,6 @@ const BATCH_FILES = 64;
 
 const isSmall = (size: number | undefined): boolean => size !== undefined && size <= SMALL_BYTES;
 
-/** An entry of an archive, and where it lies. */
 interface Located {
   readonly entry: ZipEntry;
   readonly path: SourcePath;
@@ -50,7 +49,6 @@ class Paths {
 const contentOf = (read: ReadResult): Promise<Uint8Array> | Readable | Uint8Array =>
   read.bytes ?? (isSmall(read.stat.size) ? buffer(read.stream) : read.stream);
 
-/** Puts small files that come after each other together. */
 class Batches {
   readonly #view: SourceView;
   readonly #paths: Paths;

@@ -41,7 +41,6 @@ const dosTime = (milliseconds: number): number => {
   return (((((year - YEAR_1980) << 9) | ((date.getMonth() + 1) << 5) | date.getDate()) << 16) | time) >>> 0;
 };
 
-/** The exact time, in UTC; undefined where it cannot be written. */
 const exactSeconds = (milliseconds: number): number | undefined => {
   const seconds = Math.floor(milliseconds / 1000);
   return seconds < 0 || seconds > 0x7f_ff_ff_ff ? undefined : seconds;

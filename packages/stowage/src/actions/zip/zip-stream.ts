@@ -10,7 +10,6 @@ import {
   type EntryHead,
 } from './zip-records.ts';
 
-/** What goes out at a time. */
 const PIECE_BYTES = 128 * 1024;
 
 /**
@@ -23,7 +22,6 @@ export class PartJoiner {
   #used = 0;
   #most = 1;
 
-  /** Takes the next part. */
   *take(part: Uint8Array): Generator<Uint8Array, void, undefined> {
     for (let from = 0; from < part.byteLength;) {
       const piece = (this.#piece ??= Buffer.allocUnsafeSlow(PIECE_BYTES));
@@ -35,7 +33,6 @@ export class PartJoiner {
     }
   }
 
-  /** What is left. */
   *rest(): Generator<Uint8Array, void, undefined> {
     const piece = this.#piece;
     if (piece === undefined) return;
@@ -85,7 +82,6 @@ const NOTHING: ContentSum = { crc: 0, size: 0 };
 
 const changed = (detail: string): ChangedMeanwhileError => new ChangedMeanwhileError({ detail });
 
-/** One archive that is being written. */
 class ZipWriter {
   readonly #directory = new CentralDirectory();
   #offset = 0;
@@ -95,7 +91,6 @@ class ZipWriter {
     this.#left = most;
   }
 
-  /** A folder, or a file that was read whole. */
   *whole(entry: ZipEntry, file: WholeFile | undefined): Generator<Uint8Array, void, undefined> {
     const head = this.#headOf(entry, file);
     const sum = file === undefined ? NOTHING : this.#sum(NOTHING, file.content);
@@ -107,7 +102,6 @@ class ZipWriter {
     requireSize(file, sum);
   }
 
-  /** A file whose content arrives bit by bit. */
   async *streamed(
     entry: ZipEntry,
     file: OpenedFile,
@@ -164,7 +158,6 @@ const requireSize = ({ size }: OpenedFile, sum: ContentSum): void => {
 /** Batches that are read before their turn, so that the disk works while others are sent. */
 const AHEAD = 4;
 
-/** Entries in their order, with the small files read before they are wanted. */
 async function* inOrder(
   batches: Iterable<ZipBatch>,
 ): AsyncGenerator<readonly (readonly [ZipEntry, WholeFile | undefined])[], void, undefined> {
@@ -192,7 +185,6 @@ async function* inOrder(
   }
 }
 
-/** The bytes of an archive, bit by bit. */
 async function* piecesOf(
   batches: Iterable<ZipBatch>,
   most: number,

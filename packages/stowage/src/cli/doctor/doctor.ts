@@ -26,7 +26,6 @@ export interface DoctorOptions {
   readonly formSize: string | undefined;
 }
 
-/** The options, read. */
 interface Question extends Addresses {
   readonly file: string | undefined;
   readonly formSize: number | undefined;

@@ -31,7 +31,6 @@ export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = 
 
 const START = 500;
 
-/** The first bytes of an answer; the rest is not read. */
 const beginningOf = async (response: Response): Promise<string> => {
   const decoder = new TextDecoder();
   let text = '';

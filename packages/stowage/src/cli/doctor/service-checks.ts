@@ -16,7 +16,6 @@ export interface RunningService {
   readonly signal: AbortSignal;
 }
 
-/** What answers in place of the service. */
 const describeStranger = (status: number, text: string): readonly [text: string, fix: string] => {
   if (text.includes('UNKNOWN_ACTION'))
     return [
@@ -115,7 +114,6 @@ const checkFormSize = async (service: RunningService): Promise<void> => {
   }
 };
 
-/** What a preflight for a page says. */
 const checkPreflight = (
   { status, headers }: Response,
   page: string,

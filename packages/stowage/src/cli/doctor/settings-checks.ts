@@ -14,7 +14,6 @@ import { type FetchHandler, toFetchHandler } from '../../http/bridges/fetch.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { createProbe } from './store-checks.ts';
 
-/** Who may write without having logged in. */
 const checkStrangers = (
   { hooks = {} }: ServiceDefinition,
   checked: CheckedConfiguration,
@@ -31,7 +30,6 @@ const checkStrangers = (
   );
 };
 
-/** What the start says of settings. */
 const checkRisks = ({ warnings, risks, unused }: CheckedConfiguration, findings: Findings): void => {
   // Strangers have a check of their own.
   for (const warning of warnings)
@@ -64,10 +62,8 @@ const checkSites = (
 const SECRET_KEYS =
   /secret(?:s|AccessKey)?$|password$|passphrase$|token$|^(?:accountKey|privateKey|connectionString)$/iu;
 
-/** An address with a password in it. */
 const LOGIN_IN_ADDRESS = /^[a-z][a-z\d+.-]*:\/\/[^/@\s]*:[^/@\s]+@/iu;
 
-/** The dotted keys of secrets that stand in the configuration itself. */
 const secretsIn = (value: unknown, path: readonly string[] = [], isSecret = false): readonly string[] => {
   if (typeof value === 'string')
     return value !== '' && (isSecret || LOGIN_IN_ADDRESS.test(value)) ? [path.join('.')] : [];
@@ -123,7 +119,6 @@ export const checkOverlaps = async (sources: SourceGroup): Promise<Findings> => 
   return findings;
 };
 
-/** Whether a source shows the file that the service is configured with. */
 const checkConfigurationFile = (
   { config: { sources } }: CheckedConfiguration,
   file: string | undefined,

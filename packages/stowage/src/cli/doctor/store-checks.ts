@@ -14,7 +14,6 @@ import { SourcePath } from '../../storage/source-path.ts';
 /** What may be done to the files of a source. */
 export type Right = 'open' | 'write' | 'list' | 'read' | 'remove';
 
-/** The right in the words of each store. */
 const WORDS: Readonly<Record<string, Readonly<Record<Right, string>>>> = {
   s3: {
     ...{ open: 's3:ListBucket', list: 's3:ListBucket' },

@@ -66,13 +66,11 @@ export interface Answer {
   readonly steps: readonly string[];
 }
 
-/** A source, and its name. */
 interface NamedAnswer {
   readonly name: string;
   readonly answer: Answer;
 }
 
-/** A source in a store with these options. */
 const sourceIn = (
   storageAdapter: BuiltInName,
   name: string,
@@ -112,7 +110,6 @@ const askWebdav = async (ask: Questions): Promise<NamedAnswer> => {
   return sourceIn('webdav', '', { url, username, password: { env: 'DAV_PASSWORD' } }, 'DAV_PASSWORD');
 };
 
-/** What the stores behind a login on a host are asked for. */
 const askHost = async (ask: Questions, kind: 'sftp' | 'ftp') => {
   const host = await ask.text('Host', `${kind}.example.com`);
   const username = await ask.text('User', 'stowage');

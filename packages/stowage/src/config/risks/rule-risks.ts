@@ -50,7 +50,6 @@ const readRule = (
   };
 };
 
-/** Whether a rule applies wherever the other one does. */
 const covers = (wide: ReadRule, narrow: ReadRule): boolean =>
   (wide.role === undefined || wide.role === narrow.role) &&
   wide.folder.every((segment, index) => narrow.folder[index] === segment) &&
@@ -93,7 +92,6 @@ const roleProblem = (
   ];
 };
 
-/** How a source is called elsewhere: by its name, in links, and on disk. */
 const namesOf = ({ key, name, storageAdapter, root }: SourceConfig): readonly (readonly string[])[] => [
   ...[key, name, `${key}:`].map((one) => [one]),
   ['file', key],

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import type { ConnectorConfig } from '../types.ts';
 import { settingMeta, type Settings, settingsSchema, settingsShape } from '../settings.ts';
-import { type SettingRisk, valueRisks } from './value-risks.ts';
+import { risk, type SettingRisk, valueRisks } from './value-risks.ts';
 import { ruleRisks, type RuleSurroundings } from './rule-risks.ts';
 import { sourceRisks } from './source-risks.ts';
 
@@ -23,37 +23,41 @@ const proxyRisks = ({ auth, trustedProxies }: Settings): readonly SettingRisk[] 
   const risks: SettingRisk[] = [];
   const wide = (auth?.from ?? []).filter(isWide);
   if (wide.length > 0)
-    risks.push({
-      key: 'auth.from',
-      text: `has ${wide.join(', ')}: clients of these networks, and so of the internet, name their own role`,
-      fix: 'List the addresses of the proxies alone: ["127.0.0.1"].',
-    });
+    risks.push(
+      ...risk(
+        'auth.from',
+        `has ${wide.join(', ')}: clients of these networks, and so of the internet, name their own role`,
+        'List the addresses of the proxies alone: ["127.0.0.1"].',
+      ),
+    );
   if (auth?.header !== undefined && OTHER_HEADERS.test(auth.header))
-    risks.push({
-      key: 'auth.header',
-      text: `is "${auth.header}", which clients send with every request for another purpose`,
-      fix: 'Let the proxy set a header of its own: "X-Role".',
-    });
+    risks.push(
+      ...risk(
+        'auth.header',
+        `is "${auth.header}", which clients send with every request for another purpose`,
+        'Let the proxy set a header of its own: "X-Role".',
+      ),
+    );
   const anybody = trustedProxies.filter(isWide);
   if (anybody.length > 0)
-    risks.push({
-      key: 'trustedProxies',
-      text: `has ${anybody.join(', ')}: every client chooses the address that it is counted by`,
-      fix: 'List the addresses of the proxies alone: ["127.0.0.1"].',
-    });
+    risks.push(
+      ...risk(
+        'trustedProxies',
+        `has ${anybody.join(', ')}: every client chooses the address that it is counted by`,
+        'List the addresses of the proxies alone: ["127.0.0.1"].',
+      ),
+    );
   return risks;
 };
 
 const limitRisks = ({ auth, trustedProxies, rateLimits }: Settings): readonly SettingRisk[] =>
   rateLimits === undefined || auth?.header === undefined || trustedProxies.length > 0
     ? []
-    : [
-        {
-          key: 'trustedProxies',
-          text: 'is empty: behind the proxy of auth all visitors are one client, who share the rateLimits',
-          fix: `Write "trustedProxies": ${JSON.stringify(auth.from)}.`,
-        },
-      ];
+    : risk(
+        'trustedProxies',
+        'is empty: behind the proxy of auth all visitors are one client, who share the rateLimits',
+        `Write "trustedProxies": ${JSON.stringify(auth.from)}.`,
+      );
 
 const addressRisks = ({ publicUrl, webhooks }: Settings): readonly SettingRisk[] => {
   const isPlain = (text: string): boolean => {
@@ -62,23 +66,19 @@ const addressRisks = ({ publicUrl, webhooks }: Settings): readonly SettingRisk[]
   };
   return [
     ...(publicUrl !== undefined && isPlain(publicUrl)
-      ? [
-          {
-            key: 'publicUrl',
-            text: 'is not https: browsers block its pictures on https pages, and documents keep the address',
-            fix: 'Write the https address, or only its path: "/connector/".',
-          },
-        ]
+      ? risk(
+          'publicUrl',
+          'is not https: browsers block its pictures on https pages, and documents keep the address',
+          'Write the https address, or only its path: "/connector/".',
+        )
       : []),
     ...webhooks.flatMap(({ url, allowPrivate }, index) =>
       isPlain(url) && !allowPrivate
-        ? [
-            {
-              key: `webhooks.${String(index)}.url`,
-              text: 'is not https: names of files and users can be read on the way',
-              fix: 'Write an https address.',
-            },
-          ]
+        ? risk(
+            `webhooks.${String(index)}.url`,
+            'is not https: names of files and users can be read on the way',
+            'Write an https address.',
+          )
         : [],
     ),
   ];
@@ -87,15 +87,12 @@ const addressRisks = ({ publicUrl, webhooks }: Settings): readonly SettingRisk[]
 const originRisks = ({ allowCrossOrigin, allowedOrigins }: Settings): readonly SettingRisk[] =>
   allowCrossOrigin || allowedOrigins === null || allowedOrigins.length === 0
     ? []
-    : [
-        {
-          key: 'allowedOrigins',
-          text: 'has no effect while allowCrossOrigin is off: pages of these origins cannot use the service',
-          fix: 'Write "allowCrossOrigin": true.',
-        },
-      ];
+    : risk(
+        'allowedOrigins',
+        'has no effect while allowCrossOrigin is off: pages of these origins cannot use the service',
+        'Write "allowCrossOrigin": true.',
+      );
 
-/** Sources whose files everybody gets, because nothing asks who it is. */
 const protectedRisks = ({ sources }: ConnectorConfig, hasLogin: boolean): readonly SettingRisk[] =>
   hasLogin
     ? []
@@ -116,16 +113,15 @@ export const serviceRisks = (config: ConnectorConfig, hasLogin: boolean): readon
   ...protectedRisks(config, hasLogin),
 ];
 
-/** Risks of values of all sources, each once: what a source has from the top is named there. */
 const allValueRisks = ({ settings, sources }: ConnectorConfig): readonly SettingRisk[] => {
   const ofTop = valueRisks(settings);
-  const isOfTop = (risk: SettingRisk): boolean => ofTop.some((one) => isDeepStrictEqual(one, risk));
+  const isOfTop = (own: SettingRisk): boolean => ofTop.some((one) => isDeepStrictEqual(one, own));
   return [
     ...ofTop,
     ...sources.flatMap((source) =>
       valueRisks(source.settings)
-        .filter((risk) => !isOfTop(risk))
-        .map((risk) => ({ ...risk, key: `sources.${source.key}.${risk.key}` })),
+        .filter((one) => !isOfTop(one))
+        .map((one) => ({ ...one, key: `sources.${source.key}.${one.key}` })),
     ),
   ];
 };

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, parse, relative } from 'node:path';
 import { isPlainObject, type PlainObject } from '../values.ts';
 import type { SourceConfig } from '../types.ts';
-import type { SettingRisk } from './value-risks.ts';
+import { risk, type SettingRisk } from './value-risks.ts';
 
 /** Entries of folders of programs, which folders of pictures and documents do not have. */
 const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.json', 'composer.json'];
@@ -20,7 +20,6 @@ const holds = (outer: string, inner: string): boolean => {
   return path === '' || (!path.startsWith('..') && !isAbsolute(path));
 };
 
-/** Why a root holds more than files for an editor; undefined where nothing suggests it. */
 const strangeIn = (root: string): string | undefined => {
   if (root === parse(root).root) return 'is the whole file system';
   if (OF_SYSTEM.test(root)) return 'is a folder of the operating system';
@@ -36,26 +35,21 @@ const rootRisks = ({ key, root, storageAdapter, settings }: SourceConfig): reado
   if (storageAdapter !== 'local' || root === undefined) return [];
   const unread = process.platform === 'win32' ? undefined : UNREAD.exec(root)?.[0];
   if (unread !== undefined)
-    return [
-      {
-        key: `sources.${key}.root`,
-        text: `has ${JSON.stringify(unread)}, which is not replaced: the folder has exactly this name`,
-        fix: 'Write the whole path, or { "env": "NAME" }.',
-      },
-    ];
+    return risk(
+      `sources.${key}.root`,
+      `has ${JSON.stringify(unread)}, which is not replaced: the folder has exactly this name`,
+      'Write the whole path, or { "env": "NAME" }.',
+    );
   const strange = strangeIn(root);
   if (strange === undefined) return [];
   const open = settings.serve === 'public' ? ', and everybody can download it' : '';
-  return [
-    {
-      key: `sources.${key}.root`,
-      text: `${root} ${strange}: users of the source can list and change all of it${open}`,
-      fix: 'Give the source a folder of its own: "root": "/srv/photos".',
-    },
-  ];
+  return risk(
+    `sources.${key}.root`,
+    `${root} ${strange}: users of the source can list and change all of it${open}`,
+    'Give the source a folder of its own: "root": "/srv/photos".',
+  );
 };
 
-/** Regions as Amazon names them. */
 const REGION =
   /^(?:af|ap|ca|cn|eu|eusc|il|me|mx|sa|us)(?:-gov|-iso[a-z]?|-[a-z]{2})?-(?:north|south|east|west|central|northeast|northwest|southeast|southwest)-\d$/u;
 
@@ -64,13 +58,11 @@ const s3Risks = (key: string, { region, endpoint, bucket }: PlainObject): readon
   if (typeof endpoint !== 'string')
     return typeof region !== 'string' || REGION.test(region)
       ? []
-      : [
-          {
-            key: `${at}.region`,
-            text: `"${region}" does not look like a region of Amazon S3`,
-            fix: 'Write one such as "eu-central-1", or the endpoint of the service that has it.',
-          },
-        ];
+      : risk(
+          `${at}.region`,
+          `"${region}" does not look like a region of Amazon S3`,
+          'Write one such as "eu-central-1", or the endpoint of the service that has it.',
+        );
   const { hostname, pathname } = new URL(endpoint);
   const first = pathname.split('/')[1];
   const start = `${String(bucket)}.`;
@@ -78,13 +70,11 @@ const s3Risks = (key: string, { region, endpoint, bucket }: PlainObject): readon
   const isBucketHost =
     hostname.startsWith(start) && /^s3[.-]|(?:\.[^.]+){2}$/u.test(hostname.slice(start.length));
   return isBucketHost || first === bucket
-    ? [
-        {
-          key: `${at}.endpoint`,
-          text: `holds the name of the bucket, which is added to it once more`,
-          fix: 'Write the address of the service alone: "https://s3.example.com".',
-        },
-      ]
+    ? risk(
+        `${at}.endpoint`,
+        `holds the name of the bucket, which is added to it once more`,
+        'Write the address of the service alone: "https://s3.example.com".',
+      )
     : [];
 };
 
@@ -97,13 +87,11 @@ const timeoutRisks = (key: string, adapter: string, options: PlainObject): reado
     const seconds = options[name];
     return typeof seconds !== 'number' || seconds < MOST_SECONDS
       ? []
-      : [
-          {
-            key: `sources.${key}.${adapter}.${name}`,
-            text: `is in seconds: a store that is silent is waited for ${String(Math.round(seconds / 60))} minutes`,
-            fix: 'Write seconds, not milliseconds: 30.',
-          },
-        ];
+      : risk(
+          `sources.${key}.${adapter}.${name}`,
+          `is in seconds: a store that is silent is waited for ${String(Math.round(seconds / 60))} minutes`,
+          'Write seconds, not milliseconds: 30.',
+        );
   });
 
 const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig): readonly SettingRisk[] =>
@@ -122,20 +110,16 @@ const originalRisks = ({
   const { metadata = '', keepOriginal = false } = uploadImages ?? {};
   const isPublished = baseurl !== undefined && keepOriginal !== false && !keepOriginal.startsWith('.');
   return isPublished && metadata.startsWith('strip')
-    ? [
-        {
-          key: `sources.${key}.uploadImages.keepOriginal`,
-          text: `is "${keepOriginal}": the web server of baseurl also publishes the originals, with the metadata that metadata "${metadata}" removes`,
-          fix: `Write ".${keepOriginal}", and let the web server refuse names that begin with a dot.`,
-        },
-      ]
+    ? risk(
+        `sources.${key}.uploadImages.keepOriginal`,
+        `is "${keepOriginal}": the web server of baseurl also publishes the originals, with the metadata that metadata "${metadata}" removes`,
+        `Write ".${keepOriginal}", and let the web server refuse names that begin with a dot.`,
+      )
     : [];
 };
 
-/** Extensions of pictures in a format: the source must allow one. */
 const EXTENSIONS_OF_FORMAT = { keep: [], webp: ['webp'], avif: ['avif'], jpeg: ['jpg', 'jpeg'] } as const;
 
-/** A format in which no picture may be stored. */
 const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] => {
   const { uploadImages, extensions, imageExtensions } = settings;
   const { format = 'keep' } = uploadImages ?? {};
@@ -143,13 +127,11 @@ const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] =>
   const takesPictures = imageExtensions.some((one) => one !== 'svg' && extensions.includes(one));
   if (wanted === undefined || !takesPictures) return [];
   if ([wanted, ...others].some((one) => extensions.includes(one))) return [];
-  return [
-    {
-      key: `sources.${key}.uploadImages.format`,
-      text: `stores pictures as ${format}, which extensions do not allow: uploads of pictures are refused`,
-      fix: `Add "${wanted}" to extensions.`,
-    },
-  ];
+  return risk(
+    `sources.${key}.uploadImages.format`,
+    `stores pictures as ${format}, which extensions do not allow: uploads of pictures are refused`,
+    `Add "${wanted}" to extensions.`,
+  );
 };
 
 /** What is risky about where single sources lie. Looks at local roots. */

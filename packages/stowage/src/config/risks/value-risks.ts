@@ -27,16 +27,16 @@ export const isTransposed = (one: string, other: string): boolean => {
   );
 };
 
+/** One risk, as a list. */
+export const risk = (key: string, text: string, fix: string): readonly SettingRisk[] => [{ key, text, fix }];
+
 /** One line for the log. */
 export const riskLine = ({ key, text, fix }: SettingRisk): string => `${key}: ${text}. ${fix}`;
 
-/** Settings of which one alone makes a risk, and what names it. */
 type Check = (settings: Settings) => readonly SettingRisk[];
 
 const KB = 1024;
 const HOUR = 3600;
-
-const risk = (key: string, text: string, fix: string): readonly SettingRisk[] => [{ key, text, fix }];
 
 const tooSmall = (key: string, bytes: number | undefined): readonly SettingRisk[] =>
   bytes === undefined || bytes >= KB
@@ -81,7 +81,6 @@ const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits
       )),
 ];
 
-/** Words for many types, which no file has as its extension. */
 const WORDS = ['all', 'any', 'image', 'images', 'none'];
 
 const KNOWN = [...new Set([...mediaTypeExtensions, ...defaultExtensions])];

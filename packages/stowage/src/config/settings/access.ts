@@ -42,7 +42,6 @@ const algorithmsOfKey = (text: string): readonly TokenAlgorithm[] => {
   return algorithmsOfCurve[details?.namedCurve ?? ''] ?? [];
 };
 
-/** Where the keys of tokens come from. */
 interface TokenKeys {
   readonly jwksUrl?: string | undefined;
   readonly publicKey?: string | undefined;
@@ -161,7 +160,6 @@ const rateSchema = z.strictObject({
 const rate = (what: string): z.ZodOptional<typeof rateSchema> =>
   rateSchema.optional().describe(`Most ${what} in so many seconds: \`{ "requests": 60, "seconds": 60 }\`.`);
 
-/** How often one client may ask for what is expensive. */
 const rateLimitsSchema = z.strictObject({
   uploads: rate('uploads, from forms, of edited pictures and of remote files'),
   pictures: rate('edits and variants of pictures'),

@@ -30,7 +30,6 @@ const tenantCacheSchema = z.strictObject({
     .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
 });
 
-/** What becomes of removed files and folders. */
 const trashSchema = z.strictObject({
   retentionDays: count
     .max(36_500)
@@ -47,13 +46,11 @@ const trashSchema = z.strictObject({
     .describe('Also keep the old content of files that an upload or an image edit replaces.'),
 });
 
-/** What a source may hold. */
 const quotaSchema = z.strictObject({
   bytes: byteSize.optional().describe('In the form of `maxUploadFileSize`.'),
   files: count.optional().describe('Number of files.'),
 });
 
-/** Where changes are written down. */
 const auditSchema = z.strictObject({
   file: z
     .string()
@@ -64,7 +61,6 @@ const auditSchema = z.strictObject({
 const isWebAddress = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol);
 
-/** Who is told of changes. */
 const webhookSchema = z.strictObject({
   url: z
     .string()
@@ -88,7 +84,6 @@ const webhookSchema = z.strictObject({
     .describe('Post several events in one delivery: `{ "events": [ … ] }`. Absent: each event by itself.'),
 });
 
-/** What several instances share. */
 const redisSchema = z.strictObject({
   url: z
     .string()

@@ -14,7 +14,6 @@ import {
   whole,
 } from './values.ts';
 
-/** What happens to pictures that come into a source. */
 const uploadImagesSchema = z.strictObject({
   autoOrient: z
     .boolean()
@@ -46,7 +45,6 @@ const uploadImagesSchema = z.strictObject({
 
 const side = whole.min(1).max(4096).optional();
 
-/** One form in which pictures are shown. */
 const imagePresetSchema = z
   .strictObject({
     width: side.describe('Pixels.'),

@@ -17,7 +17,6 @@ export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
 /** Who sends the bytes of a served file. */
 export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
 
-/** What is remembered of names. */
 const redirectSchema = z.strictObject({
   days: z
     .number()

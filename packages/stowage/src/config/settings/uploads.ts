@@ -13,7 +13,6 @@ import {
 } from './values.ts';
 import { parseClamdAddress } from '../values.ts';
 
-/** Uploads in parts, which go on after a broken connection. */
 const tusSchema = z.strictObject({
   enabled: z.boolean().default(true).describe('False: uploads in parts are off, also with `stateDirectory`.'),
   directory: z
@@ -57,7 +56,6 @@ const tusSchema = z.strictObject({
 
 const CLAMD = 'must be tcp://host:port or unix:path, or false';
 
-/** A look at what comes in, by clamd. */
 const inspectionSchema = z.strictObject({
   clamd: z
     .union(

@@ -108,7 +108,6 @@ class DrawingProcess {
   }
 }
 
-/** How long drawing may take, and how long its process is kept, in milliseconds. */
 interface DrawingLimits {
   readonly drawMs: number;
   readonly idleMs: number;

@@ -50,7 +50,6 @@ const preparePicture = (sharp: SharpLibrary, bytes: Buffer, maxPixels: number): 
     return type === undefined ? converted(opened) : { type, bytes: owned(bytes), width, height };
   });
 
-/** What loading needs. */
 interface ResourceLoaderParts {
   readonly resources: DocumentResources;
   readonly sharp: () => Promise<SharpLibrary>;

@@ -2,7 +2,6 @@ import { parentPort } from 'node:worker_threads';
 import { type ConverterLoader, convertToDocx, DocxLimitError, type DocxPage } from 'stowage-html-docx';
 import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './converter-thread.ts';
 
-/** The content of a `data:` address; undefined for anything else. */
 const readDataUrl = (url: string): Buffer | undefined => {
   const match = /^data:([^,]*),/isu.exec(url);
   if (match === null) return undefined;

@@ -125,7 +125,6 @@ const tidyPage = async (page: Page): Promise<void> => {
 /** Pixels of a point: the library takes numbers as pixels. */
 const PIXELS = 96 / 72;
 
-/** One document on its way to paper. */
 interface PrintJob {
   readonly html: string;
   readonly page: PageSetup;

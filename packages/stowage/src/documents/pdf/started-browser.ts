@@ -1,4 +1,4 @@
-import { access, constants, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Browser, CDPSession, PuppeteerNode } from 'puppeteer-core';
 import {
@@ -7,8 +7,8 @@ import {
   sweepTemporaryFolders,
 } from '../../basics/files/temporary-folder.ts';
 import { notInstalled } from '../../errors/optional-package.ts';
+import { isExecutable } from '../../pictures/previews/programs.ts';
 
-/** A browser that can be started. */
 interface BrowserExecutable {
   readonly path: string;
   /** Whether this build carries a sandbox of its own. */
@@ -36,12 +36,6 @@ const OTHERS = [
 interface PackagedChromium {
   executablePath(): Promise<string>;
 }
-
-const isExecutable = (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
 
 const described = (path: string): BrowserExecutable => ({
   path,
@@ -119,7 +113,6 @@ const ARGS = [
 /** Variables by their names. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One process of a browser. */
 interface BrowserProcess {
   readonly pid: number;
   readonly bytes: number;

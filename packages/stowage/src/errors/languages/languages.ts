@@ -36,7 +36,6 @@ export const english: Catalogue = {
   nothingUploadedBecause: 'Nothing was uploaded because of "{name}".',
 };
 
-/** The languages of messages, by their primary subtags. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'ru', 'zh', 'ja', 'ar'] as const;
 
 export type Language = (typeof languages)[number];

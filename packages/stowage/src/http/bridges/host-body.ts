@@ -2,7 +2,6 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { ParsedBody, UploadedContent } from '../message.ts';
 
-/** A file as multer leaves it, in memory or on disk. */
 interface MulterFile {
   readonly fieldname: string;
   readonly originalname: string;
@@ -10,7 +9,6 @@ interface MulterFile {
   readonly path?: string;
 }
 
-/** What body parsers put onto a request. */
 interface WithParsedBody {
   readonly body?: unknown;
   readonly file?: unknown;

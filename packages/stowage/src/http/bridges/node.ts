@@ -73,7 +73,6 @@ const hasBody = (request: IncomingMessage): boolean => {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
 };
 
-/** A request of node's HTTP as the core takes it. */
 class NodeConnectorRequest implements ConnectorRequest {
   readonly method: string;
   readonly url: string;

@@ -53,20 +53,17 @@ const DECODER_PIXEL_BYTES = 24;
 const DECODER_BYTES = 64 * 1024 * 1024;
 /** JPEG and WebP hold no more in one piece. */
 const MAX_METADATA_BYTES = 65_000;
-/** As far as the colours of a file are looked for. */
 const HEADER_BYTES = 64 * 1024;
 
 /** Numbers of ITU-T H.273. */
 const DISPLAY_P3 = 12;
 
-/** Whether a file names its colours by numbers, and they are those of Display P3. */
 const isNumberedP3 = (file: Buffer): boolean => {
   const mark = Buffer.from('colrnclx', 'latin1');
   const at = file.subarray(0, HEADER_BYTES).indexOf(mark) + mark.length;
   return at >= mark.length && at + 2 <= file.length && file.readUInt16BE(at) === DISPLAY_P3;
 };
 
-/** The library's own profile of Display P3. */
 const p3Profile = async (sharp: SharpLibrary): Promise<Buffer | undefined> => {
   const pixel = sharp({ create: { width: 1, height: 1, channels: 3, background: '#000' } });
   const file = await pixel.withIccProfile('p3').png().toBuffer();

@@ -141,14 +141,12 @@ const pixelPng = (pixels: RgbaPixels, { icc, exif, xmp }: PngExtras): Uint8Array
 /** Bytes of a page of WebAssembly memory. */
 const PAGE_BYTES = 64 * 1024;
 
-/** A picture of a HEIC file, as the decoder gives it. */
 interface DecodedHeic {
   readonly width: number;
   readonly height: number;
   readonly decode: () => Promise<{ readonly data: Uint8ClampedArray }>;
 }
 
-/** What is used of the package, which has no types of its own. */
 interface HeicDecoder {
   readonly default: {
     readonly all: (job: { readonly buffer: Uint8Array }) => Promise<readonly DecodedHeic[]>;

@@ -1,18 +1,19 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { BrokenImageError, BusyError, NotFoundError } from '../../errors/errors.ts';
-import { derivedStoreOf, type DerivedStore } from '../../sources/derived-store.ts';
+import { type DerivedStore, derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
-import { isSameVersion, type Entry, type Stat } from '../../storage/entry.ts';
 import type { About } from '../../storage/about/about.ts';
+import { type Entry, isSameVersion, type Stat } from '../../storage/entry.ts';
 import { findNames } from '../../storage/find-names.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
-import { inMemory, type ImagePool } from '../image-editor.ts';
-import type { PictureSizes } from './sizes.ts';
+import type { ImagePool } from '../image-editor.ts';
+import { inMemory } from '../picture-file.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { DrawingProgram } from '../previews/programs.ts';
-import { versionOf, type KeptMemory, type MakingRequest, type Outcome, type Target } from './memory.ts';
+import { type KeptMemory, type MakingRequest, type Outcome, type Target, versionOf } from './memory.ts';
+import type { PictureSizes } from './sizes.ts';
 
 /** What kept pictures are made with. */
 export interface KeptContext {
@@ -46,7 +47,6 @@ const isExpected = (error: unknown): boolean =>
   error instanceof NotFoundError ||
   (error instanceof Error && error.name === 'AbortError');
 
-/** A derived file of one version of an item. */
 interface Job {
   readonly target: Target;
   readonly version: string;
@@ -92,13 +92,11 @@ const once = async (
   }
 };
 
-/** A picture that has been drawn, and the version of its original. */
 interface Drawn {
   readonly bytes: Buffer;
   readonly original: Stat;
 }
 
-/** Drops what shows its item no more as it is. */
 const dropOutrun = async ({ memory }: KeptContext, { target }: Job): Promise<Outcome> => {
   memory.drop(target);
   await target.store.remove(target.path);
@@ -154,7 +152,6 @@ const makeOfImage = async (
   return pool.hold('thumbnails', entry.size, work, signal);
 };
 
-/** Has a program draw the file, and scales that down. */
 const makeByProgram = (
   context: KeptContext,
   job: Job,

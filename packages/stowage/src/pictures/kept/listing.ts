@@ -98,7 +98,6 @@ const sideBySide = async (tasks: readonly (() => Promise<void>)[]): Promise<void
   await Promise.all(Array.from({ length: Math.min(PARALLEL_PER_LISTING, tasks.length) }, work));
 };
 
-/** How the entries are shown, and those that the quota has left out. */
 interface Views {
   readonly views: readonly View[];
   readonly left: readonly Entry[];
@@ -151,7 +150,6 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
   return { views, left };
 };
 
-/** Makes what a listing has left out, one thumbnail after the other. */
 const makeRest =
   (context: ViewContext, source: Source, folder: SourcePath, left: readonly Entry[]) =>
   async (signal: AbortSignal): Promise<void> => {
@@ -168,7 +166,6 @@ const makeRest =
     }
   };
 
-/** Stores the icons that are needed and returns the names of those that are there. */
 const keepIcons = async (view: ThumbnailView, views: readonly View[]): Promise<ReadonlySet<string>> => {
   const icons = new Map<string, Icon>();
   for (const shown of views) if (shown.kind === 'icon') icons.set(shown.icon.name, shown.icon);

@@ -22,7 +22,6 @@ export interface MakingRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What is known of a derived file. */
 interface Known {
   /** Of the item that it shows. */
   readonly version: string;

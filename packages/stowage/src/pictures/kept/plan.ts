@@ -40,7 +40,6 @@ export const hasThumbnailFolder = ({
 }: Pick<Settings, 'createThumb' | 'imagePresets'>): boolean =>
   createThumb || Object.keys(imagePresets).length > 0;
 
-/** The name and format of an image's thumbnail. */
 interface ThumbnailName {
   readonly name: string;
   readonly format: ThumbnailFormat;

@@ -1,16 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import { extensionOf } from '../../basics/content/file-type.ts';
+import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entries } from '../../storage/entry.ts';
-import type { Entry, ReadableStore } from '../../storage/readable.ts';
 import { createStoreKeys } from '../../storage/location.ts';
+import type { Entry, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { Settings } from '../../config/settings.ts';
-import { sizeWithin, type PictureSize } from '../engine.ts';
-import { inMemory, type ImagePool } from '../image-editor.ts';
-import type { Variants } from './thumbnails.ts';
+import { type PictureSize, sizeWithin } from '../engine.ts';
+import type { ImagePool } from '../image-editor.ts';
 import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';
+import { inMemory } from '../picture-file.ts';
+import type { Variants } from './thumbnails.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {
@@ -35,7 +36,6 @@ const AT_ONCE = 8;
 /** Given to the cache as a size: as a number of entries it would make lists of that length at the start. */
 const REMEMBERED = 20_000;
 
-/** What is known of a picture; `size` is undefined when its header does not say. */
 interface Known {
   readonly entry: Pick<Entry, 'modifiedAt' | 'changedAt' | 'size'>;
   readonly size: PictureSize | undefined;
@@ -51,7 +51,6 @@ interface Unread {
   readonly entry: Entry;
 }
 
-/** Reads parts of a file of a known size. */
 const partReader =
   (storage: ReadableStore, path: SourcePath, size: number, signal: AbortSignal): ReadPart =>
   async (start, length) => {
@@ -79,7 +78,6 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
   const known = new LRUCache<string, Known>({ maxSize: REMEMBERED, sizeCalculation: () => 1 });
   const keyOf = createStoreKeys();
 
-  /** Reads it, and remembers it under a key. */
   const read = async (key: string, entry: Entry, readPart: ReadPart): Promise<PictureSize | undefined> => {
     const size = await sizeOf(engine, entry.name, readPart);
     const { modifiedAt, changedAt, size: bytes } = entry;

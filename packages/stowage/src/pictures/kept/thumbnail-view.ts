@@ -183,7 +183,6 @@ export const openThumbnailView = async (
 
 type Preset = Settings['imagePresets'][string];
 
-/** Variants of images by a preset of the source, and the folder that keeps them. */
 const openVariants = async (
   context: KeptContext,
   source: Source,

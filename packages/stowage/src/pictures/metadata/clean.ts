@@ -117,7 +117,6 @@ const withoutMetadata = (
   }
 };
 
-/** A picture, and what is taken out of it: the position that it names, or all but its pixels. */
 interface PictureJob {
   readonly file: Buffer;
   readonly format: WritableFormat;

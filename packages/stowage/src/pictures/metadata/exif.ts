@@ -17,7 +17,6 @@ const HEADERS = [Buffer.from('II*\0', 'latin1'), Buffer.from('MM\0*', 'latin1')]
 const POINTERS: ReadonlySet<number> = new Set([0x8769, 0x8825, 0xa005]);
 /** Cameras write three or four. */
 const MAX_POINTERS = 16;
-/** Bytes that are searched before other work goes on. */
 const BYTES_PER_SLICE = 4 * 1024 * 1024;
 const ENTRY_BYTES = 12;
 
@@ -71,7 +70,6 @@ const XMP_RESOURCE = 0x0424;
 /** Keywords that give a position in numbers, as programs for maps write them: `geo:lat=51.5`. */
 export const KEYWORD = /geo:l(?:at|ong?)=[-+.\d]*/giu;
 
-/** Takes positions out of the keywords of IPTC data, in place. */
 const blankLocationInIptc = (data: Buffer): void => {
   for (const { index, 0: keyword } of data.toString('latin1').matchAll(KEYWORD)) {
     data.fill(' ', index, index + keyword.length);

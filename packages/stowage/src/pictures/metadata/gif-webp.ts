@@ -4,6 +4,7 @@ import { blankLocationInXmp } from './xmp-location.ts';
 
 const GIF_HEADER_BYTES = 13;
 const [EXTENSION, IMAGE, COMMENT, PLAIN_TEXT, APPLICATION] = [0x21, 0x2c, 0xfe, 0x01, 0xff];
+const END = 0x3b;
 /** Applications whose data belongs to the pixels: loops and colours. */
 const SHOWN_APPLICATIONS: ReadonlySet<string> = new Set(['NETSCAPE2.0', 'ANIMEXTS1.0', 'ICCRGBG1012']);
 
@@ -22,6 +23,19 @@ const endOfBlock = (file: Buffer, at: number): number | undefined => {
   return undefined;
 };
 
+/**
+ * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be
+ * it fewer frames, and does not say so. Reads lengths only.
+ */
+export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
+  let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
+  for (let end = endOfBlock(file, at); end !== undefined; end = endOfBlock(file, at)) {
+    budget.spendItems();
+    at = end;
+  }
+  return file[at] === END;
+};
+
 const applicationOf = (block: Buffer): string | undefined =>
   block[0] === EXTENSION && block[1] === APPLICATION ? block.toString('latin1', 3, 14) : undefined;
 
@@ -31,7 +45,6 @@ const isShown = (block: Buffer): boolean => {
   return block[1] !== APPLICATION || SHOWN_APPLICATIONS.has(applicationOf(block) ?? '');
 };
 
-/** A whole GIF file of those blocks that are kept; the same bytes when that is all. */
 const filtered = (file: Buffer, budget: ParseBudget, isKept: (block: Buffer) => boolean): Buffer => {
   const copy = Buffer.from(file);
   let at = GIF_HEADER_BYTES + tableBytes(copy[10] ?? 0);
@@ -57,7 +70,6 @@ const XMP_START = 14;
 /** How the bytes begin that lead readers over the packet. */
 const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
 
-/** What the parts of a block say, without their lengths. */
 const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
   const parts: Buffer[] = [];
   for (let at = 2; (block[at] ?? 0) > 0; at += (block[at] ?? 0) + 1) {
@@ -87,6 +99,7 @@ export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
  */
 const WEBP_HEADER_BYTES = 12;
 const CHUNK_BYTES = 8;
+const FRAME_HEADER_BYTES = 16;
 const SHOWN_CHUNKS: ReadonlySet<string> = new Set(['VP8X', 'VP8 ', 'VP8L', 'ALPH', 'ANIM', 'ANMF', 'ICCP']);
 const [EXIF_FLAG, XMP_FLAG] = [0x08, 0x04];
 
@@ -97,11 +110,10 @@ interface Chunk {
   readonly whole: Buffer;
 }
 
-/** The chunks that the file's own length covers; a last one that is cut off counts as far as it goes. */
-const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
-  const end = Math.min(file.length, file.readUInt32LE(4) + CHUNK_BYTES);
+/** The chunks from `start` to `end`; a last one that is cut off counts as far as it goes. */
+const chunksIn = (file: Buffer, start: number, end: number, budget: ParseBudget): readonly Chunk[] => {
   const chunks: Chunk[] = [];
-  for (let at = WEBP_HEADER_BYTES; at + CHUNK_BYTES <= end;) {
+  for (let at = start; at + CHUNK_BYTES <= end;) {
     budget.spendItems();
     const size = file.readUInt32LE(at + 4);
     const next = Math.min(end, at + CHUNK_BYTES + size + (size % 2));
@@ -112,6 +124,20 @@ const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
   return chunks;
 };
 
+/** The chunks that the file's own length covers. */
+const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] =>
+  chunksIn(file, WEBP_HEADER_BYTES, Math.min(file.length, file.readUInt32LE(4) + CHUNK_BYTES), budget);
+
+/** Whether a WebP file stores its pixels without loss, judged by its first frame. */
+export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean => {
+  const isOfPixels = ({ kind }: Chunk): boolean => kind === 'VP8 ' || kind === 'VP8L';
+  const first = chunksOf(file, budget).find((chunk) => isOfPixels(chunk) || chunk.kind === 'ANMF');
+  // Those of a frame lie inside the frame's own.
+  const { content } = first ?? { content: file.subarray(0, 0) };
+  const inFrame = first?.kind === 'ANMF' ? chunksIn(content, FRAME_HEADER_BYTES, content.length, budget) : [];
+  return (inFrame.find(isOfPixels) ?? first)?.kind === 'VP8L';
+};
+
 /** What a WebP file says beside its pixels. */
 export const webpData = (file: Buffer, budget: ParseBudget): FoundData => {
   const of = (wanted: string): readonly Buffer[] =>
@@ -119,7 +145,6 @@ export const webpData = (file: Buffer, budget: ParseBudget): FoundData => {
   return { exif: of('EXIF').map((content) => behindExifMark(content) ?? content), xmp: of('XMP '), iptc: [] };
 };
 
-/** Whether a chunk stays; its position is blanked in place. */
 const blankChunk = ({ kind, content }: Chunk, budget: ParseBudget): boolean => {
   if (SHOWN_CHUNKS.has(kind)) return true;
   if (kind === 'XMP ') {
@@ -131,7 +156,6 @@ const blankChunk = ({ kind, content }: Chunk, budget: ParseBudget): boolean => {
     : !saysPosition(content, budget);
 };
 
-/** The file of these chunks; the same bytes when they are all that it holds. */
 const joined = (original: Buffer, kept: readonly Chunk[]): Buffer => {
   const result = Buffer.concat([original.subarray(0, WEBP_HEADER_BYTES), ...kept.map(({ whole }) => whole)]);
   if (result.equals(original)) return original;

@@ -20,7 +20,6 @@ const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
 /** Positions as text, in XMP data or in what films have. */
 const LOCATED_TEXT = /gpsl(?:at|on)|latitude|longt?itude|geo:l(?:at|on)|\xa9xyz|loci\0{4}|iso6709/iu;
 
-/** Of data that is looked for. */
 const HEAD_BYTES = 64;
 
 /** Boxes beside which a picture needs none. */
@@ -29,7 +28,6 @@ const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'fre
 /** Types of items that are not pictures: EXIF data, texts, and what else has no type of its own. */
 const DATA_TYPES: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri ']);
 
-/** The types of the items that are not pictures, and where they are written. */
 const dataItems = (
   file: Buffer,
   budget: ParseBudget,
@@ -54,7 +52,6 @@ const isAllShown = (file: Buffer, found: FoundMetadata, budget: ParseBudget): bo
   return exif <= count(found.exif) && items.length - exif <= count(found.xmp);
 };
 
-/** Whether a file is nothing but pixels. */
 const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata, budget: ParseBudget): boolean => {
   if ((exif ?? xmp ?? iptc) !== undefined || !isAllShown(file, {}, budget)) return false;
   for (let at = 0; at + 8 <= file.length;) {
@@ -87,7 +84,6 @@ const whereLies = (file: Buffer, data: Buffer, budget: ParseBudget): number => {
   return -1;
 };
 
-/** EXIF data without the header that readers put before it. */
 const behindHeader = (exif: Buffer): Buffer =>
   exif.subarray(HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0);
 

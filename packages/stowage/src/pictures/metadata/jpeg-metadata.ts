@@ -78,7 +78,6 @@ const cleanJoined = (parts: readonly Buffer[], clean: (whole: Buffer) => boolean
   for (const part of parts) at += whole.copy(part, 0, at, at + part.length);
 };
 
-/** The parts of data that lies in several segments, behind their headers, in the order that those name. */
 const inOrder = (
   segments: readonly Buffer[],
   headerBytes: number,
@@ -93,7 +92,6 @@ const inOrder = (
 const isFree = ({ marker }: JpegSegment): boolean =>
   (marker >= APP0 && marker <= APP15) || marker === COMMENT;
 
-/** Which data a segment has, and where it begins. */
 const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data: Buffer] => {
   const exif = marker === APP1 ? behindExifMark(content) : undefined;
   if (exif !== undefined) return ['exif', exif];
@@ -115,7 +113,6 @@ export const jpegData = (beginning: Buffer): FoundData => {
   return { exif, xmp, iptc: resources.length === 0 ? [] : [Buffer.concat(resources)] };
 };
 
-/** Takes the position out of a picture, in place. */
 const blankPicture = ({ header, between }: JpegPicture, budget: ParseBudget): void => {
   const kinds = new Map<string, Buffer[]>();
   for (const segment of [...header, ...between].filter(isFree)) {

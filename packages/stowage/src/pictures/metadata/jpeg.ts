@@ -38,7 +38,6 @@ const MAX_SEGMENT_BYTES = 0xffff - 2;
 const isBare = (marker: number): boolean =>
   marker <= 1 || marker === 0xff || (marker >= 0xd0 && marker <= 0xd8);
 
-/** Where the next marker stands, from `from` on, that is not bare; undefined when there is none. */
 const nextMarker = (file: Buffer, from: number): number | undefined => {
   // Byte by byte: where half of the bytes are 0xff, a search for each takes ten times as long.
   for (let at = from; at + 1 < file.length; at += 1) {
@@ -248,12 +247,18 @@ const blankPreview = (exif: Buffer, budget: ParseBudget): void => {
   blankDirectory(tiff, { at, entries, reachedBy: undefined }, budget);
 };
 
+/** The EXIF data of a segment; undefined where it holds none. */
+const exifOf = ({ marker, content }: JpegSegment): Buffer | undefined =>
+  marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK)
+    ? content.subarray(EXIF_MARK.length)
+    : undefined;
+
 /** A JPEG file without the preview in its EXIF data, its pixels untouched. */
 export const jpegWithoutPreview = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
-  for (const { marker, content } of readJpeg(file, budget)?.header ?? []) {
-    const isExif = marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK);
-    if (isExif) blankPreview(content.subarray(EXIF_MARK.length), budget);
+  for (const segment of readJpeg(file, budget)?.header ?? []) {
+    const exif = exifOf(segment);
+    if (exif !== undefined) blankPreview(exif, budget);
   }
   return file;
 };
@@ -269,10 +274,8 @@ export const jpegWithOrientation = (
 ): Buffer | undefined => {
   const segments = readJpeg(file, budget)?.header;
   if (segments === undefined) return undefined;
-  const present = segments.find(
-    ({ marker, content }) => marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK),
-  );
-  const exif = exifWithOrientation(present?.content.subarray(EXIF_MARK.length) ?? EMPTY_EXIF, orientation);
+  const present = segments.find((segment) => exifOf(segment) !== undefined);
+  const exif = exifWithOrientation((present && exifOf(present)) ?? EMPTY_EXIF, orientation);
   if (exif === undefined || exif.length + EXIF_MARK.length > MAX_SEGMENT_BYTES) return undefined;
   const first = segments[0];
   // A JFIF file begins with its own segment.

@@ -37,7 +37,6 @@ export function* pngChunks(file: Buffer, budget: ParseBudget): Generator<PngChun
   }
 }
 
-/** A text of a PNG file as it stands there. */
 interface PngText {
   readonly keyword: string;
   readonly text: Buffer;
@@ -55,7 +54,6 @@ const behindZeros = (content: Buffer, start: number, count: number): number => {
   return at;
 };
 
-/** The text that a chunk of this kind holds; undefined for chunks of other kinds. */
 const readPngText = (kind: string, content: Buffer): PngText | undefined => {
   if (!TEXTS.has(kind)) return undefined;
   const start = behindZeros(content, 0, 1);
@@ -66,7 +64,6 @@ const readPngText = (kind: string, content: Buffer): PngText | undefined => {
   return { keyword, text, isPacked: content[start] !== 0 };
 };
 
-/** Where the chunks of text lie in a file that is whole or a beginning. */
 const textChunks = (file: Buffer, budget: ParseBudget): readonly PngChunk[] =>
   [...pngChunks(file, budget)].filter(({ kind }) => TEXTS.has(kind));
 
@@ -201,13 +198,11 @@ const cleanProfile = (text: Buffer, whole: Buffer, budget: ParseBudget): Buffer 
   return profile.length === 0 || saysPosition(profile, budget) ? undefined : whole;
 };
 
-/** What a file may cost, and how many bytes its packed texts may still become. */
 interface Spending {
   readonly budget: ParseBudget;
   readonly texts: { left: number };
 }
 
-/** The chunk without the position: itself, changed, or left out. */
 const cleanText = (
   { keyword, isPacked, text: stored }: PngText,
   whole: Buffer,
@@ -250,7 +245,6 @@ export const pngData = (file: Buffer, budget: ParseBudget): FoundData => {
   return found;
 };
 
-/** The file of these chunks; the same bytes when they are all that it holds. */
 const joined = (file: Buffer, chunks: readonly (Buffer | undefined)[]): Buffer => {
   const kept = chunks.filter((chunk) => chunk !== undefined);
   const result = Buffer.concat([file.subarray(0, SIGNATURE.length), ...kept]);

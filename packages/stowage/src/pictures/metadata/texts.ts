@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import {
   type About,
@@ -10,6 +9,7 @@ import {
 } from '../../storage/about/about.ts';
 import { MAX_PICTURE_BYTES } from '../engine.ts';
 import { pictureBudget, type PictureFormat, sniffPicture } from '../picture-format.ts';
+import { beginningOf, collect, type PictureFile } from '../picture-file.ts';
 import { type FoundData, iptcIn, KEYWORD } from './exif.ts';
 import { webpData } from './gif-webp.ts';
 import { jpegData } from './jpeg-metadata.ts';
@@ -63,7 +63,6 @@ export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string
 
 const [DESCRIPTION, XMP, IPTC, RESOURCES] = [0x010e, 0x02bc, 0x83bb, 0x8649];
 
-/** The values of some tags in the first directory of EXIF data, or of a TIFF file. */
 const valuesOf = (data: Buffer, tags: readonly number[]): readonly Buffer[] => {
   const tiff = openTiff(data);
   const entries = tiff === undefined ? undefined : readDirectory(tiff, tiff.uint32(4));
@@ -134,47 +133,9 @@ export const textsOf = async (
   return isNothing(about) ? undefined : about;
 };
 
-/** A picture as it was sent. */
-interface Sent {
-  readonly size: number | undefined;
-  readonly open: () => Readable | Promise<Readable>;
-}
-
-/** The memory of all pictures, and how one is read into it. */
-interface Reading {
-  readonly hold: <Result>(
-    kind: 'edits',
-    bytes: number | undefined,
-    work: () => Promise<Result>,
-    signal: AbortSignal,
-  ) => Promise<Result>;
-  readonly collect: (stream: Readable, limit: number, signal: AbortSignal) => Promise<Buffer>;
-}
-
-/** Enough to know the format. */
 const SIGNATURE_BYTES = 16;
 /** Before the pixels of a JPEG file; cameras and programs write less than a megabyte. */
 const MOST_HEAD_BYTES = 8 * 1024 * 1024;
-
-/** The beginning of a file, as long as `isEnough` is false; the stream is destroyed. */
-const beginningOf = async (stream: Readable, isEnough: (beginning: Buffer) => boolean): Promise<Buffer> => {
-  let beginning = Buffer.alloc(0);
-  let chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    // Joined when it has doubled: each byte is copied a few times at most.
-    if (length < 2 * beginning.length && length < MOST_HEAD_BYTES) continue;
-    beginning = Buffer.concat(chunks, length);
-    chunks = [beginning];
-    if (length >= MOST_HEAD_BYTES || isEnough(beginning)) return beginning;
-  }
-  return Buffer.concat(chunks, length);
-};
-
-const readFormat = async (picture: Sent): Promise<PictureFormat | undefined> =>
-  sniffPicture(await beginningOf(await picture.open(), (beginning) => beginning.length >= SIGNATURE_BYTES));
 
 /**
  * What a picture says about itself. Of a JPEG file the bytes before its pixels are read, of PNG, WebP and TIFF all of
@@ -182,18 +143,23 @@ const readFormat = async (picture: Sent): Promise<PictureFormat | undefined> =>
  * @throws the signal's reason
  */
 export const readTexts = async (
-  { hold, collect }: Reading,
-  picture: Sent,
+  hold: <Result>(
+    kind: 'edits',
+    bytes: number | undefined,
+    work: () => Promise<Result>,
+    signal: AbortSignal,
+  ) => Promise<Result>,
+  picture: PictureFile,
   signal: AbortSignal,
 ): Promise<About | undefined> => {
   try {
-    const format = await readFormat(picture);
+    const format = sniffPicture(await beginningOf(await picture.open(), SIGNATURE_BYTES));
     if (format === undefined) return undefined;
     const isHead = format === 'jpeg';
     const read = async (): Promise<About | undefined> => {
       const stream = await picture.open();
       const file = isHead
-        ? await beginningOf(stream, (beginning) => headOfJpeg(beginning).isWhole)
+        ? await beginningOf(stream, MOST_HEAD_BYTES, (beginning) => headOfJpeg(beginning).isWhole)
         : await collect(stream, MAX_PICTURE_BYTES, signal);
       return textsOf(file, format, pictureBudget(file));
     };

@@ -20,7 +20,6 @@ const EXIF_DIRECTORY = 0x8769;
 export const GPS_DIRECTORY = 0x8825;
 const DIRECTORIES: ReadonlySet<number> = new Set([EXIF_DIRECTORY, GPS_DIRECTORY, 0xa005, 0x014a]);
 
-/** Bytes of a TIFF structure, in its byte order. */
 interface Tiff {
   readonly bytes: Buffer;
   readonly uint16: (at: number) => number;
@@ -29,7 +28,6 @@ interface Tiff {
   readonly setUint32: (value: number, at: number) => void;
 }
 
-/** One entry of a directory. */
 interface TiffEntry {
   readonly tag: number;
   readonly type: number;
@@ -91,7 +89,6 @@ export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | un
   return Array.from({ length: count }, (_, index) => readEntry(tiff, at + 2 + index * ENTRY_BYTES));
 };
 
-/** Where the directories lie that an entry names. */
 const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): readonly number[] => {
   const bytes = TYPE_BYTES[type];
   if (!DIRECTORIES.has(tag) || value === undefined || (bytes !== 2 && bytes !== 4)) return [];

@@ -32,13 +32,11 @@ interface Tag {
 
 const NAME_END = /[\s/>=]/gu;
 
-/** Where the name that begins at `at` ends. */
 const nameEnd = (text: string, at: number): number => {
   NAME_END.lastIndex = at;
   return NAME_END.exec(text)?.index ?? text.length;
 };
 
-/** Where the blanks end that begin at `at`. */
 const behindBlanks = (text: string, at: number): number => {
   let end = at;
   while (' \t\r\n'.includes(text.charAt(end)) && end < text.length) end += 1;
@@ -98,7 +96,6 @@ const readTag = (text: string, at: number): Tag | undefined => {
   return { name, kind, ...rest };
 };
 
-/** Gathers the parts of a packet that say where, tag by tag. */
 class PartFinder {
   readonly parts: Part[] = [];
   /** The property that is being read, and how many elements of its own name are open. */

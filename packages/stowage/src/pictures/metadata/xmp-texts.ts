@@ -9,7 +9,6 @@ const LIMITS = { items: 20_000, bytes: MOST_BYTES };
 const RDF = 'http://www.w3.org/1999/02/22-rdf-syntax-ns#';
 const DC = 'http://purl.org/dc/elements/1.1/';
 
-/** Properties by their namespace and name. */
 const PROPERTIES: ReadonlyMap<string, Exclude<keyof About, 'focalPoint'>> = new Map([
   [`${DC}title`, 'title'],
   [`${DC}description`, 'caption'],
@@ -22,13 +21,11 @@ type Texts = { [Field in Exclude<keyof About, 'focalPoint' | 'tags'>]?: string |
   tags?: string[];
 };
 
-/** One of the values of a property: in a language, or one of a bag. */
 interface Value {
   readonly isDefault: boolean;
   text: string;
 }
 
-/** Gathers the texts of a packet, element by element. */
 class Reader {
   readonly texts: Texts = {};
   #property: keyof Texts | undefined;

@@ -16,7 +16,6 @@ import type { ByteRange, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { commands, type DrawingProgram, findProgram, type PreviewCommand } from './programs.ts';
 
-/** One run of a program. */
 interface ProgramRun {
   /** Its whole path. */
   readonly path: string;
@@ -115,7 +114,6 @@ const runProgram = (run: ProgramRun, signal: AbortSignal): Promise<Buffer> =>
     });
   });
 
-/** A stored file of which a copy is made. */
 interface StoredFile {
   readonly storage: ReadableStore;
   readonly path: SourcePath;
@@ -146,7 +144,6 @@ const copyPart = async (
   await pipeline(stream, bounded(limit), sink, { signal });
 };
 
-/** Bytes that are enough to tell what a file is. */
 const BEGINNING_BYTES = 1024;
 
 const beginningOf = async (file: string): Promise<Buffer> => {

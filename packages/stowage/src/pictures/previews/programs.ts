@@ -33,7 +33,8 @@ export const drawingPrograms = ({
     }),
   );
 
-const isExecutable = (path: string): Promise<boolean> =>
+/** Whether the process may run the file. */
+export const isExecutable = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
     () => true,
     () => false,

@@ -52,7 +52,6 @@ const PLAIN = words(`
  */
 const ANIMATIONS = words('animate animateTransform set');
 
-/** Attributes of animations that hold values for the attribute that they change. */
 const ANIMATED_VALUES = words('from to by values');
 
 /** An attribute as the parser gives it. */

@@ -34,14 +34,12 @@ const XHTML_NAMESPACE = 'http://www.w3.org/1999/xhtml';
 const isVisible = ({ uri, local }: SaxesTagNS): boolean =>
   uri === XHTML_NAMESPACE || ((uri === SVG_NAMESPACE || uri === '') && local !== 'metadata');
 
-/** Writes the allowed part of a document while it is read. */
 class CleanWriter {
   readonly #parts: string[] = [];
   #isReduced = false;
   #depth = 0;
   /** Depth of the element that is left out with all that it holds. */
   #leftOut: number | undefined;
-  /** The text of the style sheet that is being read. */
   #css: string[] | undefined;
   /** The last start tag still lacks its end: an element without content becomes `<a/>`. */
   #isOpen = false;

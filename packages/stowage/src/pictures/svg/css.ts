@@ -97,7 +97,6 @@ const cleanDeclaration = (text: string, isFont: boolean): string | undefined => 
   return isHarmlessValue(checked) ? `${property}:${value}` : undefined;
 };
 
-/** Called when a part of the CSS is removed. */
 type OnRemoved = () => void;
 
 const cleanBlock = (css: string, isFont: boolean, onRemoved: OnRemoved): string =>

@@ -8,7 +8,6 @@ export const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
 export const XLINK_NAMESPACE = 'http://www.w3.org/1999/xlink';
 export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
 
-/** A parser that knows namespaces. */
 type XmlParser = SaxesParser<{ xmlns: true }>;
 
 /** Bytes that are parsed before other requests go on: some milliseconds of work. */
@@ -58,7 +57,6 @@ const declareEntities = (parser: XmlParser, doctype: string): void => {
   }
 };
 
-/** What a document is made of, besides what the parser reports itself. */
 interface StrictHandlers {
   /** Sees the document type, if any. */
   readonly doctype?: (text: string) => void;

@@ -1,7 +1,6 @@
 import type { PictureSize } from '../engine.ts';
 import { createStrictParser, SVG_NAMESPACE, textOf, xmlBudget } from './strict-xml.ts';
 
-/** Pixels of CSS in its absolute units. */
 const PIXELS: Readonly<Record<string, number>> = {
   '': 1,
   px: 1,
