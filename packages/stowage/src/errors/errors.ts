@@ -219,6 +219,28 @@ export class ConfigError extends Error {
   }
 }
 
+/** A class of errors with the same meaning whoever throws them. */
+type StorageErrorClass = new (facts: Pick<ErrorOptions, 'detail' | 'cause'>) => StowageError;
+
+/** What the codes of a library or protocol mean. */
+export type ErrorsByCode<Code> = ReadonlyMap<Code | undefined, StorageErrorClass>;
+
+/** Rows of a class with the codes that mean it. */
+export const errorsByCode = <Code>(
+  ...rows: readonly (readonly [StorageErrorClass, ...Code[]])[]
+): ErrorsByCode<Code> =>
+  new Map(rows.flatMap(([kind, ...codes]) => codes.map((code) => [code, kind] as const)));
+
+/** For a promise whose rejection may mean that nothing is there: `.catch(ifMissing)`. @throws any other error */
+export const ifMissing = (error: unknown): undefined => {
+  if (error instanceof NotFoundError) return undefined;
+  throw error;
+};
+
+/** As `ifMissing`, where something of another kind counts as nothing too. @throws any other error */
+export const ifNoSuch = (error: unknown): undefined =>
+  error instanceof WrongKindError ? undefined : ifMissing(error);
+
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'NOT_FOUND',
   'WRONG_KIND',

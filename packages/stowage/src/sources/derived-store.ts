@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { NotEmptyError, NotFoundError, UnsafePathError } from '../errors/errors.ts';
+import { ifMissing, NotEmptyError, UnsafePathError } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import type { OperationOptions, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -30,9 +30,7 @@ export class DerivedStore {
 
   /** Removes a derived file, if it is there. @throws errors of the store */
   async remove(path: SourcePath): Promise<void> {
-    await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch((error: unknown) => {
-      if (!(error instanceof NotFoundError)) throw error;
-    });
+    await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch(ifMissing);
   }
 
   /** Gives a derived file the location of another one. @throws NotFoundError, errors of the store */
@@ -55,7 +53,7 @@ export class DerivedStore {
         await this.#store.removeEmptyFolder(folder);
       } catch (error) {
         if (error instanceof NotEmptyError) return;
-        if (!(error instanceof NotFoundError)) throw error;
+        ifMissing(error);
       }
     }
   }

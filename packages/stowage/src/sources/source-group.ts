@@ -1,5 +1,5 @@
 import type { Source, SourceGroup, SourceSet } from './source.ts';
-import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
+import { inTimeLimit, Once, orAborted } from '../basics/concurrency/abort.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import type { SourceConfig } from '../config/types.ts';
 import { UnsupportedError } from '../errors/errors.ts';
@@ -92,31 +92,6 @@ export interface SourceDependencies {
   readonly sweeps?: boolean | undefined;
 }
 
-/** A store that is made at its first use. A failed attempt is not remembered: the next use tries again. */
-class LazyStorage {
-  readonly #make: () => Promise<StorageAdapter>;
-  #made: Promise<StorageAdapter> | undefined;
-
-  constructor(make: () => Promise<StorageAdapter>) {
-    this.#make = make;
-  }
-
-  get(): Promise<StorageAdapter> {
-    if (this.#made !== undefined) return this.#made;
-    const attempt = this.#make();
-    this.#made = attempt;
-    attempt.catch(() => {
-      if (this.#made === attempt) this.#made = undefined;
-    });
-    return attempt;
-  }
-
-  async close(): Promise<void> {
-    const adapter = await this.#made?.catch(() => undefined);
-    await adapter?.close?.();
-  }
-}
-
 const openStorage = async (
   config: SourceConfig,
   { factories, log, sweeps }: SourceDependencies,
@@ -141,7 +116,7 @@ export const createSourceGroup = (
   configs: readonly SourceConfig[],
   dependencies: SourceDependencies,
 ): SourceGroup => {
-  const storages: LazyStorage[] = [];
+  const storages: Once<StorageAdapter>[] = [];
   // Sources for which a factory gives one adapter have one store.
   const stores = new WeakMap<StorageAdapter, StorageAdapter>();
   const open = async (config: SourceConfig): Promise<StorageAdapter> => {
@@ -151,7 +126,7 @@ export const createSourceGroup = (
     return store;
   };
   const all = configs.map((config): Source => {
-    const storage = new LazyStorage(() => open(config));
+    const storage = new Once<StorageAdapter>();
     storages.push(storage);
     const { key, name, title, baseurl = servedBelow('', config), baseurlAliases, settings } = config;
     const servesItself = config.baseurl === undefined;
@@ -159,7 +134,7 @@ export const createSourceGroup = (
     const scope = tenant === undefined ? undefined : scopeOf(tenant, config);
     const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, scope, settings };
     const known = { trashRecords: createTrashRecords(), movedRecords: new KnownRecords() };
-    return { ...describes, storage: () => storage.get(), ...known };
+    return { ...describes, storage: () => storage.get(() => open(config)), ...known };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
   // Names win over keys, so that a key never hides the name that a client was given.
@@ -168,7 +143,8 @@ export const createSourceGroup = (
     all,
     find: (name) => byName.get(name),
     close: async () => {
-      const results = await Promise.allSettled(storages.map((storage) => storage.close()));
+      const closing = storages.map(async ({ begun }) => (await begun?.catch(() => undefined))?.close?.());
+      const results = await Promise.allSettled(closing);
       for (const result of results) {
         if (result.status === 'rejected')
           dependencies.log.warn('A store did not close cleanly.', { error: result.reason });
@@ -182,10 +158,7 @@ const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void>
   for await (const _page of (await storage()).list(SourcePath.root, { signal })) return;
 };
 
-/**
- * The names of the sources whose store does not answer within this time. Never rejects; why they do not goes
- * to the log.
- */
+/** The names of the sources whose store does not answer in time. Never rejects; the log says why. */
 export const unavailableIn = async (
   { all }: SourceSet,
   timeoutMs: number,

@@ -23,10 +23,7 @@ export interface Source {
    */
   readonly scope: string | undefined;
   readonly settings: Settings;
-  /**
-   * The store, made at the first call and kept. Rejects with UnsupportedError when an optional package is
-   * missing.
-   */
+  /** The store, made at the first call. Rejects with UnsupportedError when an optional package is missing. */
   readonly storage: () => Promise<StorageAdapter>;
   /** What is known of its trash. */
   readonly trashRecords: TrashRecords;

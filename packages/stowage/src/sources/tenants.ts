@@ -122,9 +122,7 @@ export class TenantCache {
       max,
       ttl: ttlMs,
       ttlAutopurge: true,
-      dispose: (tenant) => {
-        tenant.retire();
-      },
+      dispose: (tenant) => tenant.retire(),
     });
     this.#ids = new LRUCache({ max, ttl: ttlMs });
     this.#onConflict = onConflict;

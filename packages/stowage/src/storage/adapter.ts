@@ -41,10 +41,7 @@ export interface RemoveFileOptions extends RemoveOptions, SeenOptions {
 }
 
 export interface WriteOptions extends PutOptions {
-  /**
-   * Bytes that `content` yields, when known. A content of another length fails with CorruptError and nothing
-   * is stored.
-   */
+  /** Bytes of the content, when known. With another length it fails with CorruptError: nothing is stored. */
   readonly size?: number | undefined;
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
@@ -123,16 +120,10 @@ export interface StorageAdapter extends ReadableStore {
    */
   removeEmptyFolder(path: SourcePath, options?: RemoveOptions): Promise<void>;
 
-  /**
-   * Removes a folder with all it holds. @throws NotFoundError, WrongKindError (a file). The root is refused:
-   * StorageDenied.
-   */
+  /** Removes a folder with all it holds. @throws NotFoundError, WrongKindError; StorageDenied for the root. */
   removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /**
-   * Copies one file; the copy has a fresh modification time. @throws NotFoundError, WrongKindError,
-   * AlreadyExistsError.
-   */
+  /** Copies one file; the copy has a new time. @throws NotFoundError, WrongKindError, AlreadyExistsError. */
   copyFile(from: SourcePath, to: SourcePath, options?: TransferOptions): Promise<void>;
 
   /**

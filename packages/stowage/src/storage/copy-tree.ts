@@ -15,6 +15,7 @@ import {
   ChangedMeanwhileError,
   ContentsConflictError,
   CorruptError,
+  ifMissing,
   NotFoundError,
   WrongKindError,
 } from '../errors/errors.ts';
@@ -73,11 +74,6 @@ export interface CopiedTree {
   readonly files: () => AsyncIterable<CopiedFile> | Iterable<CopiedFile>;
 }
 
-const missing = (error: unknown): undefined => {
-  if (error instanceof NotFoundError) return undefined;
-  throw error;
-};
-
 /** Copies without bytes passing through this process, where the store can. */
 const copyInside = async (
   { storage, path: from }: StoreLocation,
@@ -88,7 +84,7 @@ const copyInside = async (
   if (source.kind === 'folder') throw new WrongKindError();
   await storage.copyFile(from, to, { createOnly: true, signal });
   // Without the signal: what was made must be known to be withdrawn.
-  const copy = await storage.stat(to).catch(missing);
+  const copy = await storage.stat(to).catch(ifMissing);
   return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
 };
 
@@ -163,10 +159,7 @@ const asConflict = (error: unknown): Error => {
   return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
 };
 
-/**
- * Copies what was planned. Making the target folder decides who has its name; what fails later withdraws the
- * copy.
- */
+/** Copies what was planned. Making the target folder decides who has its name; a failure withdraws all. */
 export const copyPlanned = async (
   from: StoreLocation,
   to: StoreLocation,

@@ -1,5 +1,5 @@
 import { foldedFor } from '../basics/content/file-name.ts';
-import { NotEmptyError, NotFoundError } from '../errors/errors.ts';
+import { ifMissing, NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from './about/about.ts';
 import type { StorageAdapter } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
@@ -30,10 +30,6 @@ export const messageOf = (stayed: Stayed): string => {
   const count = countOf(stayed);
   const what = count === 1 ? '1 item stays where it was' : `${count} items stay where they were`;
   return `The folder was moved, but not all of it: ${what} (${reasons.join(', ')}).`;
-};
-
-const ignoreMissing = (error: unknown): void => {
-  if (!(error instanceof NotFoundError)) throw error;
 };
 
 /** Where files lie that are derived from what a folder held, and the folders that hold them. */
@@ -71,9 +67,9 @@ class DerivedFiles {
         if (kind === 'folder' && this.holds(path)) folders.push(path);
       }
     }
-    for (const path of files) await this.#storage.removeFile(path).catch(ignoreMissing);
+    for (const path of files) await this.#storage.removeFile(path).catch(ifMissing);
     for (const path of folders) await this.remove(path);
-    await this.#storage.removeEmptyFolder(folder).catch(ignoreMissing);
+    await this.#storage.removeEmptyFolder(folder).catch(ifMissing);
   }
 
   #keyOf(path: SourcePath): string {
@@ -121,7 +117,7 @@ const removeEmptied = async (
   if (left + omitted + counted > 0) return;
   let reason: 'hidden' | 'changed' = 'hidden';
   try {
-    for (const path of words) await storage.removeFolder(path).catch(ignoreMissing);
+    for (const path of words) await storage.removeFolder(path).catch(ifMissing);
     for (const path of holders) await derived?.remove(path);
     reason = 'changed';
     await storage.removeEmptyFolder(folder);

@@ -20,10 +20,7 @@ export interface Entry {
   readonly changedAt?: number | undefined;
 }
 
-/**
- * Entries in an order. A list of very many may make each when it is asked for: it is not to be compared by
- * identity.
- */
+/** Entries in an order. A long list may make each when it is asked for: do not compare identities. */
 export interface Entries extends Iterable<Entry> {
   readonly length: number;
   at(index: number): Entry | undefined;

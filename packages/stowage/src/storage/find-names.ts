@@ -1,4 +1,4 @@
-import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import { ifNoSuch } from '../errors/errors.ts';
 import type { Entry, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 
@@ -29,7 +29,7 @@ export const findNames = async (
       for await (const page of store.list(folder, options)) page.forEach(add);
     }
   } catch (error) {
-    if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
+    ifNoSuch(error);
   }
   return found;
 };

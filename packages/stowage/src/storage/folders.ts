@@ -5,7 +5,7 @@ import { containsLocation } from './location.ts';
 import { moveTree } from './move-tree.ts';
 import type { SourcePath } from './source-path.ts';
 import type { Entry } from './entry.ts';
-import type { OperationOptions, ReadableStore } from './readable.ts';
+import type { ReadableStore } from './readable.ts';
 
 /** An entry found below a folder, with its path in the source. */
 export interface WalkedEntry {
@@ -56,38 +56,27 @@ async function* ifReadable(
   }
 }
 
-const requireOutside = (storage: StorageAdapter, from: SourcePath, to: SourcePath): void => {
-  if (containsLocation({ storage, path: from }, { storage, path: to })) throw new IntoItselfError();
-};
+type FolderTransfer = NonNullable<StorageAdapter['copyFolder']>;
+
+const transferBy =
+  (own: 'copyFolder' | 'moveFolder', byPort: typeof copyTree) =>
+  async (storage: StorageAdapter, ...[from, to, options]: Parameters<FolderTransfer>): Promise<void> => {
+    const [source, target] = [
+      { storage, path: from },
+      { storage, path: to },
+    ];
+    if (containsLocation(source, target)) throw new IntoItselfError();
+    await (storage[own]?.(from, to, options) ?? byPort(source, target, options));
+  };
 
 /**
- * Copies a folder with all it holds, in the store's own way where it has one, else as `copyTree`.
- * Create-only.
+ * Copies a folder with all it holds, in the store's own way where it has one, else as `copyTree`. Create-only.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError
  */
-export const copyFolder = async (
-  storage: StorageAdapter,
-  from: SourcePath,
-  to: SourcePath,
-  options: OperationOptions = {},
-): Promise<void> => {
-  requireOutside(storage, from, to);
-  await (storage.copyFolder?.(from, to, options) ??
-    copyTree({ storage, path: from }, { storage, path: to }, options));
-};
+export const copyFolder = transferBy('copyFolder', copyTree);
 
 /**
  * Moves a folder with all it holds, in the store's own way where it has one, else as `moveTree`. Create-only.
- * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError,
- *   MovedInPartError
+ * @throws as copyFolder; MovedInPartError
  */
-export const moveFolder = async (
-  storage: StorageAdapter,
-  from: SourcePath,
-  to: SourcePath,
-  options: OperationOptions = {},
-): Promise<void> => {
-  requireOutside(storage, from, to);
-  await (storage.moveFolder?.(from, to, options) ??
-    moveTree({ storage, path: from }, { storage, path: to }, options));
-};
+export const moveFolder = transferBy('moveFolder', moveTree);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import { ifNoSuch } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from './adapter.ts';
 import { boundedText } from './content.ts';
 import type { OperationOptions, ReadableStore } from './readable.ts';
@@ -37,8 +37,7 @@ export const readKept = async (
     const { stat, stream } = await store.read(path, { signal });
     return { text: await boundedText(stream, mostBytes), version: stat };
   } catch (error) {
-    if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
-    throw error;
+    return ifNoSuch(error);
   }
 };
 

@@ -43,10 +43,7 @@ export interface MoveTreeOptions extends CopyTreeOptions {
 type Removal =
   'removed' | 'missed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
 
-/**
- * Removes the original if the copy is still there and neither has changed. No signal: a move that began to
- * remove goes on.
- */
+/** Removes the original if the copy is still there and neither has changed. No signal: the move goes on. */
 const removeOriginal = async (
   from: StorageAdapter,
   to: StorageAdapter,

@@ -61,10 +61,7 @@ export interface ReadOptions extends OperationOptions {
   readonly range?: ByteRange | undefined;
   /** Throws ChangedMeanwhileError when the file is not (or no longer) this version. */
   readonly ifMatch?: string | undefined;
-  /**
-   * The caller takes files, or their ranges, of at most so many bytes as `bytes`. A store may give a stream all the
-   * same.
-   */
+  /** The caller takes files or ranges of so many bytes as `bytes`. A store may give a stream all the same. */
   readonly bytesUpTo?: number | undefined;
 }
 
@@ -126,9 +123,7 @@ export interface ReadResult {
   readonly stream: Readable;
 }
 
-/**
- * The reading half of the storage port: all that may be done with a store but for a change.
- */
+/** The reading half of the storage port: all that may be done with a store but for a change. */
 export interface ReadableStore {
   readonly capabilities: StorageCapabilities;
 

@@ -57,9 +57,13 @@ const problemOf = (name: string, factory: StorageFactory): string | undefined =>
     : 'needs a factory with a create function';
 };
 
-const refuse = (problems: readonly (readonly [name: string, problem: string])[]): void => {
-  if (problems.length === 0) return;
-  throw new ConfigError(problems.map(([name, problem]) => `storage adapter "${name}" ${problem}`));
+/** @throws ConfigError with the problems of them all */
+const requireUsable = (factories: readonly (readonly [name: string, factory: StorageFactory])[]): void => {
+  const problems = factories.flatMap(([name, factory]) => {
+    const problem = problemOf(name, factory);
+    return problem === undefined ? [] : [`storage adapter "${name}" ${problem}`];
+  });
+  if (problems.length > 0) throw new ConfigError(problems);
 };
 
 /**
@@ -70,8 +74,7 @@ const refuse = (problems: readonly (readonly [name: string, problem: string])[])
  * @throws ConfigError when the name is empty or built in
  */
 export const registerStorageAdapter = <Options>(name: string, factory: StorageFactory<Options>): void => {
-  const problem = problemOf(name, factory);
-  if (problem !== undefined) refuse([[name, problem]]);
+  requireUsable([[name, factory]]);
   const known = registered.get(name);
   if (known !== undefined && known !== factory)
     process.emitWarning(
@@ -88,11 +91,6 @@ export const registerStorageAdapter = <Options>(name: string, factory: StorageFa
  */
 export const registeredFactories = (own: Readonly<Record<string, StorageFactory>> = {}): StorageFactories => {
   const entries = Object.entries(own);
-  refuse(
-    entries.flatMap(([name, factory]) => {
-      const problem = problemOf(name, factory);
-      return problem === undefined ? [] : [[name, problem] as const];
-    }),
-  );
+  requireUsable(entries);
   return new Map([...registered, ...entries]);
 };

@@ -29,10 +29,7 @@ const segmentProblem = (segment: string): string | undefined => {
   return undefined;
 };
 
-/**
- * Whether a name can be one segment of a path. Names of the store for which this is false are neither shown
- * nor reached.
- */
+/** Whether a name can be one segment of a path. Other names of the store are not shown nor reached. */
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 

@@ -73,10 +73,7 @@ const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
   }
 };
 
-/**
- * The `size` bytes that lie in the blocks, let go block by block and then released, and the rest of the
- * chunks.
- */
+/** The `size` bytes of the blocks, let go block by block and then released, and the rest of the chunks. */
 async function* resumed(
   blocks: Buffer[],
   size: number,
@@ -130,19 +127,20 @@ export type PlaceOptions = Omit<WriteOptions, 'size'>;
 
 /**
  * Takes content into a private temporary file of this machine. `write` stores it under its name and may open
- * it as often as it likes. Destroys `content` on every way out.
+ * it as often as it likes; `drop` is called at the end. Destroys `content` on every way out.
  * @throws the content's own error, the signal's reason, or an error of the file system
  */
 export const stageLocally = async (
   content: Readable,
   options: OperationOptions,
   write: (target: SourcePath, file: SpooledFile, options: PlaceOptions) => Promise<Stat>,
+  drop: () => Promise<void> = async () => undefined,
 ): Promise<StagedFile> => {
   const file = await spool(content, options);
   let ended = false;
   const end = async (): Promise<void> => {
     ended = true;
-    await file.remove();
+    await Promise.all([file.remove(), drop()]);
   };
   return {
     size: file.size,

@@ -90,10 +90,7 @@ export const copyAcross = async (
   }
 };
 
-/**
- * The folder that a record of an instance names; undefined for its other files and for a record that was not
- * finished.
- */
+/** The folder that a record names; undefined for other files and for a record that was not finished. */
 export const readRecord = async (area: OpenFolder, name: string): Promise<SourcePath | undefined> => {
   if (!name.startsWith(RECORD_PREFIX)) return undefined;
   const { fd } = await openForReading(area.at(name));

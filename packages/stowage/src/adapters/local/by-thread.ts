@@ -11,7 +11,7 @@ import {
 } from '../../storage/tree-walk.ts';
 import { attempt, type LocalStore } from './local-store.ts';
 import type { TreePage } from './scan-messages.ts';
-import { ScanThreadMissing, type FilesTarget } from './scan-thread.ts';
+import { ScanThreadMissing, type ScanTarget } from './scan-thread.ts';
 import { hasOtherSpellings, isReserved } from './names.ts';
 import type { FilesPage } from './small-reads.ts';
 
@@ -69,10 +69,7 @@ export async function* walkFolders(
   }
 }
 
-/**
- * Sums up by the scanning thread.
- * @see StorageAdapter.tally
- */
+/** Sums up by the scanning thread. @see StorageAdapter.tally */
 export const tallyFolder = async (
   { walker, scans, root }: LocalStore,
   path: SourcePath,
@@ -110,7 +107,7 @@ const wholeFiles = ({ bytes, sizes, times }: FilesPage): readonly (WholeFile | u
 };
 
 /** What is asked for of the thread: names that come after each other in one folder are asked for together. */
-const foldersOf = (paths: readonly SourcePath[]): FilesTarget['folders'] => {
+const foldersOf = (paths: readonly SourcePath[]): ScanTarget<'files'>['folders'] => {
   const folders: { readonly diskNames: readonly string[]; readonly names: string[] }[] = [];
   let last: SourcePath | undefined;
   for (const { parent, name } of paths) {

@@ -4,10 +4,7 @@ import { systemCode } from '../../basics/files/system-errors.ts';
 import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
 import { type Name, exactLstat, followedStat, openFile } from './system.ts';
 
-/**
- * A folder of the source that is open: what is done through it happens in this very folder, wherever its name
- * leads by now.
- */
+/** An open folder: what is done through it happens in this very folder, wherever its name leads by now. */
 export interface OpenFolder {
   /** The folder itself, for calls that read it. */
   readonly self: string;
@@ -15,10 +12,7 @@ export interface OpenFolder {
    * Where an entry of the folder is. The last segment is not resolved: calls must not follow a link there.
    */
   at(name: Name): Name;
-  /**
-   * Rejects with NotFoundError when the folder is no longer where it was opened. For the ways of access that
-   * cannot hold it.
-   */
+  /** Rejects with NotFoundError when the folder was moved. For ways of access that cannot hold it. */
   verify(): Promise<void>;
   /** Frees the handle; never rejects. */
   close(): Promise<void>;

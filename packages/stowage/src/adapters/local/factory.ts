@@ -77,10 +77,7 @@ const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   }
 };
 
-/**
- * Leftovers of other machines count as such after a day, so that looking for them at the start alone is not
- * enough.
- */
+/** Leftovers of other machines count as such after a day: looking at the start alone is not enough. */
 const SWEEP_MS = 6 * 60 * 60 * 1000;
 
 /** How a local store is opened. */
@@ -194,10 +191,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   }
 };
 
-/**
- * Makes local stores that share one scanning thread, which ends with the last of them. One factory per
- * connector.
- */
+/** Makes local stores that share one scanning thread, which ends with the last. One for each connector. */
 export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();

@@ -5,10 +5,7 @@ import { closeFile, flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
-/**
- * How much may be written before it is flushed: more makes the end of an upload wait, less makes more
- * flushes.
- */
+/** Written before a flush: more makes the end of an upload wait, less makes more flushes. */
 const FLUSH_BYTES = 3 * 1024 * 1024;
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
@@ -29,10 +26,7 @@ export const flushFile = async (fd: number): Promise<void> => {
   });
 };
 
-/**
- * Writes to one open file, in order, and sends it down to the disk while more is coming: little is left to
- * wait for at the end.
- */
+/** Writes to one open file, in order, and flushes while more is coming: the end has little to wait for. */
 class FileWriter {
   readonly #fd: number;
   readonly #durable: boolean;

@@ -81,10 +81,7 @@ const removeNamed = (
   isExpected: (stats: BigIntStats) => boolean,
 ): Promise<void> => removeExpected(area, folder, name, isExpected);
 
-/**
- * A file that is replaced while it is being linked has lost its last name: the one that replaced it is linked
- * then.
- */
+/** A file that is replaced while it is being linked: the one that replaced it is linked then. */
 const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
   for (let replaced = 0; ; replaced += 1) {
     try {

@@ -44,10 +44,7 @@ const isTaken = (folder: OpenFolder, name: string): Promise<boolean> =>
     () => false,
   );
 
-/**
- * @throws StorageDeniedError for a folder that is a mount point or holds one: what is mounted there must not
- *   be emptied
- */
+/** @throws StorageDeniedError for a folder that is a mount point or holds one */
 const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
   const [parent, own, parentPath, mounts] = await Promise.all([
     followedStat(folder.self),
@@ -66,10 +63,7 @@ const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => 
 const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean> =>
   (await followedStat(folder.self)).dev !== (await followedStat(area.self)).dev;
 
-/**
- * Takes the folder out of sight in one step. False where it cannot be moved: on another file system, or not
- * ours to move.
- */
+/** Takes the folder out of sight in one step. False where it cannot be moved. */
 const takeAway = async (
   folder: OpenFolder,
   name: string,

@@ -42,10 +42,7 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   }
 };
 
-/**
- * Finds folders and names inside a root, without ever going through a link. Errors of the system pass as they
- * are.
- */
+/** Finds folders and names inside a root, never through a link. Errors of the system pass. */
 export class FolderWalker {
   readonly confinement: Confinement;
   readonly spellings = new SpellingIndex();

@@ -25,10 +25,7 @@ export interface Shown<Item> {
   readonly omitted: number;
 }
 
-/**
- * All visible names of a folder when it holds at most `most` entries, else undefined. Reads no further than
- * that.
- */
+/** All visible names of a folder of at most `most` entries, else undefined. Reads no further than that. */
 const readSmallFolder = async (folder: OpenFolder, most: number): Promise<Shown<NamedKind> | undefined> => {
   const directory = await openDirectory(folder.self, {
     encoding: 'utf8',

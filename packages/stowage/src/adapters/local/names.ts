@@ -34,10 +34,7 @@ export interface SeenName {
   readonly name: string;
 }
 
-/**
- * Whether `raw` rather than `other` is the spelling of `name` that a path reaches: decomposed first, then
- * code-unit order.
- */
+/** Whether a path reaches `raw` rather than `other`: decomposed first, then code-unit order. */
 const precedes = (raw: string, other: string, name: string): boolean => {
   const whole = name.normalize('NFD');
   if (raw === whole || other === whole) return raw === whole;
@@ -52,26 +49,17 @@ export class NameFilter {
   readonly #respelled = new Map<string, string>();
   #omitted = 0;
 
-  /**
-   * Names so far that are left out because no path can hold them, or because they only spell another one
-   * differently.
-   */
+  /** Names so far that no path can hold, or that only spell another one differently. */
   get omitted(): number {
     return this.#omitted;
   }
 
-  /**
-   * Counts an entry that is left out for another reason: a link, a special file, a name of bytes that are not
-   * text.
-   */
+  /** Counts an entry that is left out for another reason: a link, a special file, a name that is not text. */
   omit(count = 1): void {
     this.#omitted += count;
   }
 
-  /**
-   * The name to be shown; undefined when it is left out, or waits for the end because its composed form may
-   * be there too.
-   */
+  /** The name to be shown; undefined for one that is left out, or waits for its composed form to the end. */
   take(raw: string): SeenName | undefined {
     if (PLAIN.test(raw) && !raw.startsWith('.')) return { raw, name: raw };
     const name = raw.normalize('NFC');
@@ -87,10 +75,7 @@ export class NameFilter {
     return undefined;
   }
 
-  /**
-   * The names that have waited, once all others were taken. They are shown unless their composed form is
-   * there.
-   */
+  /** The names that have waited, without those whose composed form is there. */
   rest(): readonly SeenName[] {
     return Array.from(this.#respelled, ([name, raw]) => ({ raw, name }));
   }
@@ -102,10 +87,7 @@ const MOST_NAMES = 10_000;
 // Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again
 // unseen.
 const QUIET_MS = 200;
-/**
- * A big folder is read again only after so many times the time that it took: reading takes at most a
- * twentieth of a thread.
- */
+/** A big folder is read again only after so many times the time that it took. */
 const PATIENCE = 20;
 const BIG_MS = 50;
 
@@ -132,10 +114,7 @@ export const hasOtherSpellings = (name: string): boolean => /[^\u0000-\u007f]|[K
 export class SpellingIndex {
   readonly #folders = new LRUCache<string, Index>({ max: MOST_FOLDERS });
 
-  /**
-   * The name on disk of what is shown as `name`, when nothing lies at `name` itself; undefined when there is
-   * none.
-   */
+  /** The name on disk of what is shown as `name`, where it is another one; undefined for none. */
   async find(folder: OpenFolder, name: string): Promise<string | undefined> {
     if (!hasOtherSpellings(name)) return undefined;
     const { dev, ino, mtimeNs } = await followedStat(folder.self);

@@ -46,10 +46,7 @@ const claimAndRename = async (from: Name, target: Name): Promise<void> => {
   }
 };
 
-/**
- * Whether a link that failed with EEXIST is ours after all: network file systems repeat a request whose
- * answer was lost.
- */
+/** Whether a link that failed with EEXIST is ours: network file systems repeat what had no answer. */
 const isLinked = async (from: Name, target: Name): Promise<boolean> => {
   const [one, other] = await Promise.all([exactLstat(from), exactLstat(target)]).catch(() => []);
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;

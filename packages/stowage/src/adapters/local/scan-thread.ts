@@ -2,18 +2,8 @@ import { Worker } from 'node:worker_threads';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
-import type {
-  RemovalPage,
-  RemovalRequest,
-  ScanAnswer,
-  ScanPage,
-  ScanRequest,
-  TallyPage,
-  TallyRequest,
-  TreePage,
-  WalkRequest,
-} from './scan-messages.ts';
-import type { FilesPage, FilesRequest } from './small-reads.ts';
+import type { ScanAnswer, ScanPage, ScanRequest, TallyPage, TreePage } from './scan-messages.ts';
+import type { FilesPage } from './small-reads.ts';
 
 /** Each open listing holds a handle and a page. */
 const OPEN_LISTINGS = 16;
@@ -26,19 +16,13 @@ const IDLE_MS = 60_000;
  */
 const YOUNG_MB = 6;
 
-/** The folder that a listing is about. */
-export type ScanTarget = Omit<Extract<ScanRequest, { type: 'open' }>, 'type' | 'id'>;
+/** What is asked for of the thread. */
+export type ScanTarget<Type extends ScanRequest['type']> = Omit<
+  Extract<ScanRequest, { readonly type: Type }>,
+  'type' | 'id'
+>;
 
-/** The walk that is asked for. */
-export type WalkTarget = Omit<WalkRequest, 'type' | 'id'>;
-
-/** The files that are asked for. */
-export type FilesTarget = Omit<FilesRequest, 'type' | 'id'>;
-
-/** The sum that is asked for. */
-export type TallyTarget = Omit<TallyRequest, 'type' | 'id'>;
-
-type Page = ScanPage | TreePage | TallyPage | RemovalPage | FilesPage;
+type Page = Exclude<ScanAnswer, { readonly type: 'failed' }>;
 
 interface Listing {
   readonly pages: Page[];
@@ -103,7 +87,7 @@ export class ScanThread {
    *   thread died, as it does when memory is short; the system's error (with its `code`)
    */
   async *scan(
-    target: ScanTarget,
+    target: ScanTarget<'open'>,
     { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
     for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'open', id }), signal)) {
@@ -118,7 +102,7 @@ export class ScanThread {
    * that are gone or may not be read are none.
    */
   async *walk(
-    target: WalkTarget,
+    target: ScanTarget<'walk'>,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<TreePage, void, undefined> {
     for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'walk', id }), signal)) {
@@ -127,7 +111,7 @@ export class ScanThread {
   }
 
   /** Sums up what lies below a folder. It counts as a listing; errors are those of `walk`. */
-  async tally(target: TallyTarget, signal: AbortSignal | undefined): Promise<TallyPage | undefined> {
+  async tally(target: ScanTarget<'tally'>, signal: AbortSignal | undefined): Promise<TallyPage | undefined> {
     for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'tally', id }), signal))
       if (page.type === 'tally-page' && page.isLast) return page;
     return undefined;
@@ -137,14 +121,14 @@ export class ScanThread {
    * Removes a folder of an open temporary area of the root. It counts as a listing; errors are those of `scan`.
    * False: something is left.
    */
-  async remove(root: string, target: Omit<RemovalRequest, 'type' | 'id'>): Promise<boolean> {
+  async remove(root: string, target: ScanTarget<'remove'>): Promise<boolean> {
     for await (const page of this.#pages(root, (id) => ({ ...target, type: 'remove', id }), undefined))
       if (page.type === 'removal-page' && page.isLast) return page.isWhole;
     return false;
   }
 
   /** Reads small files whole. It counts as a listing; errors are those of `scan`. */
-  async read(target: FilesTarget, signal: AbortSignal | undefined): Promise<FilesPage | undefined> {
+  async read(target: ScanTarget<'files'>, signal: AbortSignal | undefined): Promise<FilesPage | undefined> {
     for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'files', id }), signal))
       if (page.type === 'files') return page;
     return undefined;

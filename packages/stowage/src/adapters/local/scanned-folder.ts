@@ -115,9 +115,6 @@ const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   };
 };
 
-/**
- * Opens a folder for the scanning thread, none on the way through a link. The caller closes it.
- * @throws errors of the system
- */
+/** Opens a folder, none on the way through a link. The caller closes it. @throws errors of the system */
 export const openScanned = (folder: FolderToScan): ScannedFolder =>
   (folder.handles ? openByHandles : openByPaths)(folder);

@@ -154,10 +154,7 @@ const requireVersion = async (path: Name, etag: string): Promise<void> => {
   if (stats?.isFile() !== true || etagOf(stats) !== etag) throw new ChangedMeanwhileError();
 };
 
-/**
- * Content that replaces a file is for those whom the old file was for; we ourselves may read and write it in
- * any case.
- */
+/** Content that replaces a file has its rights; this process may read and write it in any case. */
 const takeRights = async (from: Name, target: Name): Promise<void> => {
   const old = await lstatOf(target).catch(() => undefined);
   if (old?.isFile() !== true) return;

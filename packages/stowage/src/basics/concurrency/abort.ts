@@ -17,6 +17,24 @@ export const orAborted = <Value>(
 };
 
 /**
+ * Does something once for all who ask: they share its result. A failure is not kept, and the next one who asks
+ * begins again. `begun` is what they share, undefined before the first has asked.
+ */
+export class Once<Value> {
+  begun: Promise<Value> | undefined;
+
+  get(begin: () => Promise<Value>): Promise<Value> {
+    if (this.begun !== undefined) return this.begun;
+    const beginning = begin();
+    this.begun = beginning;
+    beginning.catch(() => {
+      if (this.begun === beginning) this.begun = undefined;
+    });
+    return beginning;
+  }
+}
+
+/**
  * A signal that aborts when a time is over, or with the signal of the caller; whichever comes first. Unlike
  * `AbortSignal.timeout`, it is held by its timer: on Node 20 a timeout that only `AbortSignal.any` refers to is
  * collected as garbage and never aborts. The caller disposes of it when its work is done; else it ends with the

@@ -2,10 +2,7 @@ import { createSlots, type Slots } from './queues.ts';
 
 const MAY_WAIT = 1000;
 
-/**
- * Lets the operations of this process on one name follow one another, as far as the store does not decide
- * between them.
- */
+/** Makes operations of this process on one name follow one another, where the store does not decide. */
 export interface NameLocks {
   /** @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws */
   hold<T>(

@@ -2,10 +2,7 @@ import { BusyError } from '../../errors/errors.ts';
 
 /** Runs tasks side by side, a bounded number at the same time. */
 export interface Limiter {
-  /**
-   * Starts the task once there is room for it. Rejects with the first failure of any task before; the task is
-   * then not started.
-   */
+  /** Starts the task once there is room. Rejects, without starting it, with the first failure before. */
   add(task: () => Promise<void>): Promise<void>;
   /** Waits until every task has ended. Rejects with the first failure. To be called on every way out. */
   drain(): Promise<void>;

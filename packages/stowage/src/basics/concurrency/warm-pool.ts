@@ -6,10 +6,7 @@ export interface WarmWorker {
   end(): void | Promise<void>;
 }
 
-/**
- * Keeps workers warm whose start takes longer than what they do. Has as many as are used at a time; callers
- * bound that.
- */
+/** Keeps workers warm whose start takes longer than their work. Callers bound how many are used. */
 export class WarmPool<Worker extends WarmWorker> {
   readonly #start: () => Worker;
   readonly #idleMs: number;

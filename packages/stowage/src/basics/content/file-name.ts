@@ -93,19 +93,13 @@ export const withFileSuffix = (name: string, suffix: string): string => {
 /** `v1.2` with ` (1)` is `v1.2 (1)`: folders have no extension. */
 export const withFolderSuffix = (name: string, suffix: string): string => fit(name, suffix);
 
-/**
- * `b` becomes `b.jpg`; so does `b.php`, which becomes `b.php.jpg`. A name that has the extension, in any
- * case, stays.
- */
+/** `b` becomes `b.jpg`, `b.php` becomes `b.php.jpg`. A name that has the extension, in any case, stays. */
 export const withExtension = (name: string, extension: string): string =>
   splitExtension(name).extension.toLowerCase() === extension.toLowerCase()
     ? name
     : fit(name, tailOf(extension));
 
-/**
- * `a.php.jpg` becomes `a_php.jpg`: some web servers run a file by any of its extensions. A leading dot stays
- * what it is.
- */
+/** `a.php.jpg` becomes `a_php.jpg`: some web servers run a file by any of its extensions. */
 export const withSingleExtension = (name: string): string => {
   const { stem, extension } = splitExtension(name);
   return stem.replaceAll(/(?<!^)\./gu, REPLACEMENT) + tailOf(extension);
@@ -117,33 +111,28 @@ const SERVER_CONFIG = /^(?:web\.config|php\.ini|\.user\.ini|\.ht.*)$/iu;
 /** Whether a file of this name could steer a web server: `.htaccess`, `.user.ini`, `web.config`. */
 export const isServerConfigName = (name: string): boolean => SERVER_CONFIG.test(name);
 
-/**
- * Whether a file of this name hides from people and listings of the system: a leading dot, as `../a` gets one
- * too.
- */
+/** Whether a file of this name is hidden: a leading dot, as `../a` gets one too. */
 export const isHiddenName = (name: string): boolean => name.startsWith('.');
 
 /** A name and its numbered variants, in the order in which they are tried. */
 export interface NumberedNames {
   /** `at(0)` is the name itself. Never longer than 255 bytes. */
   at(number: number): string;
-  /**
-   * The number for which `at` gives this name, on request without regard to letter case; undefined when there
-   * is none.
-   */
+  /** The number for which `at` gives this name; undefined when there is none. */
   numberOf(name: string, ignoreCase: boolean): number | undefined;
 }
 
 const numbered = (
   at: (number: number) => string,
-  digitsIn: (name: string) => string | undefined,
+  digitsAt: RegExp,
+  partOf: (name: string) => string = (name) => splitExtension(name).stem,
 ): NumberedNames => ({
   at,
   numberOf: (name, ignoreCase) => {
     const isNamed = (number: number): boolean =>
       ignoreCase ? withoutCase(at(number)) === withoutCase(name) : at(number) === name;
     if (isNamed(0)) return 0;
-    const digits = digitsIn(name);
+    const digits = digitsAt.exec(partOf(name))?.[1];
     if (digits === undefined || digits.length > 9) return undefined;
     // `a-01` has the number of `a-1` and is another name, so the way back decides.
     return isNamed(Number(digits)) ? Number(digits) : undefined;
@@ -152,24 +141,17 @@ const numbered = (
 
 /** `name.ext`, `name-1.ext`, `name-2.ext`…: uploads that meet their own name. */
 export const uploadNames = (name: string): NumberedNames =>
-  numbered(
-    (number) => (number === 0 ? name : withFileSuffix(name, `-${String(number)}`)),
-    (other) => /-(\d+)$/u.exec(splitExtension(other).stem)?.[1],
-  );
+  numbered((number) => (number === 0 ? name : withFileSuffix(name, `-${String(number)}`)), /-(\d+)$/u);
+
+const COPY = / \((\d+)\)$/u;
 
 /** `name.ext`, `name (1).ext`, `name (2).ext`…: copies of files. */
 export const fileCopyNames = (name: string): NumberedNames =>
-  numbered(
-    (number) => (number === 0 ? name : withFileSuffix(name, ` (${String(number)})`)),
-    (other) => / \((\d+)\)$/u.exec(splitExtension(other).stem)?.[1],
-  );
+  numbered((number) => (number === 0 ? name : withFileSuffix(name, ` (${String(number)})`)), COPY);
 
 /** `name`, `name (1)`, `name (2)`…: copies of folders, whose names have no extension. */
 export const folderCopyNames = (name: string): NumberedNames =>
-  numbered(
-    (number) => (number === 0 ? name : withFolderSuffix(name, ` (${String(number)})`)),
-    (other) => / \((\d+)\)$/u.exec(other)?.[1],
-  );
+  numbered((number) => (number === 0 ? name : withFolderSuffix(name, ` (${String(number)})`)), COPY, String);
 
 /**
  * A text in a form that all its spellings in other letter cases share. Both ways, because some letters have
@@ -191,10 +173,7 @@ export const holdsWords = (words: readonly string[]): ((name: string) => boolean
   };
 };
 
-/**
- * What tells names and paths apart in a store: the text itself, or without its case where the store takes `a`
- * and `A` for one.
- */
+/** A name or path as a store compares it: without its case where `a` and `A` are one. */
 export const foldedFor = (
   { capabilities }: { readonly capabilities: { readonly caseSensitive: boolean } },
   text: string,

@@ -17,10 +17,7 @@ export const splitExtension = (name: string): NameParts => {
 
 const TAIL = /[\s.\u200b\u2800\u3164]/u;
 
-/**
- * Where the dots and blanks (of every script) at the name's end begin, which some systems drop when they open
- * a file.
- */
+/** Where the dots and blanks at the name's end begin, which some systems drop when they open a file. */
 const endOf = (name: string): number => {
   let end = name.length;
   const last = name.charCodeAt(end - 1);
@@ -51,10 +48,7 @@ const familyOf = (name: string): string | undefined => {
 /** Whether two names say the same type: the same extension, where `jpg` and `jpeg` are one. */
 export const isSameType = (one: string, other: string): boolean => familyOf(one) === familyOf(other);
 
-/**
- * Whether a file may have this name by its extension. `extensions` are lower case, without dots. A name
- * without one may not.
- */
+/** Whether a file may have this name. `extensions` are lower case, without dots. It needs one of them. */
 export const hasAllowedExtension = (name: string, extensions: readonly string[]): boolean => {
   const extension = extensionOf(name);
   return extension !== undefined && extensions.includes(extension);
@@ -124,10 +118,7 @@ const TYPES: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/**
- * The media type of a file by the extension of its name; `application/octet-stream` for unknown ones. Never
- * looks inside.
- */
+/** The media type by the extension, never by the content; `application/octet-stream` for unknown ones. */
 export const mimeTypeOf = (name: string): string =>
   TYPES.get(extensionOf(name) ?? '') ?? 'application/octet-stream';
 

@@ -1,6 +1,7 @@
 import {
   AlreadyExistsError,
   BusyError,
+  errorsByCode,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
@@ -11,22 +12,16 @@ import {
   WrongKindError,
 } from '../../errors/errors.ts';
 
-type Cause = { readonly detail: string; readonly cause: unknown };
-
-const byCode: ReadonlyMap<string, (options: Cause) => StowageError> = new Map(
-  [
-    [['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV'], (options: Cause) => new NotFoundError(options)],
-    [['EEXIST', 'ENOTEMPTY'], (options: Cause) => new AlreadyExistsError(options)],
-    [['EISDIR'], (options: Cause) => new WrongKindError(options)],
-    [['EACCES', 'EPERM', 'EROFS'], (options: Cause) => new StorageDeniedError(options)],
-    [['ENOSPC', 'EDQUOT', 'EFBIG'], (options: Cause) => new StorageFullError(options)],
-    // Names that the protocol allows and this file system does not.
-    [['ENAMETOOLONG', 'EILSEQ', 'EINVAL'], (options: Cause) => new UnsafeNameError(options)],
-    [['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'], (options: Cause) => new BusyError(options)],
-    [['ETIMEDOUT'], (options: Cause) => new StorageTimeoutError(options)],
-  ].flatMap(([codes, make]) =>
-    (codes as string[]).map((code) => [code, make as (options: Cause) => StowageError] as const),
-  ),
+const byCode = errorsByCode(
+  [NotFoundError, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV'],
+  [AlreadyExistsError, 'EEXIST', 'ENOTEMPTY'],
+  [WrongKindError, 'EISDIR'],
+  [StorageDeniedError, 'EACCES', 'EPERM', 'EROFS'],
+  [StorageFullError, 'ENOSPC', 'EDQUOT', 'EFBIG'],
+  // Names that the protocol allows and this file system does not.
+  [UnsafeNameError, 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'],
+  [BusyError, 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'],
+  [StorageTimeoutError, 'ETIMEDOUT'],
 );
 
 /**
@@ -47,6 +42,5 @@ export const fromSystemError = (error: unknown, operation: string): StowageError
   if (error instanceof StowageError) return error;
   const code = systemCode(error);
   const detail = `${operation} failed${code === undefined ? '' : ` (${code})`}`;
-  const make = code === undefined ? undefined : byCode.get(code);
-  return make?.({ detail, cause: error }) ?? new StorageUnavailableError({ detail, cause: error });
+  return new (byCode.get(code) ?? StorageUnavailableError)({ detail, cause: error });
 };

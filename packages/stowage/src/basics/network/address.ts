@@ -1,9 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/**
- * All that IANA has given to the public IPv6 internet so far; ipaddr.js calls the unassigned rest `unicast`
- * as well.
- */
+/** The public IPv6 internet so far; ipaddr.js calls the unassigned rest `unicast` as well. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** Public by its number, yet the inner gateway of every machine in one large cloud. */
@@ -12,10 +9,7 @@ const CLOUD_GATEWAYS = new Set(['168.63.129.16']);
 /** Ranges that are not meant when an IPv6 address spells them out. */
 const INNER_RANGES = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat']);
 
-/**
- * Where RFC 6052 puts the four bytes of an IPv4 address after a prefix of 32, 40, 48, 56, 64 or 96 bits; byte
- * 8 stays zero.
- */
+/** Where RFC 6052 puts the bytes of an IPv4 address after a prefix of 32 to 96 bits; byte 8 stays zero. */
 const EMBEDDINGS: readonly (readonly number[])[] = [
   [4, 5, 6, 7],
   [5, 6, 7, 9],
@@ -66,10 +60,7 @@ export const isPublicAddress = (text: string): boolean => {
   );
 };
 
-/**
- * How far an address reaches: 3 public, 2 private networks, 1 this machine; 0: link-local, reserved, or no
- * address at all.
- */
+/** How far an address reaches: 3 public, 2 private networks, 1 this machine, 0 link-local or reserved. */
 export const reachOf = (text: string): 0 | 1 | 2 | 3 => {
   if (isPublicAddress(text)) return 3;
   if (!ipaddr.isValid(text)) return 0;

@@ -12,10 +12,7 @@ const makers: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/**
- * The compressions of a `Content-Encoding` header in the order in which they were applied; empty for plain
- * content.
- */
+/** The compressions of a `Content-Encoding` header, the first applied first; empty for plain content. */
 export const encodingsOf = (header: string | undefined): readonly string[] =>
   (header ?? '')
     .toLowerCase()

@@ -49,9 +49,10 @@ const resolved = async (hostname: string, resolve: ResolveHost): Promise<readonl
   return addresses;
 };
 
-/** What addresses are found and checked with, where it is not the operating system. */
+/** What addresses are found and checked with. Default: the operating system, at each request. */
 export interface AddressSources {
   readonly resolve?: ResolveHost;
+  /** The addresses of this machine. */
   readonly ownAddresses?: () => readonly string[];
 }
 
@@ -101,10 +102,7 @@ export interface PinnedAnswer {
   close(): void;
 }
 
-/**
- * Answers a connection's question for addresses with those that were checked, so that no second look-up can
- * differ.
- */
+/** Looks up only addresses that were checked, so that no second look-up can differ. */
 const lookupAmong =
   (addresses: readonly HostAddress[]): LookupFunction =>
   (_hostname, options, callback) => {

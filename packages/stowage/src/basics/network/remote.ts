@@ -3,7 +3,7 @@ import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors
 import type { Logger } from '../log/logger.ts';
 import { boundBody, encodingsOf } from './bounded-body.ts';
 import { orAborted, TimeLimit } from '../concurrency/abort.ts';
-import type { PinnedAnswer, ResolveHost } from './checked-request.ts';
+import type { AddressSources, PinnedAnswer, PinnedRequestOptions } from './checked-request.ts';
 import { parseTarget, type Target } from './target.ts';
 
 /** Bounds of one fetch. */
@@ -19,9 +19,7 @@ export interface RemoteFetchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Content that arrives from outside. The caller owns the stream: reads it to its end or destroys it.
- */
+/** Content that arrives from outside. The caller owns the stream: reads it to its end or destroys it. */
 export interface RemoteResource {
   /**
    * Fails with FileTooLargeError past `maxBytes`, RemoteFailedError when the transfer breaks or its time is
@@ -51,12 +49,8 @@ const MAX_REDIRECTS = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** What a fetcher is made of. */
-export interface RemoteFetcherParts {
+export interface RemoteFetcherParts extends AddressSources {
   readonly log: Logger;
-  /** Finds the addresses of names; default: the operating system. */
-  readonly resolve?: ResolveHost;
-  /** The addresses of this machine; default: as the operating system reports them at each fetch. */
-  readonly ownAddresses?: () => readonly string[];
 }
 
 const single = (value: string | string[] | undefined): string | undefined =>
@@ -103,29 +97,25 @@ const resourceOf = (answer: PinnedAnswer, options: RemoteFetchOptions, limit: Ti
   return { stream, contentType: single(answer.headers['content-type']), size };
 };
 
+/** Sends a request to addresses that were checked. */
+const ask = async (
+  target: Target,
+  sources: AddressSources,
+  { allowPrivate = false, accept = '*/*' }: Pick<RemoteFetchOptions, 'allowPrivate' | 'accept'>,
+  request: Pick<PinnedRequestOptions, 'signal' | 'post'>,
+): Promise<PinnedAnswer> => {
+  // TLS and the kinds of addresses are loaded with the first fetch: a service starts without them.
+  const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
+  const addresses = await orAborted(checkedAddresses(target, sources, allowPrivate), request.signal);
+  return requestPinned(target, { addresses, accept, ...request });
+};
+
 /** Makes the door outward. It keeps no connections: each fetch opens and closes its own. */
 export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
-  const ask = async (
-    target: Target,
-    options: RemoteFetchOptions,
-    limit: TimeLimit,
-  ): Promise<PinnedAnswer> => {
-    // TLS and the kinds of addresses are loaded with the first fetch: a service starts without them.
-    const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
-    return requestPinned(target, {
-      addresses: await orAborted(
-        checkedAddresses(target, parts, options.allowPrivate === true),
-        limit.signal,
-      ),
-      accept: options.accept ?? '*/*',
-      signal: limit.signal,
-    });
-  };
-
   const follow = async (url: string, options: RemoteFetchOptions, limit: TimeLimit) => {
     let target = parseTarget(url);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const answer = await ask(target, options, limit);
+      const answer = await ask(target, parts, options, { signal: limit.signal });
       try {
         const next = redirectOf(answer, target);
         if (next === undefined) return resourceOf(answer, options, limit);
@@ -180,14 +170,8 @@ export const createRemotePoster = (): RemotePoster => ({
   post: async (url, { body, headers, timeoutMs, allowPrivate, signal }) => {
     const limit = new TimeLimit(timeoutMs, signal, late);
     try {
-      const target = parseTarget(url);
-      const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
-      const answer = await requestPinned(target, {
-        addresses: await orAborted(checkedAddresses(target, {}, allowPrivate), limit.signal),
-        accept: '*/*',
-        signal: limit.signal,
-        post: { body, headers },
-      });
+      const request = { signal: limit.signal, post: { body, headers } };
+      const answer = await ask(parseTarget(url), {}, { allowPrivate }, request);
       answer.close();
       return answer.status;
     } finally {

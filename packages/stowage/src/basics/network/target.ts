@@ -3,10 +3,7 @@ import { AddressRefusedError, RemoteFailedError } from '../../errors/errors.ts';
 
 const MAX_URL_LENGTH = 8192;
 
-/**
- * Where a request goes, read once from a URL by the WHATWG rules that browsers use. Nothing else of the text
- * is looked at.
- */
+/** Where a request goes, read once from a URL by the WHATWG rules that browsers use. */
 export interface Target {
   readonly url: URL;
   /** Without the brackets of IPv6. */

@@ -180,12 +180,10 @@ export const notEnoughRoom = (limit: number | undefined, left: number | undefine
 
 /** The refusal of `need` where `taken` is used already. */
 export const doesNotFit = (
-  taken: Measure | undefined,
+  taken: Measure,
   need: Measure,
   { bytes = Infinity }: QuotaLimits,
 ): QuotaExceededError => {
-  const left = bytes - (taken?.bytes ?? Infinity);
-  return left >= need.bytes || taken === undefined
-    ? notEnoughRoom(undefined, left)
-    : notEnoughRoom(bytes, left);
+  const left = bytes - taken.bytes;
+  return notEnoughRoom(left >= need.bytes ? undefined : bytes, left);
 };

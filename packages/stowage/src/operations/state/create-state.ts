@@ -37,10 +37,7 @@ export const createEmbeddedState = (directory: string): State => {
   };
 };
 
-/**
- * Where the settings want what instances share. Nothing is opened yet; closing the state closes the
- * connection.
- */
+/** The state that the settings want. Nothing is opened yet; closing the state closes the connection. */
 export const createState = (
   {
     redis: settings,

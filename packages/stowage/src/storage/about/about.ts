@@ -52,18 +52,9 @@ export const isNothing = (about: AboutPatch): boolean =>
 
 /** Words with new ones. */
 export const patched = (about: About, patch: AboutPatch): About => {
-  const pick = <Field extends keyof About>(field: Field): Pick<About, Field> | undefined => {
-    const value = patch[field] === undefined ? about[field] : (patch[field] ?? undefined);
-    return value === undefined ? undefined : ({ [field]: value } as Pick<About, Field>);
-  };
-  return {
-    ...pick('alt'),
-    ...pick('title'),
-    ...pick('caption'),
-    ...pick('credit'),
-    ...pick('tags'),
-    ...pick('focalPoint'),
-  };
+  const fields = Object.keys(aboutSchema.shape) as (keyof About)[];
+  const words = fields.map((field) => [field, patch[field] === undefined ? about[field] : patch[field]]);
+  return Object.fromEntries(words.filter(([, value]) => value !== undefined && value !== null)) as About;
 };
 
 /** Plain text: what no editor writes and no page shows is left out. */

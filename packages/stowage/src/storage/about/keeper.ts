@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { createLimiter } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
-import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../../errors/errors.ts';
+import { AlreadyExistsError, ChangedMeanwhileError, ifNoSuch, NotFoundError } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import type { CopiedTree } from '../copy-tree.ts';
 import { findNames } from '../find-names.ts';
@@ -19,16 +19,7 @@ import {
   parseAbout,
   patched,
 } from './about.ts';
-import {
-  aboutOf,
-  bytesOf,
-  ignoreMissing,
-  MOST_TRIES,
-  overwrite,
-  readRecord,
-  readSurely,
-  remove,
-} from './records.ts';
+import { aboutOf, bytesOf, MOST_TRIES, overwrite, readRecord, readSurely, remove } from './records.ts';
 
 const READS_AT_ONCE = 16;
 /** Names whose records are named in one go: a millisecond. */
@@ -230,7 +221,7 @@ export class AboutKeeper {
       for await (const page of store.list(aboutPaths.all(folder), options))
         for (const { name } of page) names.add(name);
     } catch (error) {
-      ignoreMissing(error);
+      ifNoSuch(error);
     }
     return names;
   }

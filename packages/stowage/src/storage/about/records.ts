@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import { ifNoSuch, NotFoundError } from '../../errors/errors.ts';
 import { type KeptText, readKept } from '../kept-text.ts';
 import type { StoreLocation } from '../location.ts';
 import { type About, aboutPaths, isNothing, MOST_ABOUT_BYTES, parseAbout } from './about.ts';
@@ -24,15 +24,7 @@ export const overwrite = async ({ storage, path }: StoreLocation, about: About):
     }
 };
 
-/** Lets pass that there is no record. */
-export const ignoreMissing = (error: unknown): void => {
-  if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
-};
-
-/**
- * Removes a record, and its folder when it was the last one, while it is this version.
- * @throws ChangedMeanwhileError
- */
+/** Removes this version of a record, and its folder with the last one. @throws ChangedMeanwhileError */
 export const remove = async (
   { storage, path }: StoreLocation,
   version?: KeptText['version'],
@@ -43,8 +35,7 @@ export const remove = async (
     if (version === undefined) await storage.stat(record, { mayMiss: true, expects: 'file' });
     await storage.removeFile(record, { ifUnchanged: version });
   } catch (error) {
-    ignoreMissing(error);
-    return;
+    return ifNoSuch(error);
   }
   // Others may lie in it, or come meanwhile.
   await storage.removeEmptyFolder(record.parent).catch(() => undefined);

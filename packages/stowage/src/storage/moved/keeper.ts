@@ -1,6 +1,6 @@
 import { createLimiter } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import { ifMissing, ifNoSuch } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import { movedPaths } from './name-events.ts';
 
@@ -57,15 +57,9 @@ const listOldest = async (
       if (found.length > 2 * MOST_KNOWN) found = found.sort(byAge).slice(0, MOST_KNOWN);
     }
   } catch (error) {
-    if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
+    ifNoSuch(error);
   }
   return { count, oldest: found.sort(byAge).slice(0, MOST_KNOWN) };
-};
-
-const removeRecord = async (store: StorageAdapter, name: string): Promise<void> => {
-  await store.removeFile(movedPaths.all.child(name)).catch((error: unknown) => {
-    if (!(error instanceof NotFoundError)) throw error;
-  });
 };
 
 const mostOf = ({ entries }: MemoryPolicy): number => entries * RECORDS_PER_ENTRY;
@@ -139,7 +133,7 @@ export class MovedKeeper {
     try {
       for (const name of names) {
         if (this.#closing.signal.aborted) break;
-        await limiter.add(() => removeRecord(store, name));
+        await limiter.add(() => store.removeFile(movedPaths.all.child(name)).catch(ifMissing));
       }
     } finally {
       await limiter.drain();

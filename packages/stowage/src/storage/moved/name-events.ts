@@ -7,10 +7,7 @@ import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
 import { type KeptOptions, readKept } from '../kept-text.ts';
 
-/**
- * The folder at the root of a source that remembers what has left which name. Reserved in every source, as the
- * trash is.
- */
+/** The folder at the root of a source that remembers what has left which name. Reserved in every source. */
 export const MOVED_FOLDER = '.stowage-moved';
 
 const folder = SourcePath.root.child(MOVED_FOLDER);

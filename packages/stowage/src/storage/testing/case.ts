@@ -11,10 +11,7 @@ import { walkFolder } from '../folders.ts';
 /** A fresh, empty store for one case. */
 export interface StoreUnderTest {
   readonly adapter: StorageAdapter;
-  /**
-   * Removes the store. Called after the case, also after a failed one; the adapter's own `close` has been
-   * called before.
-   */
+  /** Removes the store, after every case and the adapter's own `close`, also after a failure. */
   readonly cleanup?: () => Promise<void> | void;
   /**
    * Puts a file into the backend behind the adapter's back, under a raw name in the root folder or, after a
@@ -89,28 +86,23 @@ export const contentOf = (bytes: Uint8Array | string, chunkBytes = 16 * 1024): R
   return Readable.from(pieces, { objectMode: false });
 };
 
-/** A content that yields the bytes and then fails. */
-export const failingContent = (bytes: Buffer, error: Error): Readable => {
+const contentThen = (bytes: Buffer, goOn: (stream: Readable) => void): Readable => {
   const chunks = [bytes];
   return new Readable({
     read() {
       const chunk = chunks.pop();
-      if (chunk === undefined) this.destroy(error);
+      if (chunk === undefined) goOn(this);
       else this.push(chunk);
     },
   });
 };
 
+/** A content that yields the bytes and then fails. */
+export const failingContent = (bytes: Buffer, error: Error): Readable =>
+  contentThen(bytes, (stream) => stream.destroy(error));
+
 /** A content that yields the bytes and then neither ends nor goes on. */
-export const endlessContent = (bytes: Buffer): Readable => {
-  const chunks = [bytes];
-  return new Readable({
-    read() {
-      const chunk = chunks.pop();
-      if (chunk !== undefined) this.push(chunk);
-    },
-  });
-};
+export const endlessContent = (bytes: Buffer): Readable => contentThen(bytes, () => undefined);
 
 /** Writes a file of these bytes. */
 export const put = (
@@ -190,10 +182,7 @@ export const namesIn = async (adapter: StorageAdapter, folder?: SourcePath): Pro
 const digestOf = (bytes: Buffer): string =>
   `${bytes.length}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;
 
-/**
- * Everything that can be seen in the store: folders as `path/`, files as `path:` with a digest of their
- * bytes, sorted.
- */
+/** All that can be seen in the store, sorted: `path/` for a folder, `path:digest` for a file. */
 export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly string[]> => {
   const seen: string[] = [];
   for await (const { path, entry } of walkFolder(adapter, SourcePath.root)) {

@@ -124,10 +124,7 @@ const run = async <T>(
   return result;
 };
 
-/**
- * As `run`, with the content as it arrives at the store; one that is refused before is destroyed, as the
- * contract says.
- */
+/** As `run`, with the content as it arrives at the store. Destroys it on every way out. */
 const takeIn = async <T>(
   fault: Fault | undefined,
   content: Readable,

@@ -1,4 +1,4 @@
-import { AlreadyExistsError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, NotEmptyError } from '../../errors/errors.ts';
 import type { Entry, OperationOptions, StorageAdapter } from '../adapter.ts';
 import { moveFolder } from '../folders.ts';
 import type { SourcePath } from '../source-path.ts';
@@ -57,7 +57,7 @@ export const takeAll = async (
 /** The folder of emptied trashes goes with the last of them. */
 const removeParent = (storage: StorageAdapter, options: OperationOptions): Promise<void> =>
   storage.removeEmptyFolder(trashPaths.emptied, options).catch((error: unknown) => {
-    if (!(error instanceof NotFoundError || error instanceof NotEmptyError)) throw error;
+    if (!(error instanceof NotEmptyError)) ifMissing(error);
   });
 
 /** Removes a trash that was taken away. */
@@ -66,10 +66,8 @@ export const removeEmptied = async (
   folder: SourcePath,
   { signal }: OperationOptions,
 ): Promise<void> => {
-  await storage.removeFolder(folder, { signal }).catch((error: unknown) => {
-    // A sweep was faster.
-    if (!(error instanceof NotFoundError)) throw error;
-  });
+  // A sweep may be faster.
+  await storage.removeFolder(folder, { signal }).catch(ifMissing);
   await removeParent(storage, { signal });
 };
 
@@ -92,8 +90,7 @@ export const sweepEmptied = async (storage: StorageAdapter, options: OperationOp
       }
   } catch (error) {
     // Nothing was emptied.
-    if (!(error instanceof NotFoundError)) throw error;
-    return;
+    return ifMissing(error);
   }
   await removeParent(storage, options);
 };

@@ -1,33 +1,21 @@
 import { Readable } from 'node:stream';
-import { AlreadyExistsError, MovedInPartError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  ifMissing,
+  MovedInPartError,
+  NotEmptyError,
+  NotFoundError,
+} from '../../errors/errors.ts';
 import type { OperationOptions, StorageAdapter } from '../adapter.ts';
 import type { SourcePath } from '../source-path.ts';
 import { trashPaths, type TrashId } from './trash-folder.ts';
 
-const ignoreMissing = (error: unknown): void => {
-  if (!(error instanceof NotFoundError)) throw error;
-};
-
-const exists = async (
-  storage: StorageAdapter,
-  path: SourcePath,
-  options: OperationOptions = {},
-): Promise<boolean> => {
-  try {
-    await storage.stat(path, options);
-    return true;
-  } catch (error) {
-    if (error instanceof NotFoundError) return false;
-    throw error;
-  }
-};
-
 /** Whether an erasing was cut off: its mark is there, and what it has left is listed no more. */
-export const isHalfErased = (
+export const isHalfErased = async (
   storage: StorageAdapter,
   id: TrashId,
   options: OperationOptions,
-): Promise<boolean> => exists(storage, trashPaths.erased(id), options);
+): Promise<boolean> => (await storage.stat(trashPaths.erased(id), options).catch(ifMissing)) !== undefined;
 
 /** Marks an id as erased: its record becomes the mark, or where it is not there, a file of its own. */
 const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
@@ -52,9 +40,9 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
 export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   await mark(storage, id);
   // Made by the trash under a name that cannot be guessed: what is in it belongs to the id.
-  await storage.removeFolder(trashPaths.items(id)).catch(ignoreMissing);
+  await storage.removeFolder(trashPaths.items(id)).catch(ifMissing);
   // The mark goes last, with what a store may have brought late.
-  await storage.removeFolder(trashPaths.of(id)).catch(ignoreMissing);
+  await storage.removeFolder(trashPaths.of(id)).catch(ifMissing);
 };
 
 /** Removes an empty folder. False where none is, or not any more: stores without folders have none. */
@@ -63,14 +51,14 @@ const removeIfThere = async (storage: StorageAdapter, path: SourcePath): Promise
     await storage.removeEmptyFolder(path, { mayMiss: true });
     return true;
   } catch (error) {
-    ignoreMissing(error);
+    ifMissing(error);
     return false;
   }
 };
 
 /** Removes the record of an id whose item has certainly left it. */
 export const forgetRecord = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
-  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ignoreMissing);
+  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
   if (await removeIfThere(storage, trashPaths.items(id))) await removeIfThere(storage, trashPaths.of(id));
 };
 
@@ -85,6 +73,6 @@ export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<vo
     if (error instanceof NotEmptyError) return;
     throw error;
   }
-  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ignoreMissing);
+  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
   await removeIfThere(storage, trashPaths.of(id));
 };

@@ -30,9 +30,7 @@ export interface TrashUse {
 
 /** Keeps the trash of every store within its policy, in the background and at most once at a time each. */
 export interface TrashKeeper {
-  /**
-   * To be called with every use of the trash. Sweeps once an hour, and when `arrived` makes it too large.
-   */
+  /** To be called with every use of the trash. Sweeps once an hour, and when `arrived` makes it too large. */
   tend(storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived?: number): void;
   /**
    * Removes in the background what was taken out of the trash of a store; what fails is left to a sweep. Resolves when

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import { NotFoundError, StowageError } from '../../errors/errors.ts';
+import { ifMissing, StowageError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, ReadableStore, Stat, StorageAdapter } from '../adapter.ts';
 import { type About, aboutSchema } from '../about/about.ts';
 import { readKept } from '../kept-text.ts';
@@ -107,10 +107,7 @@ export const readRecord = async (
 /** Records that are read together. */
 export const RECORDS_AT_ONCE = 128;
 
-/**
- * The contents of the records of some ids, where the store reads them together; what is missing is read by
- * `readRecord`.
- */
+/** The records of some ids, where the store reads them together; `readRecord` reads what is missing. */
 export const readTogether = async (
   storage: ReadableStore,
   ids: readonly TrashId[],
@@ -127,13 +124,9 @@ export const itemOf = async (
   { id, path, kind }: TrashRecord,
   { signal }: OperationOptions,
 ): Promise<Stat | undefined> => {
-  try {
-    const found = await storage.stat(trashPaths.item(id, path.name), { signal, expects: kind });
-    return found.kind === kind ? found : undefined;
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
+  const item = trashPaths.item(id, path.name);
+  const found = await storage.stat(item, { signal, expects: kind }).catch(ifMissing);
+  return found?.kind === kind ? found : undefined;
 };
 
 /** The record of something that lies in the trash; undefined where none is, or nothing lies (any more). */

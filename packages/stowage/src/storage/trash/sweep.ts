@@ -1,4 +1,4 @@
-import { BusyError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import { BusyError, ifNoSuch } from '../../errors/errors.ts';
 import type { OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
 import { sweepEmptied } from './empty.ts';
@@ -25,7 +25,7 @@ export const listIds = async (
       for (const { kind, name } of page) if (kind === 'folder' && isTrashId(name)) ids.push(name);
     }
   } catch (error) {
-    if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
+    ifNoSuch(error);
   }
   return ids.sort().reverse();
 };

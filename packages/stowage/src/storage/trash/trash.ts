@@ -1,4 +1,4 @@
-import { isRefusal, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+import { ifNoSuch, isRefusal } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions } from '../adapter.ts';
 import type { About } from '../about/about.ts';
 import { moveFolder } from '../folders.ts';
@@ -35,10 +35,7 @@ const move = (
     ? moveFolder(storage, from, to, { signal: options.signal })
     : storage.moveFile(from, to, options);
 
-/**
- * Writes the record, and then lets `bring` bring the item. When the store refuses that, the record goes
- * again.
- */
+/** Writes the record, then has `bring` bring the item. When the store refuses that, the record goes again. */
 const enter = async (
   storage: StorageAdapter,
   { path, kind, about, seen }: Removed,
@@ -119,12 +116,7 @@ export const twinOf = async (
   const { seen: here } = record;
   // Without versions they could not be told apart.
   if (here?.etag === undefined) return undefined;
-  let there: Stat | undefined;
-  try {
-    there = await storage.stat(to, { ...options, mayMiss: true });
-  } catch (error) {
-    if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
-  }
+  const there = await storage.stat(to, { ...options, mayMiss: true }).catch(ifNoSuch);
   return here.etag === there?.etag ? here : undefined;
 };
 

@@ -1,6 +1,6 @@
 import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
-import { inTimeLimit } from '../../../basics/concurrency/abort.ts';
+import { inTimeLimit, Once } from '../../../basics/concurrency/abort.ts';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
 import { inTime } from '../../remote/core/connections.ts';
@@ -96,7 +96,7 @@ export class Connection {
   readonly #requests: Requests;
   readonly #agents: Agents;
   readonly #connect: () => Promise<AzureClient>;
-  #client: Promise<AzureClient> | undefined;
+  readonly #client = new Once<AzureClient>();
 
   constructor(options: AzureOptions) {
     const { connectTimeout, readTimeout, maxAttempts, ca } = options;
@@ -111,7 +111,7 @@ export class Connection {
   /** @see Requests.send */
   send<T>(operation: string, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
     return this.#requests.send(operation, signal, async (abort, attempt) =>
-      work(await this.#ready(), httpOf(abort), attempt),
+      work(await this.#client.get(this.#connect), httpOf(abort), attempt),
     );
   }
 
@@ -122,21 +122,13 @@ export class Connection {
     work: Work<T>,
   ): Promise<{ readonly output: T; readonly release: () => void }> {
     return this.#requests.sendRead(operation, signal, async (abort, attempt) =>
-      work(await this.#ready(), httpOf(abort), attempt),
+      work(await this.#client.get(this.#connect), httpOf(abort), attempt),
     );
   }
 
   async close(): Promise<void> {
     this.#requests.close();
-    await this.#client?.catch(() => undefined);
+    await this.#client.begun?.catch(() => undefined);
     this.#agents.destroy();
-  }
-
-  async #ready(): Promise<AzureClient> {
-    const opening = (this.#client ??= this.#connect());
-    opening.catch(() => {
-      if (this.#client === opening) this.#client = undefined;
-    });
-    return opening;
   }
 }

@@ -3,6 +3,7 @@ import {
   BusyError,
   ChangedMeanwhileError,
   CorruptError,
+  errorsByCode,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
@@ -11,59 +12,32 @@ import {
   StowageError,
   UnsafeNameError,
 } from '../../../errors/errors.ts';
-import { FailedRequest } from '../core/requests.ts';
-import { errorOfStatus, strongEtag } from '../../remote/core/http.ts';
+import { errorOfRequest, FailedRequest } from '../core/requests.ts';
+import { strongEtag } from '../../remote/core/http.ts';
 import type { ObjectFacts, ObjectPage } from '../core/objects.ts';
 
-type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
-
-const rows: readonly (readonly [codes: readonly string[], make: MakeError])[] = [
-  [['BlobNotFound', 'ResourceNotFound'], (facts) => new NotFoundError(facts)],
+const byCode = errorsByCode(
+  [NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
   // Not "not found": the root of a source always exists, so a missing container is a mistake in the
   // configuration. ConditionNotMet of the source of a copy has a code of its own.
+  [StorageUnavailableError, 'ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'ENOTFOUND'],
+  [StorageDeniedError, 'AuthenticationFailed', 'AuthorizationFailure', 'AuthorizationPermissionMismatch'],
   [
-    ['ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'ENOTFOUND'],
-    (facts) => new StorageUnavailableError(facts),
+    StorageDeniedError,
+    'InsufficientAccountPermissions',
+    'AuthenticationError',
+    'AggregateAuthenticationError',
   ],
-  [
-    [
-      'AuthenticationFailed',
-      'AuthorizationFailure',
-      'AuthorizationPermissionMismatch',
-      'InsufficientAccountPermissions',
-      'AuthenticationError',
-      'AggregateAuthenticationError',
-      'CredentialUnavailableError',
-      'LeaseIdMissing',
-      'SnapshotsPresent',
-      'BlobArchived',
-      'BlobImmutableDueToPolicy',
-    ],
-    (facts) => new StorageDeniedError(facts),
-  ],
-  [['RequestBodyTooLarge', 'BlockCountExceedsLimit'], (facts) => new StorageFullError(facts)],
-  [['OperationTimedOut', 'ETIMEDOUT'], (facts) => new StorageTimeoutError(facts)],
-  [
-    // A client that has completed an upload under the same name has dropped the blocks of this one.
-    ['ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
-    (facts) => new BusyError(facts),
-  ],
-  [
-    [
-      'ConditionNotMet',
-      'SourceConditionNotMet',
-      'TargetConditionNotMet',
-      'BlobAlreadyExists',
-      'InvalidRange',
-    ],
-    (facts) => new ChangedMeanwhileError(facts),
-  ],
-  [['InvalidResourceName', 'InvalidUri'], (facts) => new UnsafeNameError(facts)],
-  [['PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'], (facts) => new CorruptError(facts)],
-];
-
-const byCode: ReadonlyMap<unknown, MakeError> = new Map(
-  rows.flatMap(([codes, make]) => codes.map((code) => [code, make] as const)),
+  [StorageDeniedError, 'CredentialUnavailableError', 'LeaseIdMissing', 'SnapshotsPresent', 'BlobArchived'],
+  [StorageDeniedError, 'BlobImmutableDueToPolicy'],
+  [StorageFullError, 'RequestBodyTooLarge', 'BlockCountExceedsLimit'],
+  [StorageTimeoutError, 'OperationTimedOut', 'ETIMEDOUT'],
+  // A client that has completed an upload under the same name has dropped the blocks of this one.
+  [BusyError, 'ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
+  [ChangedMeanwhileError, 'ConditionNotMet', 'SourceConditionNotMet', 'TargetConditionNotMet'],
+  [ChangedMeanwhileError, 'BlobAlreadyExists', 'InvalidRange'],
+  [UnsafeNameError, 'InvalidResourceName', 'InvalidUri'],
+  [CorruptError, 'PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'],
 );
 
 /** The fields of the SDK's errors that are read here. None need be there. */
@@ -87,12 +61,8 @@ export const fromAzureError = (error: unknown, operation: string): StowageError 
   if (error instanceof StowageError) return error;
   const failed: SdkError = typeof error === 'object' && error !== null ? error : {};
   const status = typeof failed.statusCode === 'number' ? failed.statusCode : undefined;
-  const code = codeOf(failed);
-  const cause = new FailedRequest('the service or its library has refused', status, code);
-  const facts = [code, status].filter((fact) => fact !== undefined).join(', ');
-  const detail = `${operation} failed (${facts})`;
-  const make = byCode.get(code);
-  return make?.({ detail, cause }) ?? errorOfStatus(status, { detail, cause });
+  const cause = new FailedRequest('the service or its library has refused', status, codeOf(failed));
+  return errorOfRequest(cause, operation, byCode);
 };
 
 /** The properties of a blob that are read here, as answers and listings name them. */

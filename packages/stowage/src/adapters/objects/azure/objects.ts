@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobGetPropertiesResponse, BlockBlobUploadOptions, ContainerClient } from '@azure/storage-blob';
-import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
   CorruptError,
+  ifMissing,
   NotFoundError,
   StorageTimeoutError,
   StorageUnavailableError,
@@ -21,16 +21,9 @@ import {
   type ObjectPage,
   type Objects,
   type PageOptions,
-  type Upload,
-  type Uploaded,
 } from '../core/objects.ts';
-import {
-  markedWrite,
-  Uploads,
-  type PartedUpload,
-  type UploadService,
-  type UploadTarget,
-} from '../core/uploads.ts';
+import { markedWrite, Uploads, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
+import type { PartLimits } from '../core/parts.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { factsOf, pageOf, fromAzureError } from './errors.ts';
@@ -55,22 +48,18 @@ const blockId = (upload: string, number: number): string =>
   Buffer.from(`${upload}-${String(number).padStart(6, '0')}`).toString('base64');
 
 /** The blobs of a container. The service decides all conditions, also those of copies and removals. */
-export class AzureObjects implements Objects, UploadService {
+export class AzureObjects extends Uploads implements Objects {
   readonly capabilities = capabilitiesOf('azure');
   readonly decides = { copy: true, remove: true };
-  readonly limits: UploadService['limits'];
+  readonly limits: PartLimits;
   readonly #connection: Connection;
   readonly #options: AzureOptions;
-  readonly #uploads = new Uploads(this);
 
   constructor(options: AzureOptions, connection: Connection) {
+    super();
     this.#options = options;
     this.#connection = connection;
     this.limits = { mostParts: MAX_BLOCKS, atOnce: options.maxConcurrency };
-  }
-
-  get locks(): NameLocks {
-    return this.#uploads.locks;
   }
 
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
@@ -121,10 +110,6 @@ export class AzureObjects implements Objects, UploadService {
     return fromAzureError(error, `Get ${key}`);
   }
 
-  upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
-    return this.#uploads.upload(upload, options);
-  }
-
   async put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     return this.#marked(target, options, (attributes) =>
       this.#connection.send(`Put ${target.key}`, options.signal, ({ container }, http) =>
@@ -156,10 +141,6 @@ export class AzureObjects implements Objects, UploadService {
     };
   }
 
-  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
-    return this.#uploads.putFolder(key, createOnly, options);
-  }
-
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const { from, to, etag, createOnly } = copy;
     options.signal?.throwIfAborted();
@@ -186,14 +167,11 @@ export class AzureObjects implements Objects, UploadService {
 
   async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
     const conditions = etag === undefined ? {} : { conditions: { ifMatch: etag } };
-    try {
-      await this.#connection.send(`Delete ${key}`, signal, ({ container }, http) =>
-        container.getBlobClient(key).delete({ ...conditions, ...http }),
-      );
-    } catch (error) {
-      // An attempt before may have removed it.
-      if (!(error instanceof NotFoundError)) throw error;
-    }
+    const removal = this.#connection.send(`Delete ${key}`, signal, ({ container }, http) =>
+      container.getBlobClient(key).delete({ ...conditions, ...http }),
+    );
+    // An attempt before may have removed it.
+    await removal.catch(ifMissing);
   }
 
   close(): Promise<void> {
@@ -283,17 +261,9 @@ export class AzureObjects implements Objects, UploadService {
     };
   }
 
-  async #properties(
-    key: string,
-    { signal }: OperationOptions,
-  ): Promise<BlobGetPropertiesResponse | undefined> {
-    try {
-      return await this.#connection.send(`Head ${key}`, signal, ({ container }, http) =>
-        container.getBlobClient(key).getProperties(http),
-      );
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
+  #properties(key: string, { signal }: OperationOptions): Promise<BlobGetPropertiesResponse | undefined> {
+    return this.#connection
+      .send(`Head ${key}`, signal, ({ container }, http) => container.getBlobClient(key).getProperties(http))
+      .catch(ifMissing);
   }
 }

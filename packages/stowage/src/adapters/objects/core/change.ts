@@ -122,10 +122,7 @@ export class Remover {
     }
   }
 
-  /**
-   * @throws StorageDeniedError or StorageUnavailableError when any key is still there, with a message for
-   * each of the first 20
-   */
+  /** @throws StorageDeniedError, StorageUnavailableError when any key is still there, with its name */
   check(): void {
     if (this.#failed === 0) return;
     const messages = this.#failures.map(({ key }) => `"${nameOfKey(key)}" could not be removed.`);

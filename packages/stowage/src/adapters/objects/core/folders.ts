@@ -60,10 +60,7 @@ export class Folders {
     this.#objects = objects;
   }
 
-  /**
-   * Makes the object of a folder where neither a file nor a folder has the name.
-   * @throws AlreadyExistsError
-   */
+  /** Makes a folder where neither a file nor a folder has the name. @throws AlreadyExistsError */
   async make({ key, file }: NewFolder, options: OperationOptions): Promise<void> {
     await this.#objects.learn?.(options);
     await this.#objects.locks.hold(key, options, async () => {

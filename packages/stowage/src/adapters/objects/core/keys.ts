@@ -23,10 +23,7 @@ export interface Keys {
   of(path: SourcePath): string;
   /** Key of a file that is to be made. @throws UnsafeNameError (reserved), UnsafePathError (too long) */
   toMake(path: SourcePath): string;
-  /**
-   * What all keys in a folder begin with, which is also the key of the folder itself.
-   * @throws NotFoundError
-   */
+  /** What keys in a folder begin with, and the key of the folder itself. @throws NotFoundError */
   ofFolder(path: SourcePath): string;
   /** As `ofFolder`, for a folder that is to be made. @throws UnsafeNameError, UnsafePathError */
   ofNewFolder(path: SourcePath): string;

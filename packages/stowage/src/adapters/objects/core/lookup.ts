@@ -10,7 +10,7 @@ import { type SourcePath, isSegment } from '../../../storage/source-path.ts';
 import type { ObjectFacts, Objects, ObjectPage } from './objects.ts';
 import { ListedNames } from '../../support/listed-names.ts';
 import { respell, type Spellings } from '../../support/spellings.ts';
-import { AlreadyExistsError, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
 
 /** What is known of a folder. */
@@ -89,10 +89,7 @@ export class Lookup {
     return path.isRoot || hasBelow(this.#objects, this.#keys.ofFolder(path), options);
   }
 
-  /**
-   * What lies in a folder, in pages; returns whether the folder is there. Counts objects that no path can
-   * name.
-   */
+  /** What lies in a folder; returns whether the folder is there. Counts objects that no path can name. */
   async *entries(folder: SourcePath, options: ListOptions): AsyncGenerator<readonly Entry[], boolean> {
     const key = this.#keys.ofFolder(folder);
     const names = new ListedNames<Entry>(folder, this.#spellings);
@@ -149,16 +146,12 @@ export class Lookup {
         return found !== undefined || (await this.isFolder(spelled, options));
       } catch (error) {
         // Longer than keys may be, which decomposed names can become.
-        if (error instanceof NotFoundError) return false;
-        throw error;
+        return ifMissing(error) ?? false;
       }
     });
   }
 
-  /**
-   * Throws the reason why what was looked for under this path is not there.
-   * @throws NotFoundError, WrongKindError
-   */
+  /** Throws the reason why nothing was found. @throws NotFoundError, WrongKindError */
   async refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
     const other =
       wanted === 'file'
@@ -192,10 +185,7 @@ export class Lookup {
     });
   }
 
-  /**
-   * Runs `work` with the prefix of a folder, in the spelling that it has.
-   * @throws NotFoundError, WrongKindError
-   */
+  /** Runs `work` with the prefix of a folder, as it is spelled. @throws NotFoundError, WrongKindError */
   async withFolder(
     path: SourcePath,
     options: OperationOptions,

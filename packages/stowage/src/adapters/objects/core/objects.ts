@@ -87,10 +87,7 @@ export interface NotRemoved {
   readonly code: string;
 }
 
-/**
- * What a failed listing means: a bucket that is missing is an outage, since the root of a source always
- * exists.
- */
+/** What a failed listing means: the root of a source always exists, so a missing bucket is an outage. */
 export const listingFailure = (error: unknown): unknown =>
   error instanceof NotFoundError
     ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })

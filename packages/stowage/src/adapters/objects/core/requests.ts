@@ -1,7 +1,7 @@
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import type { Slots } from '../../../basics/concurrency/queues.ts';
-import { StorageUnavailableError, StowageError } from '../../../errors/errors.ts';
-import { pause } from '../../remote/core/http.ts';
+import { type ErrorsByCode, StorageUnavailableError, StowageError } from '../../../errors/errors.ts';
+import { errorOfStatus, pause } from '../../remote/core/http.ts';
 import { createConnectionSlots } from '../../remote/core/connections.ts';
 
 const MAY_WAIT = 2000;
@@ -46,6 +46,22 @@ export class FailedRequest extends Error {
 /** The failed request that an error of ours tells of. */
 export const failedRequest = (error: unknown): FailedRequest | undefined =>
   error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
+
+/**
+ * The error that a failed request means: by its code where that is known, else by its status.
+ * @param operation what was tried and at which name, for the log
+ */
+export const errorOfRequest = (
+  cause: FailedRequest,
+  operation: string,
+  byCode: ErrorsByCode<string>,
+): StowageError => {
+  const { code, status } = cause;
+  const reasons = [code, status].filter((fact) => fact !== undefined).join(', ');
+  const facts = { detail: `${operation} failed (${reasons})`, cause };
+  const kind = byCode.get(code);
+  return kind === undefined ? errorOfStatus(status, facts) : new kind(facts);
+};
 
 /** Whether the same request may succeed in a moment: there was no answer, or the service asks for it. */
 const isPassing = (error: unknown): boolean => {

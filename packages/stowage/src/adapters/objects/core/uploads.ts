@@ -4,7 +4,7 @@ import { createSlots } from '../../../basics/concurrency/queues.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, BusyError } from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';
-import { PART_BYTES, type ObjectFacts, type Upload, type Uploaded } from './objects.ts';
+import { PART_BYTES, type ObjectFacts, type Objects, type Upload, type Uploaded } from './objects.ts';
 import { failedRequest } from './requests.ts';
 
 // Contents wait in memory, up to 8 MB each, while they are sent: together at most some 200 MB.
@@ -30,42 +30,32 @@ export interface LargeContent {
   readonly reader: ContentReader;
 }
 
-/** How a service takes contents. Refused conditions are ChangedMeanwhileError. */
-export interface UploadService {
-  readonly limits: PartLimits;
+/** Stores contents under their keys, whole or not at all, as one service takes them. */
+export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'putFolder'> {
+  /** Writes and moves of one key follow one another inside this process. */
+  readonly locks: NameLocks = createNameLocks();
+  abstract readonly limits: PartLimits;
+  readonly #memory = createSlots(BUFFERS, MAY_WAIT);
+
   /** Optional: called before anything of the content is read. @throws UnsupportedError (`ifMatch`) */
   prepare?(upload: Upload, options: OperationOptions): Promise<void>;
   /** Optional: stores a large content in one request; undefined where it is to go in parts. */
   putLarge?(upload: Upload, content: LargeContent, options: OperationOptions): Promise<Uploaded | undefined>;
-  find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
-  /** Resolves with the version. */
-  put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined>;
-  begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload>;
-}
+  abstract find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
+  /** Resolves with the version. @throws ChangedMeanwhileError for a refused condition */
+  abstract put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined>;
+  /** @throws ChangedMeanwhileError for a refused condition */
+  abstract begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload>;
 
-/** Stores contents under their keys, whole or not at all. */
-export class Uploads {
-  /** Writes and moves of one key follow one another inside this process. */
-  readonly locks: NameLocks = createNameLocks();
-  readonly #memory = createSlots(BUFFERS, MAY_WAIT);
-  readonly #service: UploadService;
-
-  constructor(service: UploadService) {
-    this.#service = service;
-  }
-
-  /**
-   * Up to 8 MB: one request. Above: parts of 8 MB.
-   * @throws AlreadyExistsError, ChangedMeanwhileError
-   */
+  /** Up to 8 MB: one request. Above: parts of 8 MB. @throws AlreadyExistsError, ChangedMeanwhileError */
   async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
-    await this.#service.prepare?.(upload, options);
+    await this.prepare?.(upload, options);
     const reader = new ContentReader(upload.chunks);
     const held = await this.#readFirst(upload, reader, options);
     const send = async (): Promise<Uploaded> => {
       if (held === undefined || !(await reader.isAtEnd()))
         return this.#putLarge(upload, { first: held, reader }, options);
-      const etag = await this.#service.put(upload, held.bytes, options);
+      const etag = await this.put(upload, held.bytes, options);
       return { size: held.bytes.length, etag };
     };
     try {
@@ -82,7 +72,7 @@ export class Uploads {
   /** @see Objects.putFolder */
   async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
     try {
-      await this.#service.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
+      await this.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
     } catch (error) {
       throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
     }
@@ -107,14 +97,14 @@ export class Uploads {
   async #putLarge(upload: Upload, large: LargeContent, options: OperationOptions): Promise<Uploaded> {
     const { signal } = options;
     await this.#avoidRefusal(upload, options);
-    const whole = await this.#service.putLarge?.(upload, large, options);
+    const whole = await this.putLarge?.(upload, large, options);
     if (whole !== undefined) return whole;
-    const parted = await this.#service.begin(upload, options);
+    const parted = await this.begin(upload, options);
     const content = { ...large, size: upload.size, memory: this.#memory };
     let count = 0;
     let start = 0;
     try {
-      const size = await sendParts(content, this.#service.limits, signal, (part) => {
+      const size = await sendParts(content, this.limits, signal, (part) => {
         const sent = parted.send({ ...part, start });
         count = part.number;
         start += part.bytes.length;
@@ -131,7 +121,7 @@ export class Uploads {
   /** Looks before a large content is sent for nothing; the service decides all the same. */
   async #avoidRefusal({ key, createOnly, ifMatch }: Upload, options: OperationOptions): Promise<void> {
     if (!createOnly && ifMatch === undefined) return;
-    const found = await this.#service.find(key, options);
+    const found = await this.find(key, options);
     if (createOnly ? found !== undefined : found?.etag !== ifMatch) throw new ChangedMeanwhileError();
   }
 }

@@ -1,6 +1,7 @@
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
+import { Once } from '../../../basics/concurrency/abort.ts';
 import { CorruptError } from '../../../errors/errors.ts';
 import { Requests } from '../core/requests.ts';
 import { fromGcsError, Refusal } from './errors.ts';
@@ -60,7 +61,8 @@ export const textOf = async ({ body }: Answer): Promise<string> => {
   return Buffer.concat(pieces).toString();
 };
 
-type Query = Readonly<Record<string, string | number | undefined>>;
+/** Parameters of an address; those that are undefined are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
 
 /** A request to the service. */
 export interface GcsRequest {
@@ -96,7 +98,7 @@ export class GcsClient {
   readonly #options: GcsOptions;
   readonly #agents: Agents;
   readonly #requests: Requests;
-  #login: Promise<Login> | undefined;
+  readonly #login = new Once<Login>();
 
   constructor(options: GcsOptions) {
     this.#options = options;
@@ -109,8 +111,8 @@ export class GcsClient {
     });
   }
 
-  /** An address of the JSON interface below the bucket. Parameters that are undefined are left out. */
-  url(path: string, query: Query = {}, door = '/storage/v1'): URL {
+  /** An address of the JSON interface below the bucket. */
+  url(path: string, query: Query, door = '/storage/v1'): URL {
     const { endpoint, bucket, userProject } = this.#options;
     const url = new URL(`${endpoint}${door}/b/${encodeURIComponent(bucket)}/o${path}`);
     for (const [name, value] of Object.entries({ ...query, userProject }))
@@ -119,7 +121,7 @@ export class GcsClient {
   }
 
   /** The address of one object. */
-  objectUrl(key: string, query: Query = {}): URL {
+  objectUrl(key: string, query: Query): URL {
     return this.url(`/${encodeURIComponent(key)}`, query);
   }
 
@@ -145,12 +147,8 @@ export class GcsClient {
   }
 
   /** Who asks. */
-  async login(): Promise<Login> {
-    const opening = (this.#login ??= openLogin(this.#options));
-    opening.catch(() => {
-      if (this.#login === opening) this.#login = undefined;
-    });
-    return opening;
+  login(): Promise<Login> {
+    return this.#login.get(() => openLogin(this.#options));
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import {
   BusyError,
+  errorsByCode,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
@@ -8,24 +9,18 @@ import {
   UnsafeNameError,
   ChangedMeanwhileError,
 } from '../../../errors/errors.ts';
-import { FailedRequest } from '../core/requests.ts';
-import { errorOfStatus } from '../../remote/core/http.ts';
+import { errorOfRequest, FailedRequest } from '../core/requests.ts';
 import type { ObjectFacts } from '../core/objects.ts';
 
-type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
-
-const byReason: ReadonlyMap<unknown, MakeError> = new Map<string, MakeError>([
-  ['rateLimitExceeded', (facts) => new BusyError(facts)],
-  ['userRateLimitExceeded', (facts) => new BusyError(facts)],
-  ['notFound', (facts) => new NotFoundError(facts)],
-  ['uploadTooLarge', (facts) => new StorageFullError(facts)],
-  ['invalidObjectName', (facts) => new UnsafeNameError(facts)],
-  ['ETIMEDOUT', (facts) => new StorageTimeoutError(facts)],
-  // The file with the key cannot be read.
-  ['ENOENT', (facts) => new StorageDeniedError(facts)],
-  ['EACCES', (facts) => new StorageDeniedError(facts)],
-  ['NoCredentials', (facts) => new StorageDeniedError(facts)],
-]);
+const byReason = errorsByCode(
+  [BusyError, 'rateLimitExceeded', 'userRateLimitExceeded'],
+  [NotFoundError, 'notFound'],
+  [StorageFullError, 'uploadTooLarge'],
+  [UnsafeNameError, 'invalidObjectName'],
+  [StorageTimeoutError, 'ETIMEDOUT'],
+  // ENOENT, EACCES: the file with the key cannot be read.
+  [StorageDeniedError, 'ENOENT', 'EACCES', 'NoCredentials'],
+);
 
 /** An answer that is a refusal. */
 export class Refusal extends Error {
@@ -63,11 +58,7 @@ export const fromGcsError = (error: unknown, operation: string): StowageError =>
     typeof error === 'object' && error !== null ? error : {};
   const status = typeof failed.status === 'number' ? failed.status : undefined;
   const code = typeof failed.code === 'string' ? failed.code : undefined;
-  const cause = new FailedRequest('the service has refused', status, code);
-  const facts = [code, status].filter((fact) => fact !== undefined).join(', ');
-  const detail = `${operation} failed (${facts})`;
-  const make = byReason.get(code);
-  return make?.({ detail, cause }) ?? errorOfStatus(status, { detail, cause });
+  return errorOfRequest(new FailedRequest('the service has refused', status, code), operation, byReason);
 };
 
 /** An object as the JSON interface describes it, as far as it was asked for. */

@@ -1,39 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
   CorruptError,
   NotFoundError,
 } from '../../../errors/errors.ts';
-import {
-  markedWrite,
-  Uploads,
-  type PartedUpload,
-  type UploadService,
-  type UploadTarget,
-} from '../core/uploads.ts';
-import type {
-  Copy,
-  Download,
-  ObjectFacts,
-  ObjectPage,
-  Objects,
-  PageOptions,
-  Upload,
-  Uploaded,
-} from '../core/objects.ts';
-import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
+import { markedWrite, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
+import type { Copy, Objects } from '../core/objects.ts';
+import type { OperationOptions } from '../../../storage/adapter.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { generationOf, versionOf, type Resource, fromGcsError } from './errors.ts';
 import { GcsBucket, WRITE_MARK, type Attributes } from './requests.ts';
-import { jsonOf, type GcsClient } from './connection.ts';
-import type { GcsOptions } from './options.ts';
+import { jsonOf, type GcsAnswer, type GcsRequest, type Query } from './connection.ts';
 import { ResumableUpload } from './write.ts';
 
 /** What a copy takes along. */
 const EDITABLE =
   'contentType,cacheControl,contentDisposition,contentEncoding,contentLanguage,customTime,metadata,storageClass';
+
+const UPLOAD = '/upload/storage/v1';
 
 /** What the service decides a write by. */
 const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly' | 'ifMatch'>) => ({
@@ -42,120 +27,64 @@ const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly'
 
 /** Attributes and content in one body, with a boundary that no content can know. */
 const multipartOf = (attributes: Attributes, bytes: Buffer, boundary: string): readonly Buffer[] => {
-  const before = [
-    `--${boundary}`,
-    'content-type: application/json',
-    '',
-    JSON.stringify(attributes),
-    `--${boundary}`,
-    `content-type: ${attributes.contentType}`,
-    '',
-    '',
-  ];
-  const after = ['', `--${boundary}--`, ''];
-  return [Buffer.from(before.join('\r\n')), bytes, Buffer.from(after.join('\r\n'))];
+  const json = `--${boundary}\r\ncontent-type: application/json\r\n\r\n${JSON.stringify(attributes)}\r\n`;
+  const before = `${json}--${boundary}\r\ncontent-type: ${attributes.contentType}\r\n\r\n`;
+  return [Buffer.from(before), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)];
 };
 
 /** The objects of a bucket. The service decides all conditions by generations. */
-export class GcsObjects implements Objects, UploadService {
+export class GcsObjects extends GcsBucket implements Objects {
   readonly capabilities = capabilitiesOf('gcs');
   readonly decides = { copy: true, remove: true };
   // Parts of one session follow one another.
-  readonly limits: UploadService['limits'] = { mostParts: Number.MAX_SAFE_INTEGER, atOnce: 1 };
-  readonly #client: GcsClient;
-  readonly #options: GcsOptions;
-  readonly #bucket: GcsBucket;
-  readonly #uploads = new Uploads(this);
-
-  constructor(options: GcsOptions, client: GcsClient) {
-    this.#options = options;
-    this.#client = client;
-    this.#bucket = new GcsBucket(options, client);
-  }
-
-  get locks(): NameLocks {
-    return this.#uploads.locks;
-  }
-
-  find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
-    return this.#bucket.find(key, options);
-  }
-
-  pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
-    return this.#bucket.pages(prefix, options, how);
-  }
-
-  get(key: string, options: ReadOptions): Promise<Download> {
-    return this.#bucket.get(key, options);
-  }
-
-  remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
-    return this.#bucket.remove(key, options, etag);
-  }
+  readonly limits = { mostParts: Number.MAX_SAFE_INTEGER, atOnce: 1 };
 
   downloadFailure(error: unknown, key: string): Error {
     return fromGcsError(error, `Get ${key}`);
   }
 
-  upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
-    return this.#uploads.upload(upload, options);
-  }
-
-  async put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
+  put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     const { key } = target;
-    const url = this.#client.url(
+    const url = this.client.url(
       '',
       { uploadType: 'multipart', name: key, ...preconditionOf(target) },
-      '/upload/storage/v1',
+      UPLOAD,
     );
-    return this.#marked(target, options, async (attributes) => {
+    const write = async (mark: string | undefined): Promise<string | undefined> => {
       const boundary = randomUUID();
-      const body = multipartOf(attributes, bytes, boundary);
+      const body = multipartOf(this.attributes(key, mark), bytes, boundary);
       const headers = { 'content-type': `multipart/related; boundary=${boundary}` };
-      const answer = await this.#client.send(`Put ${key}`, options.signal, () => ({
-        method: 'POST',
-        url,
-        headers,
-        body,
-      }));
+      const answer = await this.#post(`Put ${key}`, options.signal, { url, headers, body });
       const { size, generation } = jsonOf<Resource>(answer);
       if (size !== undefined && Number(size) !== bytes.length)
         throw new CorruptError({ detail: 'the service has stored another number of bytes' });
       return versionOf(generation);
-    });
+    };
+    return markedWrite(target, { write, find: () => this.markOf(key) }, options);
   }
 
   /** A session that is not completed leaves nothing, and ends after a week. */
   async begin(target: UploadTarget, { signal }: OperationOptions): Promise<PartedUpload> {
     const { key } = target;
-    const attributes = this.#bucket.attributes(key);
-    const url = this.#client.url(
+    const attributes = this.attributes(key);
+    const url = this.client.url(
       '',
       { uploadType: 'resumable', name: key, ...preconditionOf(target) },
-      '/upload/storage/v1',
+      UPLOAD,
     );
     const headers = { 'content-type': 'application/json', 'x-upload-content-type': attributes.contentType };
     const body = [Buffer.from(JSON.stringify(attributes))];
-    const answer = await this.#client.send(`Begin ${key}`, signal, () => ({
-      method: 'POST',
-      url,
-      headers,
-      body,
-    }));
-    return new ResumableUpload(this.#client, key, answer.headers.location, signal);
-  }
-
-  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
-    return this.#uploads.putFolder(key, createOnly, options);
+    const answer = await this.#post(`Begin ${key}`, signal, { url, headers, body });
+    return new ResumableUpload(this.client, key, answer.headers.location, signal);
   }
 
   /** The copy has all attributes of the source, and a mark of its own. */
   async copy({ from, to, etag, createOnly }: Copy, options: OperationOptions): Promise<string | undefined> {
-    const source = await this.#bucket.resource(from, `generation,${EDITABLE}`, options);
+    const source = await this.resource(from, `generation,${EDITABLE}`, options);
     if (source === undefined) throw new NotFoundError();
     const { generation, ...attributes } = source;
     if (etag !== undefined && versionOf(generation) !== etag) throw new ChangedMeanwhileError();
-    const { storageClass = source.storageClass } = this.#options;
+    const { storageClass = source.storageClass } = this.options;
     const query = {
       ifSourceGenerationMatch: generation,
       ...preconditionOf({ createOnly, ifMatch: undefined }),
@@ -165,7 +94,7 @@ export class GcsObjects implements Objects, UploadService {
         const marked = mark === undefined ? {} : { metadata: { ...source.metadata, [WRITE_MARK]: mark } };
         return this.#rewrite({ from, to, query }, { ...attributes, storageClass, ...marked }, options);
       },
-      find: () => this.#bucket.markOf(to),
+      find: () => this.markOf(to),
     };
     try {
       return await markedWrite({ createOnly, ifMatch: undefined }, how, options);
@@ -180,58 +109,37 @@ export class GcsObjects implements Objects, UploadService {
   }
 
   close(): Promise<void> {
-    return this.#client.close();
+    return this.client.close();
   }
 
   /** A large object may take several requests; nothing is there before the last. */
   async #rewrite(
-    {
-      from,
-      to,
-      query,
-    }: {
-      readonly from: string;
-      readonly to: string;
-      readonly query: Readonly<Record<string, string | undefined>>;
-    },
+    { from, to, query }: Pick<Copy, 'from' | 'to'> & { readonly query: Query },
     attributes: object,
     { signal }: OperationOptions,
   ): Promise<string | undefined> {
-    const bucket = encodeURIComponent(this.#options.bucket);
+    const bucket = encodeURIComponent(this.options.bucket);
     const path = `/${encodeURIComponent(from)}/rewriteTo/b/${bucket}/o/${encodeURIComponent(to)}`;
     const body = [Buffer.from(JSON.stringify(attributes))];
     const headers = { 'content-type': 'application/json' };
     for (let rewriteToken: string | undefined; ;) {
       signal?.throwIfAborted();
-      const url = this.#client.url(path, { ...query, rewriteToken });
+      const url = this.client.url(path, { ...query, rewriteToken });
       // Without the signal: an aborted copy could appear after its folder was cleared away.
-      const answer = await this.#client.send(`Copy ${from}`, undefined, () => ({
-        method: 'POST',
-        url,
-        headers,
-        body,
-      }));
-      const {
-        done,
-        resource,
-        rewriteToken: next,
-      } = jsonOf<{ done: boolean; resource?: Resource; rewriteToken?: string }>(answer);
-      if (done) return versionOf(resource?.generation);
-      if (next === undefined)
+      const answer = await this.#post(`Copy ${from}`, undefined, { url, headers, body });
+      const copied = jsonOf<{ done: boolean; resource?: Resource; rewriteToken?: string }>(answer);
+      if (copied.done) return versionOf(copied.resource?.generation);
+      rewriteToken = copied.rewriteToken;
+      if (rewriteToken === undefined)
         throw new CorruptError({ detail: 'the service does not report how a copy goes on' });
-      rewriteToken = next;
     }
   }
 
-  #marked(
-    target: UploadTarget,
-    options: OperationOptions,
-    write: (attributes: Attributes) => Promise<string | undefined>,
-  ): Promise<string | undefined> {
-    const how = {
-      write: (mark: string | undefined) => write(this.#bucket.attributes(target.key, mark)),
-      find: () => this.#bucket.markOf(target.key),
-    };
-    return markedWrite(target, how, options);
+  #post(
+    operation: string,
+    signal: AbortSignal | undefined,
+    request: Omit<GcsRequest, 'method'>,
+  ): Promise<GcsAnswer> {
+    return this.client.send(operation, signal, () => ({ method: 'POST', ...request }));
   }
 }

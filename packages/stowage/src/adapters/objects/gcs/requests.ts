@@ -1,6 +1,6 @@
-import { CorruptError, NotFoundError } from '../../../errors/errors.ts';
+import { CorruptError, ifMissing } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
-import type { MarkedObject } from '../core/uploads.ts';
+import { Uploads, type MarkedObject } from '../core/uploads.ts';
 import {
   listingFailure,
   type Download,
@@ -28,13 +28,14 @@ export interface Attributes {
 }
 
 /** What is asked of single objects and listings. */
-export class GcsBucket {
-  readonly #client: GcsClient;
-  readonly #options: GcsOptions;
+export abstract class GcsBucket extends Uploads {
+  protected readonly client: GcsClient;
+  protected readonly options: GcsOptions;
 
   constructor(options: GcsOptions, client: GcsClient) {
-    this.#options = options;
-    this.#client = client;
+    super();
+    this.options = options;
+    this.client = client;
   }
 
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
@@ -51,7 +52,7 @@ export class GcsBucket {
     let pageToken: string | undefined;
     do {
       const query = { prefix, delimiter, maxResults: size, startOffset: after, pageToken, fields };
-      const answer = await this.#list(prefix, signal, this.#client.url('', query));
+      const answer = await this.#list(prefix, signal, this.client.url('', query));
       const { kind, items = [], prefixes = [], nextPageToken } = answer;
       if (kind !== 'storage#objects')
         throw new CorruptError({ detail: 'no listing came back: is endpoint the address of the service?' });
@@ -66,21 +67,18 @@ export class GcsBucket {
 
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const ifGenerationMatch = ifMatch === undefined ? undefined : generationOf(ifMatch);
-    const url = this.#client.objectUrl(key, { alt: 'media', ifGenerationMatch });
+    const url = this.client.objectUrl(key, { alt: 'media', ifGenerationMatch });
     // Without it the service unpacks what was stored packed.
     const packed = { 'accept-encoding': 'gzip' };
     const headers = range === undefined ? packed : { ...packed, range: `bytes=${range.start}-${range.end}` };
-    const { output, release } = await this.#client.sendRead(`Get ${key}`, signal, {
+    const { output, release } = await this.client.sendRead(`Get ${key}`, signal, {
       method: 'GET',
       url,
       headers,
     });
     const { body } = output;
     body.once('close', release);
-    const one = (name: string): string | undefined => {
-      const value = output.headers[name];
-      return typeof value === 'string' ? value : undefined;
-    };
+    const one = (name: string): string | undefined => [output.headers[name] ?? []].flat()[0];
     const length = Number(one('content-length') ?? Number.NaN);
     const size = wholeSize(one('content-range')) ?? length;
     if (Number.isNaN(size)) {
@@ -99,18 +97,14 @@ export class GcsBucket {
 
   async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
     const query = { ifGenerationMatch: etag === undefined ? undefined : generationOf(etag) };
-    const url = this.#client.objectUrl(key, query);
-    try {
-      await this.#client.send(`Delete ${key}`, signal, () => ({ method: 'DELETE', url }));
-    } catch (error) {
-      // An attempt before may have removed it.
-      if (!(error instanceof NotFoundError)) throw error;
-    }
+    const url = this.client.objectUrl(key, query);
+    // An attempt before may have removed it.
+    await this.client.send(`Delete ${key}`, signal, () => ({ method: 'DELETE', url })).catch(ifMissing);
   }
 
   async #list(prefix: string, signal: AbortSignal | undefined, url: URL): Promise<ListAnswer> {
     try {
-      return jsonOf(await this.#client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url })));
+      return jsonOf(await this.client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url })));
     } catch (error) {
       throw listingFailure(error);
     }
@@ -124,7 +118,7 @@ export class GcsBucket {
 
   /** Attributes of a new object by its key. */
   attributes(key: string, mark?: string): Attributes {
-    const { storageClass, cacheControl } = this.#options;
+    const { storageClass, cacheControl } = this.options;
     return {
       name: key,
       contentType: contentTypeOf(key),
@@ -136,12 +130,10 @@ export class GcsBucket {
 
   /** Some fields of an object; undefined where nothing has the key. */
   async resource(key: string, fields: string, { signal }: OperationOptions): Promise<Resource | undefined> {
-    try {
-      const url = this.#client.objectUrl(key, { fields });
-      return jsonOf(await this.#client.send(`Head ${key}`, signal, () => ({ method: 'GET', url })));
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
+    const url = this.client.objectUrl(key, { fields });
+    const answer = await this.client
+      .send(`Head ${key}`, signal, () => ({ method: 'GET', url }))
+      .catch(ifMissing);
+    return answer && jsonOf(answer);
   }
 }

@@ -4,7 +4,7 @@ import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-
 import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
-import { orAborted } from '../../../basics/concurrency/abort.ts';
+import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageUnavailableError } from '../../../errors/errors.ts';
 import { Requests } from '../core/requests.ts';
 import { attemptsOf, fromS3Error, isConflict } from './errors.ts';
@@ -117,7 +117,7 @@ export class Connection {
   readonly #connect: () => Promise<S3>;
   readonly #requests: Requests;
   readonly #agents: Agents;
-  #client: Promise<S3> | undefined;
+  readonly #client = new Once<S3>();
   #closed = false;
 
   constructor(options: S3Options, services: KnownServices) {
@@ -185,7 +185,7 @@ export class Connection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#client?.catch(() => undefined);
+    await this.#client.begun?.catch(() => undefined);
     // Not by the client, which would close the connections of others too.
     this.#agents.release();
   }
@@ -196,10 +196,6 @@ export class Connection {
 
   async #ready(): Promise<S3> {
     if (this.#closed) throw new StorageUnavailableError({ detail: 'the store was closed' });
-    const opening = (this.#client ??= this.#connect());
-    opening.catch(() => {
-      if (this.#client === opening) this.#client = undefined;
-    });
-    return opening;
+    return this.#client.get(this.#connect);
   }
 }

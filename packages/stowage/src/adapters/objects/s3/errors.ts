@@ -2,6 +2,7 @@ import {
   BusyError,
   ChangedMeanwhileError,
   CorruptError,
+  errorsByCode,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
@@ -14,61 +15,27 @@ import {
 import { FailedRequest, failedRequest } from '../core/requests.ts';
 import { errorOfStatus } from '../../remote/core/http.ts';
 
-type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
-
-const rows: readonly (readonly [names: readonly string[], make: MakeError])[] = [
-  [['NoSuchKey', 'NotFound', 'NoSuchUpload'], (facts) => new NotFoundError(facts)],
+const byName = errorsByCode<unknown>(
+  [NotFoundError, 'NoSuchKey', 'NotFound', 'NoSuchUpload'],
   // Not "not found": the root of a source always exists, so a missing bucket is a mistake in the
   // configuration.
-  [
-    ['NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
-    (facts) => new StorageUnavailableError(facts),
-  ],
-  [
-    [
-      'AccessDenied',
-      'AllAccessDisabled',
-      'AccountProblem',
-      'InvalidAccessKeyId',
-      'SignatureDoesNotMatch',
-      'ExpiredToken',
-      'InvalidToken',
-      'RequestTimeTooSkewed',
-      'CredentialsProviderError',
-    ],
-    (facts) => new StorageDeniedError(facts),
-  ],
-  [['EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'], (facts) => new StorageFullError(facts)],
-  [['RequestTimeout', 'TimeoutError'], (facts) => new StorageTimeoutError(facts)],
-  [
-    [
-      'SlowDown',
-      'Throttling',
-      'ThrottlingException',
-      'TooManyRequests',
-      'TooManyRequestsException',
-      'RequestLimitExceeded',
-      'BandwidthLimitExceeded',
-      'ConditionalRequestConflict',
-      'OperationAborted',
-    ],
-    (facts) => new BusyError(facts),
-  ],
-  [['NotImplemented'], (facts) => new UnsupportedError(facts)],
-  [['PreconditionFailed', 'InvalidRange'], (facts) => new ChangedMeanwhileError(facts)],
-  [['KeyTooLongError', 'InvalidObjectName', 'InvalidURI'], (facts) => new UnsafeNameError(facts)],
+  [StorageUnavailableError, 'NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
+  [StorageDeniedError, 'AccessDenied', 'AllAccessDisabled', 'AccountProblem', 'InvalidAccessKeyId'],
+  [StorageDeniedError, 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken', 'RequestTimeTooSkewed'],
+  [StorageDeniedError, 'CredentialsProviderError'],
+  [StorageFullError, 'EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'],
+  [StorageTimeoutError, 'RequestTimeout', 'TimeoutError'],
+  [BusyError, 'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequests', 'TooManyRequestsException'],
+  [BusyError, 'RequestLimitExceeded', 'BandwidthLimitExceeded'],
+  [BusyError, 'ConditionalRequestConflict', 'OperationAborted'],
+  [UnsupportedError, 'NotImplemented'],
+  [ChangedMeanwhileError, 'PreconditionFailed', 'InvalidRange'],
+  [UnsafeNameError, 'KeyTooLongError', 'InvalidObjectName', 'InvalidURI'],
   // What the SDK throws for an answer that it cannot read.
-  [
-    ['SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
-    (facts) => new CorruptError(facts),
-  ],
+  [CorruptError, 'SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
   // Codes of the system. The SDK calls broken connections timeouts too, so these come first.
-  [['ETIMEDOUT', 'ESOCKETTIMEDOUT'], (facts) => new StorageTimeoutError(facts)],
-  [['ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'], (facts) => new StorageUnavailableError(facts)],
-];
-
-const byName: ReadonlyMap<unknown, MakeError> = new Map(
-  rows.flatMap(([names, make]) => names.map((name) => [name, make] as const)),
+  [StorageTimeoutError, 'ETIMEDOUT', 'ESOCKETTIMEDOUT'],
+  [StorageUnavailableError, 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'],
 );
 
 /** The service holds another operation on the same key back for a moment; the request can be sent again. */
@@ -126,6 +93,6 @@ export const fromS3Error = (error: unknown, operation: string, attemptsBefore = 
   const region = failed.$response?.headers?.['x-amz-bucket-region'];
   const facts = [cause.name, cause.status, region === undefined ? undefined : `bucket in region ${region}`];
   const detail = `${operation} failed (${facts.filter((fact) => fact !== undefined).join(', ')})`;
-  const make = byName.get(failed.code) ?? byName.get(cause.name);
-  return make?.({ detail, cause }) ?? errorOfStatus(cause.status, { detail, cause });
+  const kind = byName.get(failed.code) ?? byName.get(cause.name);
+  return kind === undefined ? errorOfStatus(cause.status, { detail, cause }) : new kind({ detail, cause });
 };

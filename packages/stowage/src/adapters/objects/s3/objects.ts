@@ -13,7 +13,6 @@ import type {
   Upload,
   Uploaded,
 } from '../core/objects.ts';
-import { Uploads } from '../core/uploads.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
@@ -35,13 +34,13 @@ export class S3Objects implements Objects {
   readonly #bucket: Bucket;
   readonly #conditional: ConditionalWrites;
   readonly #copier: Copier;
-  readonly #uploads: Uploads;
+  readonly #uploads: S3Uploads;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
     this.#bucket = bucket;
     this.#conditional = conditional;
     this.#copier = new Copier(bucket, conditional);
-    this.#uploads = new Uploads(new S3Uploads(bucket, conditional));
+    this.#uploads = new S3Uploads(bucket, conditional);
   }
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */

@@ -55,10 +55,7 @@ const requireListing = (answer: ListObjectsV2CommandOutput): void => {
     throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
 };
 
-/**
- * Asks for the next page; undefined after the last.
- * @throws CorruptError where a listing would end too early or never
- */
+/** The next page; undefined after the last. @throws CorruptError for a listing that ends early or never */
 const nextToken = (
   { IsTruncated, NextContinuationToken }: ListObjectsV2CommandOutput,
   token: string | undefined,

@@ -101,12 +101,13 @@ const conditionOf = ({ createOnly, ifMatch }: UploadTarget, support: Support): C
  * the service decides only those (up to 5 GB); beyond, and where it has no conditional writes, the key is
  * looked at just before the completion.
  */
-export class S3Uploads implements UploadService {
+export class S3Uploads extends Uploads {
   readonly limits = { mostParts: MAX_PARTS, atOnce: PARTS_AT_ONCE };
   readonly #bucket: Bucket;
   readonly #conditional: ConditionalWrites;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
+    super();
     this.#bucket = bucket;
     this.#conditional = conditional;
   }

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import {
   BusyError,
   ChangedMeanwhileError,
+  errorsByCode,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
@@ -81,35 +82,21 @@ export const wholeSize = (contentRange: string | undefined): number | undefined 
   return total === undefined ? undefined : Number(total);
 };
 
-/** What an error carries for the log. */
-interface ErrorFacts {
-  readonly detail: string;
-  readonly cause?: unknown;
-}
-
-type MakeError = (facts: ErrorFacts) => StowageError;
-
-const byStatus: ReadonlyMap<number, MakeError> = new Map<number, MakeError>([
-  [401, (facts) => new StorageDeniedError(facts)],
-  [403, (facts) => new StorageDeniedError(facts)],
-  [404, (facts) => new NotFoundError(facts)],
-  [408, (facts) => new StorageTimeoutError(facts)],
-  [410, (facts) => new NotFoundError(facts)],
-  [412, (facts) => new ChangedMeanwhileError(facts)],
-  [416, (facts) => new ChangedMeanwhileError(facts)],
-  [423, (facts) => new BusyError(facts)],
-  [424, (facts) => new BusyError(facts)],
-  [429, (facts) => new BusyError(facts)],
-  [501, (facts) => new UnsupportedError(facts)],
-  [504, (facts) => new StorageTimeoutError(facts)],
-  [507, (facts) => new StorageFullError(facts)],
-]);
+const byStatus = errorsByCode(
+  [StorageDeniedError, 401, 403],
+  [NotFoundError, 404, 410],
+  [StorageTimeoutError, 408, 504],
+  [ChangedMeanwhileError, 412, 416],
+  [BusyError, 423, 424, 429],
+  [UnsupportedError, 501],
+  [StorageFullError, 507],
+);
 
 /** The error that a status of a store's server means, where the adapter knows nothing better. */
-export const errorOfStatus = (status: number | undefined, facts: ErrorFacts): StowageError => {
-  const make = status === undefined ? undefined : byStatus.get(status);
-  return make?.(facts) ?? new StorageUnavailableError(facts);
-};
+export const errorOfStatus = (
+  status: number | undefined,
+  facts: { readonly detail: string; readonly cause?: unknown },
+): StowageError => new (byStatus.get(status) ?? StorageUnavailableError)(facts);
 
 /** Pauses that double with every attempt. */
 export interface Backoff {

@@ -3,10 +3,7 @@ import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 
-/**
- * Trailing dots and blanks, short names (`PRIVAT~1`) and streams (`a.txt::$DATA`): on Windows other names of
- * the same file.
- */
+/** On Windows other names of a file: trailing dots and blanks, `PRIVAT~1`, streams (`a.txt::$DATA`). */
 const WINDOWS_ALIAS = /[. ]$|~\d|:/u;
 
 /** The error for a name that a store keeps from its users: nothing is seen to be there, and it is not given. */

@@ -66,10 +66,7 @@ export class Leftovers {
     this.#removed = removed;
   }
 
-  /**
-   * Removes it now or remembers it. Takes no signal, because an abort must leave nothing behind; never
-   * throws.
-   */
+  /** Removes it now or remembers it. No signal: an abort must leave nothing behind. Never throws. */
   async remove(leftover: Leftover): Promise<void> {
     const task = (): Promise<boolean> => this.removed(leftover);
     if (await task().catch(() => false)) return;
@@ -84,10 +81,7 @@ export class Leftovers {
     this.#waiting.add({ task, from });
   }
 
-  /**
-   * Tries in the background to remove what is remembered, up to the first failure. Costs nothing when nothing
-   * is.
-   */
+  /** Tries in the background to remove what is remembered, up to the first failure. */
   retry(): void {
     if (this.#waiting.size === 0 || this.#isTrying || Date.now() - this.#last < PAUSE_MS) return;
     this.#isTrying = true;

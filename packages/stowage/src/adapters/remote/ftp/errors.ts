@@ -1,5 +1,6 @@
 import {
   BusyError,
+  errorsByCode,
   StorageDeniedError,
   StorageFullError,
   type StowageError,
@@ -7,23 +8,17 @@ import {
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import { SilenceError } from '../core/connections.ts';
-import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../paths/session.ts';
+import { errorOfRefusal, refusalOf } from '../paths/session.ts';
 
 /** Replies of RFC 959 that mean more than a failure. What 550 means, a look afterwards shows. */
-const byCode: RefusalMeanings = new Map([
-  [450, (facts) => new BusyError(facts)],
-  [452, (facts) => new StorageFullError(facts)],
-  // Of the commands that every server knows: a line that is too long for it.
-  [500, (facts) => new UnsafeNameError(facts)],
-  [501, (facts) => new UnsafeNameError(facts)],
-  [502, (facts) => new UnsupportedError(facts)],
-  [504, (facts) => new UnsupportedError(facts)],
-  [530, (facts) => new StorageDeniedError(facts)],
-  [532, (facts) => new StorageDeniedError(facts)],
-  [550, (facts) => new StorageDeniedError(facts)],
-  [552, (facts) => new StorageFullError(facts)],
-  [553, (facts) => new StorageDeniedError(facts)],
-]);
+const byCode = errorsByCode(
+  [BusyError, 450],
+  [StorageFullError, 452, 552],
+  // 500 and 501, of the commands that every server knows: a line that is too long for it.
+  [UnsafeNameError, 500, 501],
+  [UnsupportedError, 502, 504],
+  [StorageDeniedError, 530, 532, 550, 553],
+);
 
 /** The code that the server refused a command with; undefined for what is not a refusal. */
 export const codeOf = refusalOf;
@@ -37,10 +32,7 @@ export const isFinalRefusal = (error: unknown): boolean => {
   return code >= 500 && code !== 530 && code !== 532;
 };
 
-/**
- * Refused without a reason that the code tells: that something is missing or in the way, or that the login
- * may not.
- */
+/** Refused for something missing or in the way, or because the login may not: the code does not say. */
 export const isPlainRefusal = (error: unknown): boolean => [521, 550, 553].includes(codeOf(error) ?? 0);
 
 /** The library's error for a server that says nothing. */

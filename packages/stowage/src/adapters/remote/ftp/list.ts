@@ -27,9 +27,8 @@ export class Listings {
 
   /** Has the server list the folder; the entries are those of that moment. */
   async entries(folder: SourcePath): Promise<AsyncGenerator<readonly ListedEntry[], void, undefined>> {
-    const text = await this.#list(folder);
-    const parse = this.#dialect.hasFacts ? entryOfFacts : this.#entryOfText;
-    return this.#entriesIn(text, parse, folder);
+    const lines = linesOf(await this.#list(folder));
+    return entriesIn(lines, this.#dialect.hasFacts ? entryOfFacts : this.#entryOfText, folder);
   }
 
   /** The lines of LIST with hidden names; none where the server refuses that. */
@@ -67,18 +66,6 @@ export class Listings {
       this.#dialect.list ??= showsItself ? 'LIST -a' : 'LIST';
     }
     return this.#commands.list(this.#dialect.list, folder);
-  }
-
-  async *#entriesIn(
-    text: string,
-    parse: (line: string) => ListedEntry | undefined,
-    folder: SourcePath,
-  ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
-    try {
-      yield* entriesIn(text, parse);
-    } catch (error) {
-      throw errorOf(`list /${folder.toString()}`, error);
-    }
   }
 }
 
@@ -124,7 +111,7 @@ export const foundFrom = (facts: string): Found | undefined => {
 };
 
 /** An entry in a line of MLSD. */
-export const entryOfFacts = (line: string): ListedEntry | undefined => {
+const entryOfFacts = (line: string): ListedEntry | undefined => {
   const at = line.indexOf(' ');
   const found = at < 0 ? undefined : foundFrom(line.slice(0, at));
   return found === undefined ? undefined : { written: line.slice(at + 1), found };
@@ -159,10 +146,7 @@ const TOTAL = /^\p{L}+:? \d+$/u;
  * year, seconds and time zone.
  * @param parse the library's; throws for what it does not know
  */
-export const entryOfText = (
-  line: string,
-  parse: (text: string) => readonly FileInfo[],
-): ListedEntry | undefined => {
+const entryOfText = (line: string, parse: (text: string) => readonly FileInfo[]): ListedEntry | undefined => {
   if (TOTAL.test(line)) return undefined;
   const [info] = parse(line);
   if (info === undefined || info.name === '.' || info.name === '..') return undefined;
@@ -176,18 +160,19 @@ export const entryOfText = (
 };
 
 /** The lines of a listing. */
-export const linesOf = (text: string): readonly string[] => text.split(/\r?\n/u).filter(Boolean);
+const linesOf = (text: string): readonly string[] => text.split(/\r?\n/u).filter(Boolean);
 
 /**
  * The entries of a listing, some at a time so that others get their turn. A line that is not understood stands
- * for something that is left out. @throws what `parse` throws, where it understands no line at all
+ * for something that is left out. @throws as errorOf, where no line at all is understood
  */
-export async function* entriesIn(
-  text: string,
+async function* entriesIn(
+  lines: readonly string[],
   parse: (line: string) => ListedEntry | undefined,
+  folder: SourcePath,
 ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
   let isUnderstood = false;
-  const problems: Error[] = [];
+  let problem: unknown;
   const entryIn = (line: string): readonly ListedEntry[] => {
     try {
       if (line.length > LONGEST) throw new Error('a line of a listing is too long');
@@ -195,16 +180,14 @@ export async function* entriesIn(
       isUnderstood ||= line.trim() !== '';
       return entry === undefined ? [] : [entry];
     } catch (error) {
-      if (problems.length === 0) problems.push(error as Error);
+      problem ??= error;
       return [{ written: line, found: { ...ROOT, kind: 'other' } }];
     }
   };
-  const lines = linesOf(text);
   for (let start = 0; start < lines.length; start += PAGE) {
     const page = lines.slice(start, start + PAGE).flatMap(entryIn);
     if (page.length > 0) yield page;
     await setImmediate();
   }
-  const [problem] = problems;
-  if (problem !== undefined && !isUnderstood) throw problem;
+  if (problem !== undefined && !isUnderstood) throw errorOf(`list /${folder.toString()}`, problem);
 }

@@ -29,8 +29,8 @@ export class Commands {
   }
 
   /** Sends what only looks. @throws as errorOf, the signal's reason */
-  ask(text: string, path?: SourcePath): Promise<FTPResponse> {
-    return this.#look(text, path, () => this.connection.command(text));
+  ask(text: string): Promise<FTPResponse> {
+    return this.#look(text, undefined, () => this.connection.command(text));
   }
 
   /**

@@ -6,6 +6,7 @@ import {
   type ListedEntry,
   type Names,
   type PathSession,
+  pathOn,
   ROOT,
 } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
@@ -42,15 +43,13 @@ export class Session implements PathSession {
     return this.#commands.connection;
   }
 
-  /** The same, for what must be done also after the signal has aborted. */
   unbound(): Session {
     return new Session(new Commands(this.connection, undefined), this.#context);
   }
 
   pathOf(path: SourcePath): string {
     const { base, spellings } = this.#context;
-    const segments = [...base.prefix, ...spellings.segmentsOf(path)];
-    return [base.directory.replace(/\/$/u, ''), ...segments].join('/') || '/';
+    return pathOn(base, spellings.segmentsOf(path));
   }
 
   /**

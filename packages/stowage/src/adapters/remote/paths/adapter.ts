@@ -151,10 +151,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     await this.#store.close();
   }
 
-  /**
-   * An entry that can be shown, with its name as the server has it. What a killed process has left is
-   * removed.
-   */
+  /** An entry that can be shown, and its name on the server. Removes what a killed process has left. */
   #shown(
     folder: SourcePath,
     { written, found }: ListedEntry,

@@ -1,6 +1,7 @@
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
+  ifMissing,
   NotEmptyError,
   StorageDeniedError,
   WrongKindError,
@@ -9,14 +10,7 @@ import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../../s
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { isStale, isTempName, type Leftover, newTempName } from '../core/temporary.ts';
-import {
-  type Names,
-  type PathSession,
-  refusalOf,
-  removeTemporary,
-  removeTree,
-  unlessGone,
-} from './session.ts';
+import { type Names, type PathSession, refusalOf, removeTemporary, removeTree } from './session.ts';
 import type { PathStore } from './store.ts';
 import { isElsewhere, requireFree } from './write.ts';
 
@@ -112,7 +106,7 @@ export const removeFolder = async (
   await hide(store, { from: path, to: hidden }, options);
   try {
     // It is removed for everybody by now: that cannot be broken off any more.
-    await store.run({}, (session) => unlessGone(removeTree(session, hidden, session.pathOf(hidden))));
+    await store.run({}, (session) => removeTree(session, hidden, session.pathOf(hidden)).catch(ifMissing));
   } catch (error) {
     const names = { from: hidden, to: path };
     const task = (): Promise<boolean> => store.showAgain(names, 'folder');

@@ -3,7 +3,8 @@ import type { Leftover } from '../core/temporary.ts';
 import type { EntryKind, Stat } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import {
-  NotFoundError,
+  type ErrorsByCode,
+  ifMissing,
   StorageTimeoutError,
   StorageUnavailableError,
   StowageError,
@@ -43,6 +44,10 @@ export interface Base {
   readonly prefix: readonly string[];
 }
 
+/** The path on the server of what lies below a root. */
+export const pathOn = ({ directory, prefix }: Base, segments: readonly string[]): string =>
+  [directory.replace(/\/$/u, ''), ...prefix, ...segments].join('/') || '/';
+
 /**
  * The requests of one operation, by a protocol that names files and folders by paths. What only looks is
  * given up when the signal aborts; what changes something is waited for, because the server goes on with it.
@@ -78,8 +83,6 @@ export const isEntryName = (name: string): boolean =>
 /** A name that the server has in other bytes than UTF-8 cannot be said back to it. */
 export const isSayable = (name: string): boolean => !name.includes('\uFFFD');
 
-type MakeError = (facts: { readonly detail: string; readonly cause: unknown }) => StowageError;
-
 /** The number that a server has refused with; undefined for what is not a refusal. */
 export const refusalOf = (error: unknown): number | undefined => {
   const cause = error instanceof StowageError ? error.cause : error;
@@ -87,32 +90,29 @@ export const refusalOf = (error: unknown): number | undefined => {
   return typeof code === 'number' ? code : undefined;
 };
 
-/** What the numbers of a protocol mean. Those that mean no more than a failure are not in it. */
-export type RefusalMeanings = ReadonlyMap<number, MakeError>;
-
 /**
  * Our error for one of a library or of a socket. Ours pass as they are.
+ * @param meanings of the numbers of the protocol that mean more than a failure
  * @param asked what was asked of the server, for the log: never a host
  */
-export const errorOfRefusal = (meanings: RefusalMeanings, asked: string, error: unknown): StowageError => {
+export const errorOfRefusal = (
+  meanings: ErrorsByCode<number>,
+  asked: string,
+  error: unknown,
+): StowageError => {
   if (error instanceof StowageError) return error;
   const text = error instanceof Error ? error.message : String(error);
   const facts = { detail: `${asked}: ${text}`, cause: error };
   if (error instanceof SilenceError) return new StorageTimeoutError(facts);
-  return meanings.get(refusalOf(error) ?? 0)?.(facts) ?? new StorageUnavailableError(facts);
+  return new (meanings.get(refusalOf(error)) ?? StorageUnavailableError)(facts);
 };
 
 /** Entries of one folder that are removed side by side. */
 const TOGETHER = 16;
 
-/** Others may remove the same. */
-export const unlessGone = (removing: Promise<void>): Promise<void> =>
-  removing.catch((error: unknown) => {
-    if (!(error instanceof NotFoundError)) throw error;
-  });
-
 /**
- * Removes a folder by its path on the server, with all it holds: links themselves, never what they lead to.
+ * Removes a folder by its path on the server, with all it holds: links themselves, never what they lead to. Others may
+ * remove the same.
  * Each folder is looked at before it is entered, because some servers list a link as what it leads to.
  * Memory: the names in one folder and those above it.
  */
@@ -124,11 +124,11 @@ export const removeTree = async (session: PathSession, path: SourcePath, whole: 
       if (isEntryName(written)) (found.kind === 'folder' ? folders : others).push(`${whole}/${written}`);
   const limiter = createLimiter(TOGETHER);
   try {
-    for (const below of others) await limiter.add(() => unlessGone(session.unlink(path, below)));
+    for (const below of others) await limiter.add(() => session.unlink(path, below).catch(ifMissing));
   } finally {
     await limiter.drain();
   }
-  for (const below of folders) await unlessGone(removeTree(session, path, below));
+  for (const below of folders) await removeTree(session, path, below).catch(ifMissing);
   await session.rmdir(path, whole);
 };
 

@@ -1,8 +1,8 @@
 import { respell, Spellings } from '../../support/spellings.ts';
-import { orAborted } from '../../../basics/concurrency/abort.ts';
+import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
-import { AlreadyExistsError, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
 import type {
   EntryKind,
   OperationOptions,
@@ -24,7 +24,6 @@ import {
   type PathSession,
   refusalOf,
   removeTemporary,
-  unlessGone,
 } from './session.ts';
 
 /** How the stores of a protocol lock names. */
@@ -51,7 +50,7 @@ export abstract class PathStore<Session extends PathSession> {
   readonly letterCase: LetterCase;
   readonly spellings = new Spellings();
   readonly #locks: PathLocks;
-  #base: Promise<Base> | undefined;
+  readonly #base = new Once<Base>();
   /** Files that are moved aside, by the names that they had. */
   readonly #asides = new Map<string, Aside>();
 
@@ -71,10 +70,7 @@ export abstract class PathStore<Session extends PathSession> {
   abstract readonly decidesNames: boolean;
   /** Runs the requests of an operation on one connection. Never inside of each other. */
   abstract run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T>;
-  /**
-   * The entries of a folder, for a reader who takes as long as it likes. @throws NotFoundError,
-   * WrongKindError
-   */
+  /** The entries of a folder, for a slow reader too. @throws NotFoundError, WrongKindError */
   abstract entries(
     folder: SourcePath,
     options: OperationOptions,
@@ -107,11 +103,7 @@ export abstract class PathStore<Session extends PathSession> {
 
   /** Where the root lies. The first user finds out for all; with its connection lost, the next one does. */
   protected baseBy(find: () => Promise<Base>, signal: AbortSignal | undefined): Promise<Base> {
-    const base = (this.#base ??= find());
-    base.catch(() => {
-      if (this.#base === base) this.#base = undefined;
-    });
-    return orAborted(base, signal);
+    return orAborted(this.#base.get(find), signal);
   }
 
   /** To be awaited before anything else. Temporary names do not exist for callers. */
@@ -140,10 +132,7 @@ export abstract class PathStore<Session extends PathSession> {
     }
   }
 
-  /**
-   * Runs what changes an entry while no other operation of this process does. Several in the order of their
-   * names.
-   */
+  /** Runs what changes entries while no other operation of this process does. */
   async lock<T>(
     paths: SourcePath | readonly SourcePath[],
     options: OperationOptions,
@@ -211,7 +200,7 @@ export abstract class PathStore<Session extends PathSession> {
       const found = await session.look(to);
       const isNext =
         next !== undefined && found?.kind === 'file' && isSameVersion(found as Stat, next as Stat);
-      if (isNext) await unlessGone(session.unlink(from));
+      if (isNext) await session.unlink(from).catch(ifMissing);
       else if (found === undefined && (await session.look(from)) !== undefined)
         await session.rename({ from, to });
       return isNext || found === undefined;

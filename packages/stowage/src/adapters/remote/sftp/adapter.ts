@@ -1,5 +1,11 @@
 import { Spellings } from '../../support/spellings.ts';
-import { NotFoundError, StorageUnavailableError, WrongKindError } from '../../../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  NotFoundError,
+  StorageUnavailableError,
+  UnsupportedError,
+  WrongKindError,
+} from '../../../errors/errors.ts';
 import { ConnectionPool } from '../core/connections.ts';
 import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
 import { PathStore } from '../paths/store.ts';
@@ -15,7 +21,6 @@ import { SourcePath } from '../../../storage/source-path.ts';
 import { SftpConnection } from './connection.ts';
 import { copyToNew, writeNew } from './write.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
-import { giveNewName, moveOver, moveToNewName } from './change.ts';
 import type { SftpOptions } from './options.ts';
 import { openFile, type Reading } from './read.ts';
 import { Session } from './session.ts';
@@ -37,11 +42,11 @@ const requireFolder = (attributes: Attributes): void => {
 
 /** What operations share on an SFTP server: connections, the root, and its own way of each step. */
 export class SftpStore extends PathStore<Session> {
-  /** The server is known to let exactly one writer have a new name. */
   decidesNames = false;
   /** Until it is seen not to, the server is taken to replace files in one step. */
-  canReplace = true;
-  makesLinks: boolean | undefined;
+  #canReplace = true;
+  /** Links are seen to be made, or, where a server says so and makes none, not to be. Undefined: neither yet. */
+  #makesLinks: boolean | undefined;
   readonly #pool: ConnectionPool<SftpConnection>;
   readonly #prefix: SourcePath;
   readonly #directory: string;
@@ -62,7 +67,6 @@ export class SftpStore extends PathStore<Session> {
     });
   }
 
-  /** Runs the requests of an operation on one connection. Never inside of each other. */
   run<T>({ signal }: OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#pool.use(signal, async (connection) => work(await this.#session(connection, signal)));
   }
@@ -95,14 +99,7 @@ export class SftpStore extends PathStore<Session> {
     return openFile(this, await this.#takeForReading(options), path, options);
   }
 
-  writeNew(
-    session: Session,
-    path: SourcePath,
-    chunks: AsyncIterable<Uint8Array>,
-    derived: boolean,
-  ): Promise<Found> {
-    return writeNew(session, path, chunks, derived);
-  }
+  readonly writeNew = writeNew;
 
   /** The copy is seen when it is whole. */
   async copyFile(names: Names, options: PutOptions): Promise<void> {
@@ -112,16 +109,73 @@ export class SftpStore extends PathStore<Session> {
     );
   }
 
-  giveNewName(session: Session, names: Names): Promise<void> {
-    return giveNewName(this, session, names);
+  /**
+   * By a link, which the server makes only where nothing has that name, and the removal of the temporary one: only
+   * the whole content is ever seen.
+   */
+  async giveNewName(session: Session, names: Names): Promise<void> {
+    const { from, to } = names;
+    if (this.#makesLinks === false) return this.moveToNewName(session, names, 'file');
+    try {
+      await session.link(names);
+    } catch (error) {
+      const isUnknown = error instanceof UnsupportedError;
+      if (!isUnknown && !isPlainRefusal(error)) throw error;
+      // Or a file system without links.
+      if (isUnknown || (await session.look(to)) === undefined)
+        return this.moveToNewName(session, names, 'file');
+      this.decidesNames = true;
+      throw new AlreadyExistsError({ cause: error });
+    }
+    // Before the only copy goes.
+    this.#makesLinks ??= (await session.unbound().look(to)) !== undefined;
+    this.decidesNames = this.#makesLinks;
+    if (!this.#makesLinks) return this.moveToNewName(session, names, 'file');
+    const removal = session.unbound().unlink(from);
+    await removal.catch(() => this.leftovers.remove({ path: from, kind: 'file' }));
   }
 
-  moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void> {
-    return moveToNewName(this, session, names, kind);
+  /**
+   * The name is taken by something empty first, which the other then replaces in one step: whatever lies at the
+   * old name by then moves, and nothing is lost. A server without that step refuses a rename to a name that is
+   * taken, in its own way.
+   */
+  async moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void> {
+    if (this.#canReplace) {
+      await session.takeName(names.to, kind);
+      try {
+        await session.unbound().replace(names);
+        // A server that says what is not so is not believed that only one can make something either.
+        this.decidesNames = this.#makesLinks !== false;
+        return;
+      } catch (error) {
+        // After a lost answer it is not known what has the name: nothing is removed.
+        const isRefused = error instanceof UnsupportedError || statusOf(error) !== undefined;
+        if (isRefused) await session.giveNameBack(names.to, kind).catch(() => undefined);
+        const isUnknown = error instanceof UnsupportedError;
+        // Some servers replace files alone: a rename finds the name free again.
+        if (!isUnknown && !(kind === 'folder' && isPlainRefusal(error))) throw error;
+        if (isUnknown) this.#canReplace = false;
+      }
+    }
+    await session.renameNew(names);
   }
 
-  moveOver(session: Session, names: Names): Promise<void> {
-    return moveOver(this, session, names);
+  /** In one step, or, on a server without that, by moving the other aside for a moment. */
+  async moveOver(session: Session, names: Names): Promise<void> {
+    const found = await this.find(session, names.to);
+    if (found !== undefined && found.kind !== 'file') throw new WrongKindError();
+    if (this.#canReplace) {
+      try {
+        return await session.replace(names);
+      } catch (error) {
+        if (isPlainRefusal(error) && (await session.look(names.to))?.kind === 'folder')
+          throw new WrongKindError({ cause: error });
+        if (!(error instanceof UnsupportedError)) throw error;
+        this.#canReplace = false;
+      }
+    }
+    await (found === undefined ? session.rename(names) : this.moveByAside(session, names));
   }
 
   isPlainRefusal(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import {
   BusyError,
+  errorsByCode,
   NotFoundError,
   StorageDeniedError,
   StorageFullError,
@@ -7,25 +8,21 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
-import { errorOfRefusal, refusalOf, type RefusalMeanings } from '../paths/session.ts';
+import { errorOfRefusal, refusalOf } from '../paths/session.ts';
 
 /** The server has not announced an extension of the protocol. */
 export class MissingExtensionError extends Error {}
 
 /** Statuses of version 3 of the protocol, and those of later versions that servers send all the same. */
-const byStatus: RefusalMeanings = new Map([
-  [2, (facts) => new NotFoundError(facts)],
-  [3, (facts) => new StorageDeniedError(facts)],
-  // What OpenSSH makes of a name that its file system refuses.
-  [5, (facts) => new UnsafeNameError(facts)],
-  [8, (facts) => new UnsupportedError(facts)],
-  [10, (facts) => new NotFoundError(facts)],
-  [12, (facts) => new StorageDeniedError(facts)],
-  [14, (facts) => new StorageFullError(facts)],
-  [15, (facts) => new StorageFullError(facts)],
-  [17, (facts) => new BusyError(facts)],
-  [20, (facts) => new UnsafeNameError(facts)],
-]);
+const byStatus = errorsByCode(
+  [NotFoundError, 2, 10],
+  [StorageDeniedError, 3, 12],
+  // 5: what OpenSSH makes of a name that its file system refuses.
+  [UnsafeNameError, 5, 20],
+  [UnsupportedError, 8],
+  [StorageFullError, 14, 15],
+  [BusyError, 17],
+);
 
 /** The status that the server refused a request with; undefined for what is not a refusal. */
 export const statusOf = refusalOf;

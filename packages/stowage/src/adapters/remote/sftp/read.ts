@@ -39,10 +39,7 @@ const readPiece = async (
   return buffer.subarray(0, seen);
 };
 
-/**
- * The bytes from `start` to before `end` of an open file, read ahead by half a megabyte. Ends early where the
- * file does.
- */
+/** The bytes from `start` to before `end`, read ahead by half a megabyte. Ends early where the file does. */
 export async function* readAhead(
   session: Session,
   file: OpenFile,
@@ -99,10 +96,7 @@ export interface Reading {
   readonly release: () => void;
 }
 
-/**
- * Opens a file. Its reader holds a file of the server open, and its part of a connection, until the stream
- * closes.
- */
+/** Opens a file. The server's file and a part of a connection are in use until the stream closes. */
 export const openFile = async (
   store: PathStore<Session>,
   { session, release }: Reading,

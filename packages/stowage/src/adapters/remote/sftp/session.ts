@@ -1,7 +1,7 @@
 import type { FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2';
 import type { Spellings } from '../../support/spellings.ts';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
-import { AlreadyExistsError, NotFoundError, StorageFullError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, StorageFullError } from '../../../errors/errors.ts';
 import {
   ROOT,
   type Base,
@@ -9,7 +9,9 @@ import {
   type ListedEntry,
   type Names,
   type PathSession,
+  pathOn,
 } from '../paths/session.ts';
+import type { EntryKind } from '../../../storage/adapter.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { SftpConnection } from './connection.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
@@ -42,10 +44,6 @@ type Send<Value> = (
   path: string,
 ) => void;
 
-/**
- * The requests of one operation. Looks are given up when the signal aborts; a request that changes something
- * is waited for, because the server goes on with it.
- */
 export class Session implements PathSession {
   readonly connection: SftpConnection;
   readonly signal: AbortSignal | undefined;
@@ -59,15 +57,12 @@ export class Session implements PathSession {
     this.#spellings = spellings;
   }
 
-  /** The same, for what must be done also after the signal has aborted. */
   unbound(): Session {
     return new Session(this.connection, this.#base, this.#spellings, undefined);
   }
 
-  /** The path on the server. */
   pathOf(path: SourcePath): string {
-    const segments = [...this.#base.prefix, ...this.#spellings.segmentsOf(path)];
-    return [this.#base.directory.replace(/\/$/u, ''), ...segments].join('/') || '/';
+    return pathOn(this.#base, this.#spellings.segmentsOf(path));
   }
 
   /**
@@ -142,7 +137,6 @@ export class Session implements PathSession {
     return foundFrom(path.name, attributes);
   }
 
-  /** All entries of a folder, as the server has them. */
   async *entries(
     folder: SourcePath,
     whole?: string,
@@ -160,21 +154,14 @@ export class Session implements PathSession {
   }
 
   async mkdir(path: SourcePath): Promise<void> {
-    try {
-      await this.change('mkdir', path, (sftp, answered, whole) => sftp.mkdir(whole, answered));
-    } catch (error) {
-      if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
-        throw new AlreadyExistsError({ cause: error });
-      throw error;
-    }
+    const making = this.change<void>('mkdir', path, (sftp, answered, whole) => sftp.mkdir(whole, answered));
+    await making.catch((error: unknown) => this.#throwConflict(path, error));
   }
 
-  /** Removes a file, or a link itself. */
   unlink(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
     return this.change('remove', path, (sftp, answered) => sftp.unlink(whole, answered));
   }
 
-  /** Removes a folder that holds nothing: the server decides. */
   rmdir(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
     return this.change('rmdir', path, (sftp, answered) => sftp.rmdir(whole, answered));
   }
@@ -184,6 +171,40 @@ export class Session implements PathSession {
     return this.change('rename', from, (sftp, answered, whole) =>
       sftp.rename(whole, this.pathOf(to), answered),
     );
+  }
+
+  /** @throws AlreadyExistsError when anything has the target's name */
+  renameNew(names: Names): Promise<void> {
+    return this.rename(names).catch((error: unknown) => this.#throwConflict(names.to, error));
+  }
+
+  /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
+  replace({ from, to }: Names): Promise<void> {
+    return this.change('posix-rename', from, (sftp, answered, whole) =>
+      sftp.ext_openssh_rename(whole, this.pathOf(to), answered),
+    );
+  }
+
+  /** Gives a file a second name, unless anything has it. @throws UnsupportedError */
+  link({ from, to }: Names): Promise<void> {
+    return this.change('hardlink', from, (sftp, answered, whole) =>
+      sftp.ext_openssh_hardlink(whole, this.pathOf(to), answered),
+    );
+  }
+
+  /** Takes a name by something empty, which only one can make. @throws AlreadyExistsError */
+  async takeName(to: SourcePath, kind: EntryKind): Promise<void> {
+    if (kind === 'folder') return this.mkdir(to);
+    const making = this.withHandle('wx', to, () => Promise.resolve());
+    await making.catch((error: unknown) => this.#throwConflict(to, error));
+  }
+
+  /** Removes what has taken a name, unless it is something else by now. */
+  async giveNameBack(to: SourcePath, kind: EntryKind): Promise<void> {
+    const unbound = this.unbound();
+    // The server removes a folder only while it is empty.
+    if (kind === 'folder') await unbound.rmdir(to);
+    else if ((await unbound.look(to))?.size === 0) await unbound.unlink(to);
   }
 
   /** The next entries of an open folder; undefined at its end. */
@@ -215,15 +236,16 @@ export class Session implements PathSession {
   }
 
   async #lstat(whole: string, path: SourcePath): Promise<Found | undefined> {
-    try {
-      return foundFrom(
-        '',
-        await this.change<Stats>('lstat', path, (sftp, answered) => sftp.lstat(whole, answered)),
-      );
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
+    const looking = this.change<Stats>('lstat', path, (sftp, answered) => sftp.lstat(whole, answered));
+    const attributes = await looking.catch(ifMissing);
+    return attributes && foundFrom('', attributes);
+  }
+
+  /** @throws AlreadyExistsError where a refusal means it, else `error` */
+  async #throwConflict(path: SourcePath, error: unknown): Promise<never> {
+    if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
+      throw new AlreadyExistsError({ cause: error });
+    throw error;
   }
 
   async #send<Value>(what: string, path: SourcePath, send: Send<Value>): Promise<Value> {

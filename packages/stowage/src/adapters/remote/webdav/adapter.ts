@@ -142,7 +142,7 @@ export class WebdavAdapter implements StorageAdapter {
   }
 
   async close(): Promise<void> {
-    await this.#store.resources.client.close();
+    this.#store.resources.client.close();
   }
 
   /** The entries that are listed, and how many more have names that the server may take for others. */
@@ -178,10 +178,7 @@ const requireWritable = (path: SourcePath, options: Omit<WriteOptions, 'size'>):
   if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
-/**
- * Opens a store on a WebDAV server; asks the server nothing yet. `root` is a path below the collection of
- * `url`.
- */
+/** Opens a store; asks the server nothing yet. `root` is a path below the collection of `url`. */
 export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdapter => {
   const client = new DavClient(options);
   const prefix = SourcePath.parse(root);

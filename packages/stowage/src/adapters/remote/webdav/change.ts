@@ -37,10 +37,7 @@ const move = (
   return store.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
 };
 
-/**
- * Runs what creates a name while no other operation does: of this process by a lock, of others by a
- * reservation.
- */
+/** Runs what creates a name under a lock of this process, and a reservation against other ones. */
 const reserved = (
   store: Store,
   to: SourcePath,

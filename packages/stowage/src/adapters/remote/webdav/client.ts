@@ -118,12 +118,7 @@ export class DavClient {
     }
   }
 
-  /** What a failure while an answer is read means. */
-  failure(asked: Asked, error: unknown): Error {
-    return errorOfFailure(asked, error);
-  }
-
-  async close(): Promise<void> {
+  close(): void {
     this.#connections.close();
   }
 

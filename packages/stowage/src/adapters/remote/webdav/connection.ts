@@ -2,15 +2,11 @@ import { Agent, type IncomingMessage, request as requestHttp, type RequestOption
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
+import { SilenceError } from '../core/connections.ts';
 import type { WebdavOptions } from './options.ts';
 
 /** Idle connections are closed after this long: servers close them too, and a request must not meet that. */
 const KEPT_MS = 4000;
-
-/** The server, or the way to it, has been silent for too long. */
-export class SilenceError extends Error {
-  override readonly name = 'SilenceError';
-}
 
 /** The connection broke before anything of an answer came. */
 export class LostConnectionError extends Error {

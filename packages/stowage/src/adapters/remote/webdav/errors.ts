@@ -7,7 +7,7 @@ import {
 } from '../../../errors/errors.ts';
 import { errorOfStatus as errorOfAnswer } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { SilenceError } from './connection.ts';
+import { SilenceError } from '../core/connections.ts';
 
 /** The status of a refusal: the cause of the error that it means. */
 export class StatusError extends Error {

@@ -1,11 +1,11 @@
-import { orAborted } from '../../../basics/concurrency/abort.ts';
+import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { pause } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { relationOf, segmentsOfHref } from './address.ts';
 import { type DavAnswer, type DavClient, type DavRequest, dropBody } from './client.ts';
-import { errorOfStatus, StatusError } from './errors.ts';
+import { errorOfFailure, errorOfStatus, StatusError } from './errors.ts';
 import {
   type DavResponse,
   decodedBody,
@@ -74,22 +74,20 @@ async function* inBatches<T>(small: AsyncIterable<readonly T[]>): AsyncGenerator
 export class Propfind {
   readonly #client: DavClient;
   readonly #urlOf: (path: SourcePath, kind: 'file' | 'folder') => URL;
-  #rootSegments: Promise<readonly string[]> | undefined;
+  readonly #rootSegments = new Once<readonly string[]>();
 
   constructor(client: DavClient, urlOf: (path: SourcePath, kind: 'file' | 'folder') => URL) {
     this.#client = client;
     this.#urlOf = urlOf;
   }
 
-  /**
-   * The folder and its entries, as the server sends them. @throws CorruptError for what is not about that
-   * folder
-   */
+  /** The folder and its entries. @throws CorruptError for an answer that is not about that folder */
   async *members(
     path: SourcePath,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<readonly Member[], void, undefined> {
-    const folder = [...(await orAborted(this.#reportedRoot(), signal)), ...path.segments];
+    const root = this.#rootSegments.get(() => this.#askRoot());
+    const folder = [...(await orAborted(root, signal)), ...path.segments];
     const asked = this.#request(path, 'folder', '1', signal);
     const answer = await this.#multistatus(asked);
     const serverTime = timeOf(answer.headers['date']);
@@ -102,23 +100,11 @@ export class Propfind {
     }
     if (hasSelf) return;
     // Entries that are not recognised must never pass for an empty folder.
-    this.#rootSegments = undefined;
+    this.#rootSegments.begun = undefined;
     throw new CorruptError({ detail: 'a listing that is not about the folder that was asked for' });
   }
 
   /** Where the server says that the root is, which differs from where we ask behind some proxies. */
-  #reportedRoot(): Promise<readonly string[]> {
-    const known = this.#rootSegments;
-    if (known !== undefined) return known;
-    // Without a signal, because all who ask share it. A failure is not kept.
-    const asking = this.#askRoot();
-    this.#rootSegments = asking;
-    asking.catch(() => {
-      if (this.#rootSegments === asking) this.#rootSegments = undefined;
-    });
-    return asking;
-  }
-
   async #askRoot(): Promise<readonly string[]> {
     const { found } = await this.self(SourcePath.root, 'folder', undefined);
     const segments = found === undefined ? undefined : segmentsOfHref(found.href);
@@ -153,10 +139,7 @@ export class Propfind {
     return { method: 'PROPFIND', path, url: this.#urlOf(path, kind), headers, body: PROPERTIES, signal };
   }
 
-  /**
-   * The answer to a PROPFIND. Some servers fail at what is being replaced in that moment, so it is asked for
-   * again.
-   */
+  /** The answer to a PROPFIND, sent again where the server fails at what is being replaced in that moment. */
   async #multistatus(asked: DavRequest): Promise<DavAnswer> {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.#client.send(asked);
@@ -183,7 +166,7 @@ export class Propfind {
       yield* readMultistatus(body as AsyncIterable<Uint8Array>, most, listingBudget());
     } catch (error) {
       asked.signal?.throwIfAborted();
-      throw this.#client.failure(asked, error);
+      throw errorOfFailure(asked, error);
     } finally {
       body.destroy();
       answer.body.destroy();

@@ -62,10 +62,7 @@ const parseChallenge = (header: string): Challenge | undefined => {
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/gu, '\\$&')}"`;
 
-/**
- * UTF-8 with one character per byte: headers arrive and leave in that form, so realm and names hash as the
- * server has them.
- */
+/** UTF-8 with one character per byte, as headers have it: realm and names hash as the server has them. */
 const bytesOf = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
 /** Digest: the server's nonce is used until the server gives another; several requests may share it. */

@@ -40,10 +40,7 @@ export const statOf = (name: string, response: DavResponse): Stat =>
         etag: strongEtag(response.etag),
       };
 
-/**
- * The body of an answer as it was before some proxy packed it, asked or not. Destroying it destroys the
- * body of the answer too.
- */
+/** The unpacked body of an answer. Destroying it destroys the body of the answer too. */
 export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body'>): Readable => {
   if (!ZIPPED.test(headers['content-encoding']?.trim() ?? '')) return body;
   const unzip = createUnzip();
@@ -59,10 +56,7 @@ const ZIPPED = /^(?:x-)?(?:gzip|deflate)$/iu;
 const DAV = 'DAV:';
 /** No property that is asked for is longer, and no href can be. */
 const MOST_TEXT = 64 * 1024;
-/**
- * Bytes are those without any tag: the parser keeps what has not ended, names, attributes and comments too.
- * Items are elements.
- */
+/** Items are elements. Bytes are those without any tag, all of which the parser keeps until it ends. */
 const LIMITS = { items: 50_000_000, depth: 64, bytes: 256 * 1024 };
 
 /** What one listing may cost. */

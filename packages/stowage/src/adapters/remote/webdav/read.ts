@@ -6,7 +6,7 @@ import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { type DavAnswer, type DavRequest, dropBody } from './client.ts';
-import { errorOfStatus } from './errors.ts';
+import { errorOfFailure, errorOfStatus } from './errors.ts';
 import { lengthOf, timeOf } from './multistatus.ts';
 import type { Resources } from './requests.ts';
 
@@ -57,35 +57,24 @@ interface Content {
 /**
  * What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on.
  */
-const contentOf = (
-  { client }: Resources,
-  asked: DavRequest,
-  { body }: DavAnswer,
-  { range, part, size }: Content,
-): Readable => {
+const contentOf = (asked: DavRequest, { body }: DavAnswer, { range, part, size }: Content): Readable => {
   const isLonger = range !== undefined && part?.end !== range.end;
   const first = part?.start ?? 0;
   const wanted = isLonger ? Readable.from(cutOut(body, first, range), { objectMode: false }) : body;
   const stream = passBody(wanted, {
     length: range === undefined ? size : range.end - range.start + 1,
     signal: asked.signal,
-    failure: (error) => client.failure(asked, error),
+    failure: (error) => errorOfFailure(asked, error),
   });
   // Also when reading has not begun.
   stream.once('close', () => body.destroy());
   return stream;
 };
 
-/**
- * How often a file that is being replaced is opened again, until its size is the one that was reported
- * before.
- */
+/** How often a file that is being replaced is opened again, until it has the size that was reported. */
 const REOPENINGS = 2;
 
-/**
- * Opens a file that is known to be one.
- * @throws NotFoundError, ChangedMeanwhileError, CorruptError
- */
+/** Opens a file that is known to be one. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
 export const openFile = async (
   resources: Resources,
   path: SourcePath,
@@ -117,5 +106,5 @@ export const openFile = async (
     if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
     return openFile(resources, path, now, options, reopenings - 1);
   }
-  return { stat, stream: contentOf(resources, asked, answer, { range, part, size: stat.size }) };
+  return { stat, stream: contentOf(asked, answer, { range, part, size: stat.size }) };
 };

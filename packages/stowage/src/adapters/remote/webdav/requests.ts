@@ -1,12 +1,13 @@
 import { ListedNames } from '../../support/listed-names.ts';
 import { respell, Spellings } from '../../support/spellings.ts';
-import { CorruptError, NotFoundError, StowageError } from '../../../errors/errors.ts';
+import { CorruptError, ifMissing, NotFoundError, StowageError } from '../../../errors/errors.ts';
 import { pause } from '../core/http.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { urlOf } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
-import { LostConnectionError, SilenceError } from './connection.ts';
+import { SilenceError } from '../core/connections.ts';
+import { LostConnectionError } from './connection.ts';
 import { statOf, timeOf } from './multistatus.ts';
 import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 
@@ -15,18 +16,12 @@ const ATTEMPTS = 8;
 /** How many times `timeout` the server has to copy, move or remove a folder with all it holds. */
 const FOLDER_PATIENCE = 10;
 
-/**
- * What is seen after the answer to a change was lost. Unknown: the server may still be at it, or somebody
- * else was.
- */
+/** What is seen after a lost answer to a change. Unknown: the server or another client may still be at it. */
 export type Outcome = 'done' | 'untouched' | 'unknown';
 
 /** A request that changes something. */
 export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
-  /**
-   * Statuses that may be another one in a moment. Default: 423, because some servers lock for the time of
-   * each request.
-   */
+  /** Statuses that may pass. Default: 423, because some servers lock for the time of each request. */
   readonly isPassing?: (status: number) => boolean;
   /** Asked before each repetition; false: the refusal stands. */
   readonly again?: () => Promise<boolean>;
@@ -117,19 +112,13 @@ export class Resources {
     path: SourcePath,
     { signal }: OperationOptions,
   ): Promise<{ readonly ms: number | undefined } | undefined> {
-    try {
-      const { found, date } = await this.#propfind.self(path, 'file', signal);
-      const [now, then] = [timeOf(date), timeOf(found?.lastModified)];
-      return { ms: now === undefined || then === undefined ? undefined : now - then };
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
+    const self = await this.#propfind.self(path, 'file', signal).catch(ifMissing);
+    if (self === undefined) return undefined;
+    const [now, then] = [timeOf(self.date), timeOf(self.found?.lastModified)];
+    return { ms: now === undefined || then === undefined ? undefined : now - then };
   }
 
-  /**
-   * After nothing was found: whether the server has the path in another spelling. Remembers what it finds.
-   */
+  /** After nothing was found: whether the server has the path in another spelling, which is remembered. */
   async respell(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return respell(this.spellings, path, (one) => this.exists(one, options));
   }

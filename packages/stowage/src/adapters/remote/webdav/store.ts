@@ -1,7 +1,7 @@
 import { decomposed } from '../../support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import { orAborted } from '../../../basics/concurrency/abort.ts';
-import { AlreadyExistsError, NotFoundError } from '../../../errors/errors.ts';
+import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
+import { AlreadyExistsError, ifMissing, NotFoundError } from '../../../errors/errors.ts';
 import { isTempName, type Leftover, Leftovers, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
@@ -22,20 +22,14 @@ export class Store {
   readonly reservations: Reservations;
   readonly leftovers: Leftovers;
   readonly letterCase: LetterCase;
-  /**
-   * The server was seen to refuse a MOVE with `Overwrite: F`. Some do not know it, and would even replace a
-   * folder.
-   */
+  /** The server was seen to obey `Overwrite: F`. Some do not, and would even replace a folder. */
   knowsOverwrite = false;
   readonly #base: Resources;
   readonly #prefix: SourcePath;
   readonly #locks: NameLocks = createNameLocks();
-  #ready: Promise<void> | undefined;
+  readonly #ready = new Once<void>();
 
-  /**
-   * `base` is the collection of `url`; `resources` the same, or a folder `prefix` below it, made when it is
-   * missing.
-   */
+  /** `base` is the collection of `url`; `resources` the same, or a folder `prefix` below it. */
   constructor(resources: Resources, base: Resources, prefix: SourcePath, options: WebdavOptions) {
     this.resources = resources;
     this.leftovers = new Leftovers((leftover) => removeTemporary(resources, leftover));
@@ -50,15 +44,11 @@ export class Store {
     signal?.throwIfAborted();
     this.leftovers.retry();
     if (path.segments.some(isTempName)) throw refusedName('a name kept for temporary files', writes);
-    if (!this.#prefix.isRoot) {
-      const making = (this.#ready ??= this.#makePrefix());
-      try {
-        await orAborted(making, signal);
-      } catch (error) {
-        if (this.#ready === making) this.#ready = undefined;
-        throw error;
-      }
-    }
+    if (!this.#prefix.isRoot)
+      await orAborted(
+        this.#ready.get(() => this.#makePrefix()),
+        signal,
+      );
     await this.letterCase.requireOwnNames(path, writes, () => this.#tryLetterCase({ signal }));
   }
 
@@ -78,12 +68,7 @@ export class Store {
   }
 
   async find(path: SourcePath, options: OperationOptions): Promise<Stat | undefined> {
-    try {
-      return await this.stat(path, options);
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
+    return this.stat(path, options).catch(ifMissing);
   }
 
   /** Runs what changes an entry while no other operation of this process does. */

@@ -1,14 +1,9 @@
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
-import { spool } from '../../../storage/content.ts';
+import { spool, type SpooledFile } from '../../../storage/content.ts';
+import { stageLocally } from '../../../storage/staging.ts';
 import { mimeTypeOf } from '../../../basics/content/file-type.ts';
-import {
-  AlreadyExistsError,
-  CorruptError,
-  IntoItselfError,
-  NotFoundError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import { AlreadyExistsError, CorruptError, IntoItselfError, WrongKindError } from '../../../errors/errors.ts';
 import { newTempName } from '../core/temporary.ts';
 import type {
   OperationOptions,
@@ -120,73 +115,53 @@ export const writeFile = async (
   // again.
   const file = await spool(content, { signal });
   try {
-    return await putFile(
-      store,
-      path,
-      { open: () => file.open(), size: file.size, repeatable: true },
-      options,
-    );
+    const body = { open: () => file.open(), size: file.size, repeatable: true };
+    return await putFile(store, path, body, options);
   } finally {
     await file.remove();
   }
 };
 
 /** Content that waits for its name. It is sent once per folder, however many names are tried. */
-export const stageFile = async (
+export const stageFile = (
   store: Store,
   content: Readable,
   options: OperationOptions,
   requireWritable: (path: SourcePath, options: WriteOptions) => void,
 ): Promise<StagedFile> => {
-  const file = await spool(content, options);
-  const body: Content = { open: () => file.open(), size: file.size, repeatable: true };
   let sent: { readonly temp: SourcePath; readonly stat: Stat } | undefined;
-  let hasEnded = false;
   const drop = async (): Promise<void> => {
     const dropped = sent;
     sent = undefined;
     if (dropped !== undefined) await store.leftovers.remove({ path: dropped.temp, kind: 'file' });
   };
-  const end = async (): Promise<void> => {
-    hasEnded = true;
-    await Promise.all([file.remove(), drop()]);
-  };
-  const sendBeside = async (target: SourcePath, { signal }: OperationOptions) => {
+  const sendBeside = async (target: SourcePath, file: SpooledFile, { signal }: OperationOptions) => {
     if (sent?.temp.parent.equals(target.parent) === true) return sent;
     await drop();
+    const body: Content = { open: () => file.open(), size: file.size, repeatable: true };
     return withTemp(store, target.parent, 'file', async (temp) => {
       sent = { temp, stat: await sendTo(store, temp, target, { body, signal }) };
       return sent;
     });
   };
-  return {
-    size: file.size,
-    open: () => file.open(),
-    commit: async (target, commitOptions = {}) => {
-      if (hasEnded)
-        throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
-      requireWritable(target, commitOptions);
-      await store.prepare(target, commitOptions, true);
-      try {
-        const { temp, stat } = await sendBeside(target, commitOptions);
-        await giveName(store, { from: temp, to: target }, commitOptions);
-        sent = undefined;
-        await end();
-        return { ...stat, name: target.name, size: body.size };
-      } catch (error) {
-        // The next name may be free; after any other failure nothing stays on the server.
-        if (!(error instanceof AlreadyExistsError)) await drop();
-        throw error;
-      }
-    },
-    discard: end,
+  const write = async (target: SourcePath, file: SpooledFile, given: WriteOptions): Promise<Stat> => {
+    requireWritable(target, given);
+    await store.prepare(target, given, true);
+    try {
+      const { temp, stat } = await sendBeside(target, file, given);
+      await giveName(store, { from: temp, to: target }, given);
+      sent = undefined;
+      return { ...stat, name: target.name, size: file.size };
+    } catch (error) {
+      // The next name may be free; after any other failure nothing stays on the server.
+      if (!(error instanceof AlreadyExistsError)) await drop();
+      throw error;
+    }
   };
+  return stageLocally(content, options, write, drop);
 };
 
-/**
- * Copies or moves a file on the server. A copy is made under a temporary name, so that it is seen when it is
- * whole.
- */
+/** Copies or moves a file on the server. A copy has a temporary name until it is whole. */
 export const transferFile = async (
   store: Store,
   method: 'COPY' | 'MOVE',

@@ -10,10 +10,7 @@ import { expectBytes, expectError, expectUnchanged, namesIn, put, it, theme } fr
 
 const ROUNDS = 12;
 
-/**
- * What conditional removal and the removal of empty folders promise: nothing is removed that the caller has
- * not seen.
- */
+/** Conditional removal, and that of empty folders: nothing is removed that the caller has not seen. */
 export const removalTheme = theme('removal', [
   it('a file is removed while it is unchanged, also after it was read', async ({ adapter, at }) => {
     const written = await put(adapter, at('f/a.txt'), 'a');
