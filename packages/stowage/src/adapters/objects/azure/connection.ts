@@ -115,7 +115,6 @@ export class Connection {
     );
   }
 
-  /** @see Requests.sendRead */
   sendRead<T>(
     operation: string,
     signal: AbortSignal | undefined,

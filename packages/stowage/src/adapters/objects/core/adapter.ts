@@ -32,10 +32,9 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { hasBelow, Lookup, type FoundFile, folderStat, unlisted } from './lookup.ts';
+import { hasBelow, Lookup, type FoundFile, folderStat, openObject, unlisted } from './lookup.ts';
 import type { Objects } from './objects.ts';
 import { finishMove } from './change.ts';
-import { openObject } from './read.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;

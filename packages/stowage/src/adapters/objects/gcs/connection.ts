@@ -120,7 +120,6 @@ export class GcsClient {
     return url;
   }
 
-  /** The address of one object. */
   objectUrl(key: string, query: Query): URL {
     return this.url(`/${encodeURIComponent(key)}`, query);
   }
@@ -137,7 +136,6 @@ export class GcsClient {
     });
   }
 
-  /** @see Requests.sendRead */
   sendRead(
     operation: string,
     signal: AbortSignal | undefined,

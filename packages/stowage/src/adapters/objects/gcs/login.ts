@@ -10,7 +10,6 @@ export interface Login {
   headers(url: URL): Promise<Readonly<Record<string, string>>>;
   /** Of the service account; undefined where the login is none. */
   email(): Promise<string | undefined>;
-  /** Signs as the service account. */
   sign(text: string): Promise<Buffer>;
 }
 

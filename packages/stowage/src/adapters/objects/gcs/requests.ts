@@ -110,13 +110,11 @@ export abstract class GcsBucket extends Uploads {
     }
   }
 
-  /** Which write an object comes from. */
   async markOf(key: string): Promise<MarkedObject | undefined> {
     const found = await this.resource(key, 'generation,metadata', {});
     return found && { mark: found.metadata?.[WRITE_MARK], etag: versionOf(found.generation) };
   }
 
-  /** Attributes of a new object by its key. */
   attributes(key: string, mark?: string): Attributes {
     const { storageClass, cacheControl } = this.options;
     return {

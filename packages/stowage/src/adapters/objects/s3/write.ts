@@ -8,7 +8,7 @@ import {
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import type { ObjectFacts, Upload, Uploaded } from '../core/objects.ts';
-import type { LargeContent, PartedUpload, UploadService, UploadTarget } from '../core/uploads.ts';
+import { Uploads, type LargeContent, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { spool } from '../../../storage/content.ts';
@@ -112,7 +112,7 @@ export class S3Uploads extends Uploads {
     this.#conditional = conditional;
   }
 
-  async prepare(upload: Upload, options: OperationOptions): Promise<void> {
+  override async prepare(upload: Upload, options: OperationOptions): Promise<void> {
     const { match } = await this.#supportFor(upload, options);
     if (upload.ifMatch !== undefined && match === undefined)
       throw new UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
@@ -128,7 +128,7 @@ export class S3Uploads extends Uploads {
     return this.#bucket.put(target.key, bytes, conditionOf(target, support), options);
   }
 
-  async putLarge(
+  override async putLarge(
     upload: Upload,
     { first, reader }: LargeContent,
     options: OperationOptions,

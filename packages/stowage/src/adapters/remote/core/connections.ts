@@ -12,13 +12,11 @@ export interface PooledConnection {
 
 /** How a pool opens, shares and closes its connections. */
 export interface PoolOptions<Connection> {
-  /** Most connections at the same time. */
   readonly connections: number;
   /** Users that share one connection at the same time. */
   readonly perConnection: number;
   /** Most users that read at the same time, for as long as their readers take. */
   readonly readers: number;
-  /** How long a connection without users is kept. */
   readonly idleMs: number;
   /** How long a user waits while no connection becomes free. */
   readonly waitMs: number;
@@ -181,7 +179,6 @@ export class ConnectionPool<Connection extends PooledConnection> {
 
 /** How connections to a server are shared. */
 export interface ConnectionLimits {
-  /** Connections that may be in use at the same time. */
   readonly connections: number;
   /** Requests that may wait for one; one more fails with BusyError. */
   readonly mayWait: number;

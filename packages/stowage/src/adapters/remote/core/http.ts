@@ -25,7 +25,6 @@ export interface Silence {
 
 /** Kept connections to the servers of one store. */
 export interface Agents {
-  /** The one for this URL. */
   of(url: string): Agent;
   destroy(): void;
 }

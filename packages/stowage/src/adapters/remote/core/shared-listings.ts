@@ -9,7 +9,6 @@ const MOST_KEPT = 100_000;
 /** What a listing has shown by its end. `left`: its reader went away; `large`: too many entries to keep. */
 type Outcome = { readonly pages: readonly (readonly Entry[])[]; readonly omitted: number } | 'left' | 'large';
 
-/** A listing under way, which others may wait for. */
 interface Running extends StoreLocation {
   readonly outcome: Promise<Outcome>;
 }

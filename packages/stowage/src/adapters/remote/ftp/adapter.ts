@@ -219,7 +219,6 @@ export class FtpStore extends PathStore<Session> {
 const missingRoot = (cause?: unknown): Error =>
   new StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
 
-/** Whether a connection was lost. */
 const isLost = (error: unknown): boolean =>
   error instanceof StorageUnavailableError &&
   error.cause instanceof Error &&

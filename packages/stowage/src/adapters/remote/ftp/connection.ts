@@ -20,7 +20,6 @@ const READ_AHEAD = 256 * 1024;
 
 /** What a download takes of a file. */
 export interface Part {
-  /** First byte. */
   readonly offset: number;
   /** Bytes; Infinity: all that follow. */
   readonly length: number;
@@ -38,7 +37,6 @@ export class FtpConnection implements PooledConnection {
   wasUsed = false;
   /** Whether the server may know MLSD and MLST. */
   hasFacts = true;
-  /** The library's parser for lines of LIST. */
   readonly parseLine: RawListParser;
   readonly #client: Client;
   #turn: Promise<unknown> = Promise.resolve();

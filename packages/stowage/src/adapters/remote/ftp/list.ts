@@ -72,7 +72,6 @@ export class Listings {
 /** Characters of one line: a name has 255 bytes, facts have less. */
 const LONGEST = 8192;
 
-/** Lines that are read at a time. */
 const PAGE = 1000;
 
 /** A length in bytes; undefined for anything but digits. */

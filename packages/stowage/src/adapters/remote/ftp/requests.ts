@@ -83,7 +83,6 @@ export class Commands {
     return isReal || reals[0] === undefined ? 'real' : 'link';
   }
 
-  /** Where the server says that it is. */
   async workingFolder(): Promise<string | undefined> {
     return folderIn((await this.answerIfKnown('PWD'))?.message);
   }
@@ -144,6 +143,5 @@ export class Commands {
   }
 }
 
-/** The folder that an answer to PWD names. */
 const folderIn = (message = ''): string | undefined =>
   /^257 "((?:[^"]|"")*)"/u.exec(message)?.[1]?.replaceAll('""', '"');

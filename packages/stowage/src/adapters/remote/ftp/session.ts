@@ -17,7 +17,6 @@ import { type Dialect, foundFrom, Listings, shownByStat, showsLink, sizeIn, time
 
 const FILE: Found = { ...ROOT, kind: 'file' };
 
-/** The last name of a path on the server. */
 const nameOf = (whole: string): string => whole.slice(whole.lastIndexOf('/') + 1);
 
 /** What a session works with. */

@@ -107,7 +107,6 @@ export const errorOfRefusal = (
   return new (meanings.get(refusalOf(error)) ?? StorageUnavailableError)(facts);
 };
 
-/** Entries of one folder that are removed side by side. */
 const TOGETHER = 16;
 
 /**

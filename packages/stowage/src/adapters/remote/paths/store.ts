@@ -75,9 +75,7 @@ export abstract class PathStore<Session extends PathSession> {
     folder: SourcePath,
     options: OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined>;
-  /** @see StorageAdapter.read */
   abstract read(path: SourcePath, options: ReadOptions): Promise<ReadResult>;
-  /** @see StorageAdapter.copyFile */
   abstract copyFile(names: Names, options: PutOptions): Promise<void>;
   /** Writes a new file. The caller removes what is left of it after a failure. */
   abstract writeNew(

@@ -7,7 +7,7 @@ import {
   WrongKindError,
 } from '../../../errors/errors.ts';
 import { ConnectionPool } from '../core/connections.ts';
-import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
+import type { Base, ListedEntry, Names } from '../paths/session.ts';
 import { PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
 import type {
@@ -27,7 +27,6 @@ import { Session } from './session.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
-/** Operations that go on one connection side by side. */
 const PER_CONNECTION = 16;
 /** Reads among them, for as long as their readers take. */
 const READERS = 8;
@@ -101,7 +100,6 @@ export class SftpStore extends PathStore<Session> {
 
   readonly writeNew = writeNew;
 
-  /** The copy is seen when it is whole. */
   async copyFile(names: Names, options: PutOptions): Promise<void> {
     if (!(await this.run(options, (session) => isElsewhere(this, session, names, options)))) return;
     await putFile(this, names.to, options, (session, temp) =>

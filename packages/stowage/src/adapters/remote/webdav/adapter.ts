@@ -166,7 +166,6 @@ export class WebdavAdapter implements StorageAdapter {
     return [shown, page.length - shown.length];
   }
 
-  /** Listings remove the leftovers of killed processes that they meet. */
   #removeStale(folder: SourcePath, { name, kind, modifiedAt }: Stat, serverTime: number | undefined): void {
     if (!isStale(name, modifiedAt, serverTime)) return;
     this.#store.leftovers.removed({ path: folder.below(name), kind }).catch(() => undefined);

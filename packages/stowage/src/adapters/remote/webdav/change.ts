@@ -17,7 +17,6 @@ import type { Store } from './store.ts';
 
 /** Refused, perhaps while another client replaces the same file or works in the same folder. */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
-/** Names that are tried for a folder that has lost its own. */
 const MOST_NAMES = 1000;
 
 /** A single answer that nothing is there is not believed. */

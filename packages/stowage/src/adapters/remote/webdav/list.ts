@@ -58,7 +58,6 @@ const memberOf = (
   return { isSelf: false, stat: statOf(relation.name, response), written: relation.written, serverTime };
 };
 
-/** Small batches put together. */
 async function* inBatches<T>(small: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
   let batch: T[] = [];
   for await (const items of small) {

@@ -71,7 +71,6 @@ class DigestLogin implements Login {
   readonly #username: string;
   readonly #password: string;
   #challenge: Challenge | undefined;
-  /** How many requests have used the nonce. */
   #count = 0;
 
   constructor(username: string, password: string) {

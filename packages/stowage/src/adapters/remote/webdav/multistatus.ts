@@ -10,7 +10,6 @@ import type { DavAnswer } from './client.ts';
 /** One `response` of a multistatus (RFC 4918). */
 export interface DavResponse {
   readonly href: string;
-  /** Of the whole resource, where the server gives one. */
   readonly status: number | undefined;
   readonly isCollection: boolean;
   readonly contentLength: string | undefined;

@@ -75,7 +75,6 @@ export class Resources {
     return status;
   }
 
-  /** COPY or MOVE. */
   transfer(
     method: 'COPY' | 'MOVE',
     { from, to }: Names,

@@ -39,7 +39,6 @@ const withTemp = async <T>(
   }
 };
 
-/** COPY of a file or folder to a temporary name. */
 const copyTo = async (
   store: Store,
   { from, temp }: { readonly from: SourcePath; readonly temp: SourcePath },
@@ -57,7 +56,6 @@ const copyTo = async (
   if (!isSuccess(status)) throw errorOfStatus({ method: 'COPY', path: from }, status);
 };
 
-/** Sends content to a temporary name beside its target. */
 const sendTo = async (
   store: Store,
   temp: SourcePath,

@@ -151,10 +151,8 @@ export const faultTheme = theme('faults', [
       await expectBytes(adapter, path, makeBytes(LARGE));
     }
   }),
-  it('a commit that stalls ends with its signal, stores nothing and can be tried again', async ({
-    adapter,
-    at,
-  }) => {
+  it('a commit that stalls ends with its signal, stores nothing and can be tried again', async (context) => {
+    const { adapter, at } = context;
     const stalling = faulty(adapter, { operation: 'write', effect: 'stall', call: 1 });
     const staged = await stageContent(stalling, contentOf(makeBytes(LARGE)));
     const abort = new AbortController();
@@ -166,10 +164,8 @@ export const faultTheme = theme('faults', [
     await staged.commit(at('a.bin'), { createOnly: true });
     await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
   }),
-  it('what is read from a stream that breaks or ends early is never stored as if it were whole', async ({
-    adapter,
-    at,
-  }) => {
+  it('what is read from a stream that breaks or ends early is never stored as if it were whole', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('a.bin'), makeBytes(LARGE));
     for (const effect of ['cut', 'short'] as const) {
       const broken = faulty(adapter, { operation: 'read', effect, bytes: LARGE / 3 });

@@ -53,12 +53,8 @@ export const folderTheme = theme('folders', [
   }),
   {
     races: true,
-    ...it(`of ${RACERS} makers of one folder exactly one wins where creation is atomic`, async ({
-      adapter,
-      other,
-      promises,
-      at,
-    }) => {
+    ...it(`of ${RACERS} makers of one folder exactly one wins where creation is atomic`, async (context) => {
+      const { adapter, other, promises, at } = context;
       const outcomes = await Promise.allSettled(
         Array.from({ length: RACERS }, (_, index) =>
           (index % 2 === 0 ? adapter : other).makeFolder(at('p/prize')),
@@ -79,11 +75,8 @@ export const folderTheme = theme('folders', [
     assert.deepEqual(await namesIn(adapter, at('f')), ['a', 'a.txt2', 'ab']);
     await expectError(adapter.stat(at('f/a.txt')), NotFoundError);
   }),
-  it('a folder whose last file is removed stays, where folders can be empty', async ({
-    adapter,
-    promises,
-    at,
-  }) => {
+  it('a folder whose last file is removed stays, where folders can be empty', async (context) => {
+    const { adapter, promises, at } = context;
     await adapter.makeFolder(at('f'));
     await put(adapter, at('f/a.txt'), 'a');
     await adapter.removeFile(at('f/a.txt'));

@@ -167,10 +167,8 @@ export const walkTheme = theme('walk', [
     assert.equal(found?.entry.size, listed?.size);
     assert.equal(found?.entry.modifiedAt, listed?.modifiedAt);
   }),
-  it('leaves out what is not wanted, and what lies in folders that are not entered', async ({
-    adapter,
-    at,
-  }) => {
+  it('leaves out what is not wanted, and what lies in folders that are not entered', async (context) => {
+    const { adapter, at } = context;
     await plantTree(adapter, at);
     await put(adapter, at('a/thumbs/x.txt'), 'x');
     const seen: string[] = [];
@@ -196,10 +194,8 @@ export const walkTheme = theme('walk', [
     assert.ok(bounds === undefined || (bounds.deepest >= 3 && bounds.longest >= '/deep/er/x.txt'.length));
     await expectError(measure(adapter, at('missing'), 'folder'), NotFoundError);
   }),
-  it('a missing folder and a file cannot be walked through, and an aborted walk ends', async ({
-    adapter,
-    at,
-  }) => {
+  it('a missing folder and a file cannot be walked through, and an aborted walk ends', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('f/a.txt'), 'a');
     await expectError(walked(adapter, {}, at('missing')), NotFoundError);
     await expectError(walked(adapter, {}, at('f/a.txt')), WrongKindError);

@@ -218,10 +218,8 @@ export const meanwhileTheme = theme('meanwhile', [
       assert.equal(omitted, 1);
     }),
   },
-  it('a file that is moved by copying and replaced meanwhile stays, and its copy goes', async ({
-    adapter,
-    at,
-  }) => {
+  it('a file that is moved by copying and replaced meanwhile stays, and its copy goes', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('a.txt'), 'old');
     const store = interrupted(adapter, () => put(adapter, at('a.txt'), 'replaced'));
     const moving = moveFileTo({ storage: store, path: at('a.txt') }, { storage: store, path: at('b.txt') });

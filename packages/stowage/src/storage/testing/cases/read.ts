@@ -21,10 +21,8 @@ export const readTheme = theme('read', [
     await put(adapter, at('empty'), '');
     assert.equal((await bytesAt(adapter, at('empty'))).length, 0);
   }),
-  it('many small files come whole, in their order, as read gives them; nothing comes of what is no file', async ({
-    adapter,
-    at,
-  }) => {
+  it('many small files come whole, in their order, as read gives them; nothing comes of what is no file', async (context) => {
+    const { adapter, at } = context;
     if (adapter.readMany === undefined) return;
     const contents = Array.from({ length: 5 }, (_, index) => makeBytes(1000 * index));
     const names = contents.map((_, index) => (index % 2 === 0 ? `f/${index}.bin` : `f/deep/${index}.bin`));
@@ -80,10 +78,8 @@ export const readTheme = theme('read', [
     await expectError(adapter.read(at('a.txt'), { ifMatch: etag }), ChangedMeanwhileError);
     await expectError(adapter.read(at('a.txt'), { ifMatch: '"no-such-version"' }), ChangedMeanwhileError);
   }),
-  it('a small file asked for as bytes is whole in them, where they are given, and in the stream else', async ({
-    adapter,
-    at,
-  }) => {
+  it('a small file asked for as bytes is whole in them, where they are given, and in the stream else', async (context) => {
+    const { adapter, at } = context;
     for (const size of [0, 1, 1000]) {
       const bytes = makeBytes(size);
       await put(adapter, at('a.bin'), bytes);
@@ -113,10 +109,8 @@ export const readTheme = theme('read', [
   }),
   {
     needs: 'stableReads',
-    ...it('where reads are stable, a reader keeps its content when the file is replaced or removed', async ({
-      adapter,
-      at,
-    }) => {
+    ...it('where reads are stable, a reader keeps its content when the file is replaced or removed', async (context) => {
+      const { adapter, at } = context;
       const bytes = makeBytes(LARGE);
       await put(adapter, at('a.bin'), bytes);
       const replaced = await adapter.read(at('a.bin'));
@@ -149,10 +143,8 @@ export const readTheme = theme('read', [
     }
     await expectBytes(adapter, at('a.txt'), 'a');
   }),
-  it('slow readers do not keep others from writing and listing, and all get their bytes in the end', async ({
-    adapter,
-    at,
-  }) => {
+  it('slow readers do not keep others from writing and listing, and all get their bytes in the end', async (context) => {
+    const { adapter, at } = context;
     const bytes = makeBytes(LARGE);
     await put(adapter, at('large.bin'), bytes);
     // A store with fewer connections than readers lets some of them wait.

@@ -30,20 +30,16 @@ export const removalTheme = theme('removal', [
       await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged }), ChangedMeanwhileError);
     await expectBytes(adapter, at('a.txt'), 'another length');
   }),
-  it('a file that was replaced by as many bytes is not removed either, where versions can be told', async ({
-    adapter,
-    at,
-  }) => {
+  it('a file that was replaced by as many bytes is not removed either, where versions can be told', async (context) => {
+    const { adapter, at } = context;
     const written = await put(adapter, at('a.txt'), 'old');
     const replaced = await put(adapter, at('a.txt'), 'new');
     if (written.etag === undefined || written.etag === replaced.etag) return;
     await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), ChangedMeanwhileError);
     await expectBytes(adapter, at('a.txt'), 'new');
   }),
-  it('a conditional removal of nothing is NotFoundError, of a folder WrongKindError', async ({
-    adapter,
-    at,
-  }) => {
+  it('a conditional removal of nothing is NotFoundError, of a folder WrongKindError', async (context) => {
+    const { adapter, at } = context;
     const written = await put(adapter, at('a.txt'), 'a');
     await adapter.removeFile(at('a.txt'));
     await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), NotFoundError);
@@ -57,10 +53,8 @@ export const removalTheme = theme('removal', [
     await adapter.removeEmptyFolder(at('f/g'));
     assert.deepEqual(await namesIn(adapter, at('f')), ['g2']);
   }),
-  it('a folder that holds a file or a folder is NotEmptyError and keeps all of it', async ({
-    adapter,
-    at,
-  }) => {
+  it('a folder that holds a file or a folder is NotEmptyError and keeps all of it', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('file/a.txt'), 'a');
     await adapter.makeFolder(at('folder/sub'));
     await put(adapter, at('deep/sub/a.txt'), 'a');

@@ -64,10 +64,8 @@ export const stageTheme = theme('stage', [
   }),
   {
     needs: 'atomicCreate',
-    ...it(`${RACERS} commits to the first free of many names take ${RACERS} names, where creation is atomic`, async ({
-      adapter,
-      at,
-    }) => {
+    ...it(`${RACERS} commits to the first free of many names take ${RACERS} names, where creation is atomic`, async (context) => {
+      const { adapter, at } = context;
       const names = await Promise.all(
         Array.from({ length: RACERS }, async (_, racer) => {
           const staged = await stageContent(adapter, contentOf(`content ${racer}`));
@@ -86,10 +84,8 @@ export const stageTheme = theme('stage', [
       assert.equal((await namesIn(adapter)).length, RACERS);
     }),
   },
-  it('content is used up by its commit; discarding it then, or twice, does nothing', async ({
-    adapter,
-    at,
-  }) => {
+  it('content is used up by its commit; discarding it then, or twice, does nothing', async (context) => {
+    const { adapter, at } = context;
     const staged = await stageContent(adapter, contentOf('a'));
     await staged.commit(at('a.txt'));
     const second = await staged.commit(at('b.txt')).catch((error: unknown) => error);

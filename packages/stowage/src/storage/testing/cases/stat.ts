@@ -35,11 +35,8 @@ export const statTheme = theme('stat', [
     // A day of tolerance: clocks of servers differ, units (seconds for milliseconds) differ by far more.
     if (modifiedAt !== undefined) assert.ok(Math.abs(modifiedAt - Date.now()) < DAY, `told ${modifiedAt}`);
   }),
-  it('the version stays while the file does, changes with its content, and is a quoted text', async ({
-    adapter,
-    promises,
-    at,
-  }) => {
+  it('the version stays while the file does, changes with its content, and is a quoted text', async (context) => {
+    const { adapter, promises, at } = context;
     await put(adapter, at('a.txt'), 'one');
     const first = await adapter.stat(at('a.txt'));
     if (first.etag === undefined) return assert.ok(!promises.versions, 'a file without the version');
@@ -48,10 +45,8 @@ export const statTheme = theme('stat', [
     await put(adapter, at('a.txt'), 'two');
     assert.notEqual((await adapter.stat(at('a.txt'))).etag, first.etag);
   }),
-  it('nothing there is NotFoundError: in the root, in a folder, in a missing folder, below a file', async ({
-    adapter,
-    at,
-  }) => {
+  it('nothing there is NotFoundError: in the root, in a folder, in a missing folder, below a file', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('folder/a.txt'), 'a');
     for (const path of [
       'no',
@@ -65,10 +60,8 @@ export const statTheme = theme('stat', [
       await expectError(adapter.stat(at(path)), NotFoundError);
     }
   }),
-  it('many entries of a folder come in the order of the names, undefined where nothing lies', async ({
-    adapter,
-    at,
-  }) => {
+  it('many entries of a folder come in the order of the names, undefined where nothing lies', async (context) => {
+    const { adapter, at } = context;
     if (adapter.statMany === undefined) return;
     await put(adapter, at('f/a.txt'), makeBytes(3));
     await put(adapter, at('f/b.txt'), makeBytes(5));

@@ -111,10 +111,8 @@ export const moveTheme = theme('move', [
   }),
   {
     needs: 'atomicCreate',
-    ...it(`of ${RACERS} files moved to one new name none is lost and one gets it, where creation is atomic`, async ({
-      adapter,
-      at,
-    }) => {
+    ...it(`of ${RACERS} files moved to one new name none is lost and one gets it, where creation is atomic`, async (context) => {
+      const { adapter, at } = context;
       const sources = Array.from({ length: RACERS }, (_, index) => `f/${index}.txt`);
       for (const path of sources) await put(adapter, at(path), path);
       const outcomes = await Promise.allSettled(

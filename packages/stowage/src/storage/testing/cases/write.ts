@@ -36,10 +36,8 @@ export const writeTheme = theme('write', [
     await expectBytes(adapter, at('a/b/c/file.bin'), bytes);
     assert.equal((await adapter.stat(at('a/b'))).kind, 'folder');
   }),
-  it('an existing file is replaced, by a shorter one too, and nothing else appears', async ({
-    adapter,
-    at,
-  }) => {
+  it('an existing file is replaced, by a shorter one too, and nothing else appears', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('f/a.bin'), makeBytes(50_000));
     await put(adapter, at('f/a.bin'), 'short');
     await expectBytes(adapter, at('f/a.bin'), 'short');
@@ -61,10 +59,8 @@ export const writeTheme = theme('write', [
     await assert.rejects(adapter.write(at('a.txt'), contentOf('never read').destroy()));
     assert.deepEqual(await snapshotOf(adapter), []);
   }),
-  it('an abort while the content arrives leaves nothing, or the old file as it was', async ({
-    adapter,
-    at,
-  }) => {
+  it('an abort while the content arrives leaves nothing, or the old file as it was', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('f/old.bin'), 'old');
     await expectUnchanged(adapter, async () => {
       for (const path of ['f/old.bin', 'f/new.bin']) {
@@ -78,10 +74,8 @@ export const writeTheme = theme('write', [
       }
     });
   }),
-  it('a content of another length than told is CorruptError and nothing is stored', async ({
-    adapter,
-    at,
-  }) => {
+  it('a content of another length than told is CorruptError and nothing is stored', async (context) => {
+    const { adapter, at } = context;
     await put(adapter, at('f/old.bin'), 'old');
     await expectUnchanged(adapter, async () => {
       for (const size of [LARGE - 1, LARGE + 1, 0]) {
@@ -106,12 +100,8 @@ export const writeTheme = theme('write', [
   }),
   {
     races: true,
-    ...it(`of ${RACERS} writers that create one name exactly one wins, whole, where creation is atomic`, async ({
-      adapter,
-      other,
-      promises,
-      at,
-    }) => {
+    ...it(`of ${RACERS} writers that create one name exactly one wins, whole, where creation is atomic`, async (context) => {
+      const { adapter, other, promises, at } = context;
       const outcomes = await Promise.allSettled(
         Array.from({ length: RACERS }, (_, index) =>
           put(index % 2 === 0 ? adapter : other, at('f/prize.bin'), makeBytes(40_000, index), {
@@ -138,11 +128,8 @@ export const writeTheme = theme('write', [
     await expectBytes(adapter, at('f/a.bin'), contents[(size ?? 0) - 40_000] ?? '');
     assert.deepEqual(await namesIn(adapter, at('f')), ['a.bin']);
   }),
-  it('ifMatch replaces only the version it names, or is refused as unsupported', async ({
-    adapter,
-    promises,
-    at,
-  }) => {
+  it('ifMatch replaces only the version it names, or is refused as unsupported', async (context) => {
+    const { adapter, promises, at } = context;
     const first = await put(adapter, at('a.txt'), 'one');
     if (!promises.ifMatch) {
       const ifMatch = first.etag ?? '"any"';
@@ -176,11 +163,8 @@ export const writeTheme = theme('write', [
     });
     await expectBytes(adapter, at('a.txt'), 'a');
   }),
-  it('names that differ in case are two files, or one, as the capabilities say', async ({
-    adapter,
-    promises,
-    at,
-  }) => {
+  it('names that differ in case are two files, or one, as the capabilities say', async (context) => {
+    const { adapter, promises, at } = context;
     await put(adapter, at('f/Case.txt'), 'one');
     await put(adapter, at('f/cASE.txt'), 'two');
     const found = await namesIn(adapter, at('f'));
