@@ -86,7 +86,6 @@ export const seenInTexts = (
 export interface SourceDependencies {
   readonly factories: StorageFactories;
   readonly log: Logger;
-  /** Whose sources they are, when they are a tenant's. */
   readonly tenant?: string | undefined;
   /** @see StorageFactoryContext.sweeps */
   readonly sweeps?: boolean | undefined;

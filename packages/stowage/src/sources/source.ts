@@ -25,9 +25,7 @@ export interface Source {
   readonly settings: Settings;
   /** The store, made at the first call. Rejects with UnsupportedError when an optional package is missing. */
   readonly storage: () => Promise<StorageAdapter>;
-  /** What is known of its trash. */
   readonly trashRecords: TrashRecords;
-  /** What is known of names that have moved often. */
   readonly movedRecords: KnownRecords;
 }
 
@@ -35,7 +33,6 @@ export interface Source {
 export interface SourceSet {
   /** In the order of the configuration. */
   readonly all: readonly Source[];
-  /** The source with this key or name, else undefined. */
   find(name: string): Source | undefined;
 }
 

@@ -117,7 +117,6 @@ export interface PlanOptions extends OperationOptions {
     ((from: SourcePath, entry: Entry, targetFolder: SourcePath) => string | undefined) | undefined;
 }
 
-/** A folder that goes along. */
 interface PlannedFolder {
   readonly from: SourcePath;
   readonly to: SourcePath;
@@ -128,7 +127,6 @@ interface PlannedFolder {
 
 /** A file that goes along: plain data, since the list of them may be too long for memory. */
 export interface PlannedFile {
-  /** Index of its folder. */
   readonly folder: number;
   readonly name: string;
   readonly newName: string;

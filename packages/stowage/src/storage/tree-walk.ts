@@ -8,7 +8,6 @@ import { byKey, firstOf, keyOf } from './entry.ts';
 
 /** What the caller of a walk wants of one folder. */
 export interface FolderView {
-  /** Whether the walk goes into a sub-folder. */
   readonly enters: (entry: Entry) => boolean;
   /** Whether the walk reports an entry whose name fits. */
   readonly wants: (entry: Entry) => boolean;
@@ -48,7 +47,6 @@ export interface WalkPage {
   readonly found: readonly FoundEntry[];
   /** Entries that the walk has looked at. */
   readonly seen: number;
-  /** Where the walk goes on behind this page. */
   readonly position: string;
 }
 
@@ -117,7 +115,6 @@ interface Scan {
   next: number;
 }
 
-/** A walk through a store that lists folder by folder. */
 class FolderByFolder {
   readonly #storage: ReadableStore;
   readonly #options: TreeWalkOptions;

@@ -29,7 +29,6 @@ export interface AcrossTarget {
   readonly path: SourcePath;
   readonly name: string;
   readonly createOnly: boolean;
-  /** Keeps the time of the last modification. */
   readonly keepTime?: boolean;
   readonly signal?: AbortSignal | undefined;
 }

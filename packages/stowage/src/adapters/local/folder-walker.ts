@@ -15,7 +15,6 @@ export interface OpenedFolder {
 
 /** How a folder is entered. */
 export interface EnterOptions {
-  /** Makes the folders that are missing. */
   readonly create?: boolean;
   /**
    * What a last segment that is a file means: `missing` where something below it was asked for (default),
@@ -171,7 +170,6 @@ export class FolderWalker {
     await flushFolder(parent);
   }
 
-  /** What it means that a name could not be entered. */
   async #explain(error: unknown, parent: OpenFolder, name: string, options: EnterOptions): Promise<unknown> {
     if (systemCode(error) !== 'ENOTDIR' && systemCode(error) !== 'ELOOP') return error;
     if (options.create === true) return new WrongKindError();

@@ -50,7 +50,6 @@ export interface TallyPage extends Tally {
 export interface RemovalRequest {
   readonly type: 'remove';
   readonly id: number;
-  /** The open area. */
   readonly area: string;
   readonly name: string;
 }

@@ -9,7 +9,6 @@ export interface FilesRequest extends Omit<FolderToScan, 'diskNames'> {
   readonly folders: readonly { readonly diskNames: readonly string[]; readonly names: readonly string[] }[];
   /** Of all files together; what does not fit is left out. */
   readonly bytesUpTo: number;
-  /** To read into, if it is large enough. */
   readonly memory: ArrayBuffer | undefined;
 }
 

@@ -169,7 +169,6 @@ export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
 
 /** How content is staged. */
 export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
-  /** The folder that it is meant for. */
   readonly near?: SourcePath | undefined;
 }
 
@@ -192,7 +191,6 @@ const inArea = async (
   }
 };
 
-/** Makes a file and fills it. */
 const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
   const fd = await attempt('stage', {}, () => createFile(path));
   try {

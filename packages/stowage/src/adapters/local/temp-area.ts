@@ -27,7 +27,6 @@ const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM'
 
 /** The right to use the area until `release`. */
 export interface TempLease {
-  /** The folder of this instance. */
   readonly folder: OpenFolder;
   /** To be called when nothing of the user's is left in it. May be called twice; never rejects. */
   release(): Promise<void>;

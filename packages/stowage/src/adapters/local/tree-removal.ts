@@ -4,7 +4,6 @@ import { O_PATH } from './confinement.ts';
 import type { RemovalPage, RemovalRequest } from './scan-messages.ts';
 import { isGone } from './system.ts';
 
-/** Entries that are read together. */
 const STRIDE = 256;
 /** Longest work at once, in milliseconds: the listings of others wait meanwhile. */
 const LONGEST = 10;

@@ -34,7 +34,6 @@ interface Folder {
   readonly diskNames: readonly string[];
   /** Its own position. */
   readonly prefix: string;
-  /** Where the walk goes on in it. */
   after: string;
   steps: Step[];
   next: number;
@@ -58,7 +57,6 @@ const lookAt = (opened: ScannedFolder, raw: string, name: string): Entry | undef
   return stats === undefined ? undefined : entryOf(name, stats);
 };
 
-/** Keeps what comes first in the order of the folder. */
 const keep = (folder: Folder, found: Step[], step: Step): void => {
   if (folder.bar !== undefined && step.key > folder.bar) return;
   found.push(step);

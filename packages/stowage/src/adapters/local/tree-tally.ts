@@ -5,7 +5,6 @@ import { openScanned, type ScannedFolder } from './scanned-folder.ts';
 import type { TallyPage, TallyRequest } from './scan-messages.ts';
 import { entryOf, isGone, isSpecial, isUnreadable, kindOf } from './system.ts';
 
-/** Entries that are looked at together. */
 const STRIDE = 500;
 /** Longest work at once, in milliseconds: the listings of others wait meanwhile. */
 const LONGEST = 10;

@@ -70,7 +70,6 @@ const visibleIn = async (folder: OpenFolder): Promise<readonly SeenName[]> => {
   return [...seen, ...filter.rest().filter(({ name }) => !taken.has(name))];
 };
 
-/** Copies the files of a folder and returns its subfolders. */
 const copyFiles = async (
   from: OpenFolder,
   to: OpenFolder,

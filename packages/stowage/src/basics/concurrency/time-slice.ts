@@ -37,7 +37,6 @@ export class TimeSlice {
     this.#signal = signal;
   }
 
-  /** Whether the stretch is over. */
   get due(): boolean {
     return performance.now() >= this.#end;
   }

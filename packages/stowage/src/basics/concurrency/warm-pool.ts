@@ -35,7 +35,6 @@ export class WarmPool<Worker extends WarmWorker> {
     }
   }
 
-  /** Ends all workers. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const workers = [...this.#idle.keys(), ...this.#busy];

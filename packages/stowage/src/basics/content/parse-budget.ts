@@ -38,7 +38,6 @@ export class ParseBudget {
     if (this.#bytes > this.#limits.bytes) throw this.#refuse('bytes');
   }
 
-  /** What was kept is free again. */
   freeBytes(): void {
     this.#bytes = 0;
   }

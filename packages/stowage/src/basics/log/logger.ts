@@ -112,7 +112,6 @@ const URL_PASSWORD = /(\b[a-z][a-z\d+.-]{0,30}:\/\/[^\s/?#:@]{0,200}:)[^\s/?#]{1
 const SECRET_VALUE =
   /\b((?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|accountkey|sharedaccesskey|access_token|client_secret|password|secret)=)[^\s&;,"'<>]+/giu;
 
-/** The text without passwords of URLs, signatures and keys. */
 const withoutSecrets = (text: string): string =>
   text.replaceAll(URL_PASSWORD, '$1***@').replaceAll(SECRET_VALUE, '$1***');
 

@@ -29,7 +29,6 @@ const decodersFor = (encodings: readonly string[]): Transform[] => {
   });
 };
 
-/** Passes at most `maxBytes`. */
 const limitTo = (maxBytes: number): Transform => {
   let left = maxBytes;
   return new Transform({
@@ -49,7 +48,6 @@ export interface BodyBounds {
   readonly encodings: readonly string[];
   /** Ends the stream, with the signal's reason. */
   readonly signal: AbortSignal;
-  /** Turns what went wrong into one of our errors. */
   readonly explain: (error: unknown) => Error;
   /** Called once, when the stream is over in whatever way. */
   readonly onClose: () => void;

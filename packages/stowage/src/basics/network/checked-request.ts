@@ -26,7 +26,6 @@ const resolveBySystem: ResolveHost = async (hostname) => {
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
-/** The addresses of this machine's own network interfaces. */
 const addressesOfThisMachine = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 

@@ -14,7 +14,6 @@ export interface RemoteFetchOptions {
   readonly timeoutMs: number;
   /** Lifts the check of addresses, and nothing else. */
   readonly allowPrivate?: boolean;
-  /** `Accept` header. */
   readonly accept?: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -97,7 +96,6 @@ const resourceOf = (answer: PinnedAnswer, options: RemoteFetchOptions, limit: Ti
   return { stream, contentType: single(answer.headers['content-type']), size };
 };
 
-/** Sends a request to addresses that were checked. */
 const ask = async (
   target: Target,
   sources: AddressSources,

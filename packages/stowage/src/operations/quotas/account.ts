@@ -50,9 +50,7 @@ interface Counting {
 export interface Account {
   /** Absent until the source has been counted. */
   readonly used?: Measure | undefined;
-  /** How many counts have ended. */
   readonly counts: number;
-  /** When the source is to be counted again. */
   readonly dueAt: number;
   readonly counting?: Counting | undefined;
   /** What is under way, by id. */

@@ -56,7 +56,6 @@ interface Look {
 export class Quotas {
   readonly #records: Records;
   readonly #log: Logger;
-  /** Counts of this process, by source. */
   readonly #counts = new Map<string, Promise<void>>();
   /** What this process has reserved, by id: its counts and the room of unfinished uploads too. */
   readonly #own = new Map<string, OwnReservation>();
@@ -194,7 +193,6 @@ export class Quotas {
     }
   }
 
-  /** @throws QuotaExceededError where the need does not fit in */
   async #reserve(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<void> {
     const { isFitting, taken } = await this.#enter(target, need, signal, id);
     if (!isFitting) throw doesNotFit(taken, need, target.limits);

@@ -19,7 +19,6 @@ for _, text in ipairs(ARGV) do
 end`;
 const RETRY_MS = 1000;
 
-/** An entry on its way. */
 interface Leaving {
   readonly text: string;
   isRefused: boolean;

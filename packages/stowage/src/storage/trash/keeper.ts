@@ -44,7 +44,6 @@ export interface TrashKeeper {
 const isDue = ({ sweptAt, bytes }: Knowledge, { maxBytes }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || (maxBytes !== undefined && bytes !== undefined && bytes > maxBytes);
 
-/** Waits for the work, but no longer than a moment. */
 const orMoment = async (work: Promise<void>): Promise<void> => {
   const moment = new AbortController();
   const { signal } = moment;

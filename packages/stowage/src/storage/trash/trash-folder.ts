@@ -46,7 +46,6 @@ export const trashPaths = {
   taken: (id: TrashId): SourcePath => emptied.child(`taken-${id}`),
   /** One of which all may go. */
   doomed: (id: TrashId): SourcePath => emptied.child(`doomed-${id}`),
-  /** All that belongs to one id. */
   of: (id: TrashId): SourcePath => trash.child(id),
   record: (id: TrashId): SourcePath => trash.child(id).child(RECORD),
   erased: (id: TrashId): SourcePath => trash.child(id).child(ERASED),
