@@ -19,7 +19,12 @@ describe.skipIf(chromium === undefined)(
     // Before the connector is made: it keeps the clock that it finds.
     const time = Date.now.bind(Date);
     const clock = vi.spyOn(Date, 'now');
-    const service = usePickerService();
+    const uses = [
+      { title: 'The harbour <b>in winter</b>', url: '/pages/harbour' },
+      { title: 'A trap', url: 'javascript:alert(1)' },
+    ];
+    const findUses = ({ path }: { readonly path: string }) => (path.endsWith('shown.jpg') ? uses : []);
+    const service = usePickerService({}, { findUses });
     afterAll(() => clock.mockRestore());
 
     /** Presses "Replace content" and gives the browser a file. */
@@ -48,6 +53,83 @@ describe.skipIf(chromium === undefined)(
       const [uploads] = await Promise.all([picker.page.waitForFileChooser(), picker.tool('upload')]);
       expect(uploads.isMultiple()).toBe(true);
       await uploads.cancel();
+    });
+
+    it('names the pages that show a file before it is removed, renamed, moved or replaced', async () => {
+      await writeFile(service().inPhotos('shown.jpg'), await jpeg(50, 40));
+      await writeFile(service().at('new.jpg'), await jpeg(123, 45));
+      const picker = await service().open();
+      const isNamed = async (title: string): Promise<void> => {
+        await picker.eventually(() => picker.texts('dialog h2')).toEqual([title]);
+        await picker.eventually(() => picker.texts('dialog .note p')).toEqual(['Shown on 2 pages:']);
+        expect(await picker.texts('dialog .note li')).toEqual(uses.map((use) => use.title));
+        // Links of scripts are text.
+        const links = await picker.page.$$eval('>>> dialog .note a', (all) => all.map(({ href }) => href));
+        expect(links).toEqual([`${service().url}/pages/harbour`]);
+      };
+      const close = async (): Promise<void> => {
+        await picker.press('Escape');
+        await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+      };
+      await picker.choose('shown.jpg');
+      await picker.tool('remove');
+      await isNamed('Delete shown.jpg?');
+      await close();
+      await picker.tool('rename');
+      await isNamed('Rename: shown.jpg');
+      await close();
+      await picker.tool('move');
+      await isNamed('Move shown.jpg to');
+      await close();
+      await replace(picker, service().at('new.jpg'));
+      await isNamed('Replace content… shown.jpg');
+      await close();
+      expect(await widthOf('shown.jpg')).toBe(50);
+
+      // What nothing shows is not asked about. A cut has no window of its own, so the pages are named when it is pasted.
+      await picker.tabTo('shown.jpg');
+      await picker.press('Control+x');
+      await picker.says('shown.jpg is ready to be moved.');
+      await picker.enter('pets');
+      await picker.press('Control+v');
+      await isNamed('Move shown.jpg to');
+      expect(await service().namesIn('pets')).toEqual([]);
+      await picker.press('Enter');
+      await picker.says('shown.jpg was moved to pets.');
+      expect(await service().namesIn('pets')).toEqual(['shown.jpg']);
+      await picker.choose('shown.jpg');
+      await replace(picker, service().at('new.jpg'));
+      await isNamed('Replace content… shown.jpg');
+      await picker.press('Enter');
+      await picker.says('The content of shown.jpg was replaced.');
+      expect((await sharp(await readFile(service().inPhotos('pets', 'shown.jpg'))).metadata()).width).toBe(
+        123,
+      );
+    });
+
+    it('stores pasted pictures under names of their own, and names that say something as they are', async () => {
+      const picker = await service().open();
+      const bytes = (await jpeg(20, 10)).toString('base64');
+      for (const [name, type] of [
+        ['image.png', 'image/png'],
+        ['boat.jpg', 'image/jpeg'],
+      ] as const)
+        await (
+          await picker.first('.cell')
+        ).evaluate(
+          (cell, content, file, mime) => {
+            const clipboardData = new DataTransfer();
+            const all = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+            clipboardData.items.add(new File([all], file, { type: mime }));
+            const paste = { clipboardData, bubbles: true, cancelable: true, composed: true };
+            cell.dispatchEvent(new ClipboardEvent('paste', paste));
+          },
+          ...([bytes, name, type] as const),
+        );
+      const pasted = /^image-\d{4}-\d\d-\d\d-\d{6}\.(?:png|jpg)$/u;
+      await picker
+        .eventually(() => service().namesIn())
+        .toEqual(['boat.jpg', 'closed', expect.stringMatching(pasted), 'one.jpg', 'pets', 'two.jpg']);
     });
 
     it('keeps the old content when the new one is of another kind, and can be given another', async () => {

@@ -93,6 +93,31 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     await picker.focused(() => picker.isOnEntry());
   });
 
+  it.each([
+    ['JSON that is cut off', '{"success":true,"data":{"sources":[{"name":"pho'],
+    ['JSON of another program', '{"success":true,"data":{"code":220}}'],
+    ['a page', '<!doctype html><title>Site in maintenance</title>'],
+  ])('says that a listing is %s, and can be used again', async (_, body) => {
+    await writeFile(service().inPhotos('pets', 'cat.jpg'), await jpeg(40, 30));
+    const picker = await service().open();
+    service().proxy = (request, response) => {
+      if (request.url !== '/connector/files') return false;
+      const type = body.startsWith('{') ? 'application/json' : 'text/html';
+      response.writeHead(200, { 'content-type': type }).end(body);
+      return true;
+    };
+    await picker.press('ArrowRight', 'Enter');
+    const said = body.startsWith('{')
+      ? 'The server gave no answer that can be read.'
+      : 'The server answered: Site in maintenance';
+    await state(picker).toEqual([said]);
+    service().proxy = undefined;
+    await picker.tabTo('Try again');
+    await picker.press('Enter');
+    await names(picker).toEqual(['cat.jpg']);
+    await picker.onFile('cat.jpg');
+  });
+
   it('stops to wait for the answer to a change, and shows what has become of it', async () => {
     const picker = await service().open();
     hold('fileRename');

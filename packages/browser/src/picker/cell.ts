@@ -22,12 +22,12 @@ const factsOf = (
   view: View,
   texts: Texts,
 ): readonly (readonly [kind: string, text: string])[] => {
-  const [pixels, size] = [pixelsOf(entry), sizeOf(entry, texts)];
-  if (view === 'tiles') return [['', pixels === '' ? size : pixels]];
+  const pixels = pixelsOf(entry);
+  if (view === 'tiles') return [['', pixels === '' ? sizeOf(entry, texts) : pixels]];
   const changed = entry.modified === undefined ? '' : humanTime(texts, entry.modified);
   // Narrow lists leave out the last ones: the name of a cell begins with what is seen.
   return [
-    ['size', size],
+    ['size', sizeOf(entry, texts)],
     ['changed', changed],
     ['pixels', pixels],
   ];

@@ -37,7 +37,7 @@ export class Grid {
     this.#rows = new Rows({
       count: () => this.#listing?.count ?? 0,
       want: (from, to) => this.#listing?.want(from, to),
-      draw: (cell, index) => this.#draw(cell, index),
+      draw: (cell, index, isPassing) => this.#draw(cell, index, isPassing),
     });
     this.element = this.#rows.element;
     const { grid } = this.#rows;
@@ -74,7 +74,7 @@ export class Grid {
   show(listing: Listing, label: string): void {
     this.#listing = listing;
     this.#rows.grid.setAttribute('aria-label', label);
-    this.#selection.refresh(listing.loaded());
+    if (this.#selection.size > 0) this.#selection.refresh(listing.loaded());
     this.#rows.refresh();
   }
 
@@ -121,17 +121,14 @@ export class Grid {
     if (entry !== undefined) run(entry);
   }
 
-  #draw(cell: HTMLElement, index: number): boolean {
-    const entry = this.#listing?.at(index);
+  #draw(cell: HTMLElement, index: number, isPassing: boolean): boolean {
+    const entry = isPassing ? undefined : this.#listing?.at(index);
     if (entry === undefined) {
       cell.replaceChildren();
       cell.className = 'cell waiting';
       cell.dataset['stamp'] = '';
-      setAttributes(cell, {
-        'aria-label': this.#texts.loading,
-        'aria-selected': 'false',
-        draggable: undefined,
-      });
+      const attributes = { 'aria-selected': 'false', draggable: undefined };
+      setAttributes(cell, { 'aria-label': this.#texts.loading, ...attributes });
       return true;
     }
     const key = keyOf(entry);
@@ -142,13 +139,10 @@ export class Grid {
         this.#events.menuWanted(entry, at);
       cell.replaceChildren(...contentOfCell(entry, this.view, this.#texts, menuWanted));
       cell.dataset['stamp'] = stamp;
+      cell.setAttribute('aria-label', nameOfCell(entry, this.view, this.#texts));
     }
     cell.className = `cell ${entry.type}${this.#faint.has(key) ? ' faint' : ''}`;
-    setAttributes(cell, {
-      'aria-label': nameOfCell(entry, this.view, this.#texts),
-      'aria-selected': String(this.#selection.has(entry)),
-      draggable: 'true',
-    });
+    setAttributes(cell, { 'aria-selected': String(this.#selection.has(entry)), draggable: 'true' });
     return false;
   }
 

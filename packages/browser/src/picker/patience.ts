@@ -1,3 +1,5 @@
+import { ConnectorError } from '../client/index.ts';
+
 /** A person does not wait for an answer any more. */
 export class Stopped extends Error {}
 
@@ -18,7 +20,7 @@ export const patientFetch =
     const isLook = typeof input !== 'string' || LOOKS.test(input);
     let ended: (() => void) | undefined;
     const timer = isLook
-      ? setTimeout(() => ending.abort(new Error('No answer has come.')), PATIENCE)
+      ? setTimeout(() => ending.abort(new ConnectorError(0, [])), PATIENCE)
       : setTimeout(() => {
           ended = slow(() => ending.abort(new Stopped()));
         }, SLOW);
@@ -29,7 +31,8 @@ export const patientFetch =
       return new Response(await response.blob(), response);
     } catch (error) {
       // Of a body that is broken off, browsers do not say why.
-      throw ending.signal.aborted ? ending.signal.reason : error;
+      if (ending.signal.aborted) throw ending.signal.reason;
+      throw error instanceof TypeError ? new ConnectorError(0, []) : error;
     } finally {
       clearTimeout(timer);
       ended?.();

@@ -17,8 +17,8 @@ export interface CellSource {
   readonly count: () => number;
   /** Asked for what is about to be seen: from the first to before the last. */
   readonly want: (from: number, to: number) => void;
-  /** Draws a cell; returns whether it is still to be drawn when more is known. */
-  readonly draw: (cell: HTMLElement, index: number, isActive: boolean) => boolean;
+  /** Draws a cell, or marks the place of one that passes unread; returns whether it is still to be drawn. */
+  readonly draw: (cell: HTMLElement, index: number, isPassing: boolean) => boolean;
 }
 
 /**
@@ -39,6 +39,8 @@ export class Rows {
   #top = 0;
   /** More than a row goes by in a frame: thumbnails are not seen then, and a service would make thousands. */
   #isRushing = false;
+  /** More than half of a window goes by in a frame: what cannot be read is neither drawn nor asked for. */
+  #isPassing = false;
   #settling: ReturnType<typeof setTimeout> | undefined;
   /** The focus is to go to the first cell when it comes. */
   #isAwaited = false;
@@ -180,13 +182,15 @@ export class Rows {
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
       const { scrollTop } = this.element;
-      this.#isRushing = Math.abs(scrollTop - this.#top) > this.#height;
+      const moved = Math.abs(scrollTop - this.#top);
+      this.#isRushing = moved > this.#height;
+      this.#isPassing = moved > this.element.clientHeight / 2;
       this.#top = scrollTop;
       this.#draw();
       clearTimeout(this.#settling);
       this.#settling = setTimeout(() => {
-        this.#isRushing = false;
-        this.#loadPictures();
+        this.#isRushing = this.#isPassing = false;
+        this.#draw();
       }, SETTLED);
     });
   }
@@ -211,7 +215,7 @@ export class Rows {
     const { scrollTop, clientHeight } = this.element;
     const first = Math.max(0, Math.floor(scrollTop / this.#height) - AROUND);
     const last = Math.min(rows - 1, Math.ceil((scrollTop + clientHeight) / this.#height) + AROUND);
-    this.#source.want(first * this.#columns, (last + 1) * this.#columns);
+    if (!this.#isPassing) this.#source.want(first * this.#columns, (last + 1) * this.#columns);
     const wanted = new Set(rows === 0 ? [] : [Math.floor(this.#active / this.#columns)]);
     for (let row = first; row <= last; row += 1) wanted.add(row);
     for (const [row, element] of this.#rows) {
@@ -239,7 +243,7 @@ export class Rows {
       const index = from + column;
       cell.dataset['index'] = String(index);
       setAttributes(cell, { 'aria-colindex': column + 1, tabindex: index === this.#active ? 0 : -1 });
-      isWaiting = this.#source.draw(cell, index, index === this.#active) || isWaiting;
+      isWaiting = this.#source.draw(cell, index, this.#isPassing && !isFresh) || isWaiting;
     }
     element.classList.toggle('waiting', isWaiting);
   }

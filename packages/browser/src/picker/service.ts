@@ -97,7 +97,8 @@ export class Service {
   /** The text that a person should read of a failure. */
   messageOf(error: unknown, texts: Texts): string {
     if (error instanceof Stopped) return texts.trouble.stopped;
-    if (!(error instanceof ConnectorError)) return texts.trouble.unreachable;
+    // An answer without what the connector would answer.
+    if (!(error instanceof ConnectorError)) return texts.trouble.noAnswer;
     if (error.messages.length > 0) return error.messages.join(' ');
     if (error.code === 0) return texts.trouble.unreachable;
     return error.reason === undefined
