@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import type { ConnectorConfig } from '../types.ts';
-import { settingMeta, type Settings, settingsSchema, settingsShape } from '../settings.ts';
+import { ONCE, settingMeta, type Settings, settingsSchema, settingsShape } from '../settings.ts';
 import { risk, type SettingRisk, valueRisks } from './value-risks.ts';
 import { ruleRisks, type RuleSurroundings } from './rule-risks.ts';
 import { sourceRisks } from './source-risks.ts';
@@ -165,7 +165,7 @@ const UNUSED_IN_PDF = ['defaultFont', 'fontDir', 'fontCache', 'tempDir', 'chroot
  * default value are left out.
  */
 export const unusedSettings = ({ settings, sources }: ConnectorConfig): readonly string[] => {
-  const defaults = settingsSchema.parse({});
+  const defaults = settingsSchema.parse({}, ONCE);
   const differing = (own: Settings, others: Settings): readonly string[] => [
     ...unusedKeys.filter((key) => !isDeepStrictEqual(own[key], others[key])),
     ...UNUSED_IN_PDF.filter((key) => !isDeepStrictEqual(own.pdf[key], others.pdf[key])).map(
