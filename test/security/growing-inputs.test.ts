@@ -7,7 +7,7 @@ import {
   listingBudget,
   readMultistatus,
 } from '#internals';
-import type { PictureFile } from '../../packages/stowage/dist/pictures/image-editor.js';
+import type { PictureFile } from '../../packages/stowage/dist/pictures/picture-file.js';
 import { davShapes, htmlShapes, pictureShapes, type Shape, svgShapes, xmlShapes } from './growing-shapes.ts';
 
 /** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */

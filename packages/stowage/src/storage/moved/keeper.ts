@@ -1,12 +1,19 @@
 import { createLimiter } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { ifMissing, ifNoSuch } from '../../errors/errors.ts';
+<<<<<<< HEAD
+import { ChangedMeanwhileError, ifMissing, ifNoSuch } from '../../errors/errors.ts';
+=======
+import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
+>>>>>>> 6f950b0 (Keep old names within bounds by sweeps alone, and remove none that was written since it was listed)
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import { movedPaths } from './name-events.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Names that are known of one store at most. */
-const MOST_KNOWN = 4096;
+/** Records that one sweep removes at most. */
+const MOST_REMOVED = 4096;
+/** Of more records than one request lists, this part may be too many before a sweep. */
+const SURPLUS = 0.1;
+const LISTED_BY_ONE = 1000;
 const AT_ONCE = 8;
 /** A move writes two: where something was, and where it is. */
 const RECORDS_PER_ENTRY = 2;
@@ -28,58 +35,50 @@ export interface MemoryUse {
 /** What is known of the records of one store. Forgetting it costs a listing. */
 interface Knowledge {
   sweptAt: number;
-  /** Undefined: not known. */
+  /** Some may be counted twice until the next sweep. Undefined: not known. */
   count: number | undefined;
-  /** Some of the oldest, the oldest first. */
-  oldest: Set<string>;
-  /** These are all there are. */
-  isAll: boolean;
-  /** Written since the running sweep has begun. */
-  arrived: Map<string, boolean> | undefined;
+  isSwept: boolean;
 }
 
-type Known = Pick<Entry, 'name' | 'modifiedAt'>;
-
-const byAge = (one: Known, other: Known): number => (one.modifiedAt ?? 0) - (other.modifiedAt ?? 0);
+const byAge = (one: Entry, other: Entry): number => (one.modifiedAt ?? 0) - (other.modifiedAt ?? 0);
 
 /** How many records there are, and the oldest of them, as far as a listing tells. */
 const listOldest = async (
   store: StorageAdapter,
   signal: AbortSignal,
-): Promise<{ readonly count: number; readonly oldest: readonly Known[] }> => {
+): Promise<{ readonly count: number; readonly oldest: readonly Entry[] }> => {
   let count = 0;
-  let found: Known[] = [];
+  let found: Entry[] = [];
   try {
     for await (const page of store.list(movedPaths.all, { signal })) {
       const records = page.filter(({ kind, name }) => kind === 'file' && movedPaths.isName(name));
       count += records.length;
-      found.push(...records.map(({ name, modifiedAt }) => ({ name, modifiedAt })));
-      if (found.length > 2 * MOST_KNOWN) found = found.sort(byAge).slice(0, MOST_KNOWN);
+      found.push(...records);
+      if (found.length > 2 * MOST_REMOVED) found = found.sort(byAge).slice(0, MOST_REMOVED);
     }
   } catch (error) {
     ifNoSuch(error);
   }
-  return { count, oldest: found.sort(byAge).slice(0, MOST_KNOWN) };
+  return { count, oldest: found.sort(byAge).slice(0, MOST_REMOVED) };
+};
+
+/** Removes a record that has not been written since it was listed. */
+const removeRecord = async (store: StorageAdapter, entry: Entry): Promise<void> => {
+  const ifUnchanged = { etag: undefined, ...entry };
+  await store.removeFile(movedPaths.all.child(entry.name), { ifUnchanged }).catch((error: unknown) => {
+    if (!(error instanceof ChangedMeanwhileError)) ifMissing(error);
+  });
 };
 
 const mostOf = ({ entries }: MemoryPolicy): number => entries * RECORDS_PER_ENTRY;
 
-const isDue = ({ count, oldest, sweptAt }: Knowledge, policy: MemoryPolicy): boolean =>
-  count === undefined || (count > mostOf(policy) && oldest.size === 0) || Date.now() - sweptAt > DAY_MS;
-
-const note = (knowledge: Knowledge, name: string, isNew: boolean): void => {
-  const { oldest } = knowledge;
-  // A listing may have counted it between its write and this note.
-  const isCounted = oldest.delete(name);
-  if (isNew && !isCounted && knowledge.count !== undefined) knowledge.count += 1;
-  knowledge.isAll &&= oldest.size < MOST_KNOWN;
-  if (knowledge.isAll) oldest.add(name);
+const isDue = ({ count, sweptAt }: Knowledge, policy: MemoryPolicy): boolean => {
+  const most = mostOf(policy);
+  const surplus = most < LISTED_BY_ONE ? 0 : Math.min(most * SURPLUS, MOST_REMOVED / 2);
+  return count === undefined || count > most + surplus || Date.now() - sweptAt > DAY_MS;
 };
 
-/**
- * Keeps the records of every store within their policy. One listing tells which are the oldest; from then on each
- * new record has the oldest one removed, until as many are gone as the listing has told.
- */
+/** Keeps the records of every store within their policy, by a sweep whenever there are some more. */
 export class MovedKeeper {
   readonly #log: Logger;
   readonly #known = new WeakMap<StorageAdapter, Knowledge>();
@@ -90,24 +89,21 @@ export class MovedKeeper {
     this.#log = log;
   }
 
-  /** To be called after a record was written, `isNew` where there was none. @throws errors of the store */
-  async written(use: MemoryUse, name: string, isNew: boolean): Promise<void> {
-    const { store, policy, hold } = use;
-    let knowledge = this.#known.get(store);
-    if (knowledge === undefined) {
-      knowledge = { sweptAt: 0, count: undefined, oldest: new Set(), isAll: false, arrived: undefined };
-      this.#known.set(store, knowledge);
-    }
-    knowledge.arrived?.set(name, isNew || knowledge.arrived.get(name) === true);
-    note(knowledge, name, isNew);
-    await this.#evict(use, knowledge);
-    if (this.#closing.signal.aborted || knowledge.arrived !== undefined || !isDue(knowledge, policy)) return;
-    const release = hold();
-    const work = this.#sweep(use, knowledge).finally(() => {
+  /** To be called after a record was written, `isNew` where there was none. Waits for a sweep that costs little. */
+  async written(use: MemoryUse, isNew: boolean): Promise<void> {
+    const known = this.#known.get(use.store) ?? { sweptAt: 0, count: undefined, isSwept: false };
+    this.#known.set(use.store, known);
+    if (isNew && known.count !== undefined) known.count += 1;
+    if (this.#closing.signal.aborted || known.isSwept || !isDue(known, use.policy)) return;
+    known.isSwept = true;
+    const release = use.hold();
+    const work = this.#sweepWhileDue(use, known).finally(() => {
+      known.isSwept = false;
       this.#running.delete(work);
       release();
     });
     this.#running.add(work);
+    if (mostOf(use.policy) < LISTED_BY_ONE) await work;
   }
 
   /** Aborts what runs, and resolves when it has ended. */
@@ -116,54 +112,37 @@ export class MovedKeeper {
     await Promise.all(this.#running);
   }
 
-  /** Removes the oldest that are known while there are too many. */
-  async #evict({ store, policy }: MemoryUse, knowledge: Knowledge): Promise<void> {
-    const names: string[] = [];
-    for (const name of knowledge.oldest) {
-      if ((knowledge.count ?? 0) <= mostOf(policy)) break;
-      knowledge.oldest.delete(name);
-      knowledge.count = (knowledge.count ?? 1) - 1;
-      names.push(name);
+  async #sweepWhileDue(use: MemoryUse, known: Knowledge): Promise<void> {
+    try {
+      let isOutdated = true;
+      while (isOutdated && !this.#closing.signal.aborted && isDue(known, use.policy))
+        isOutdated = await this.#sweep(use, known);
+    } catch (error) {
+      known.count = undefined;
+      if (!this.#closing.signal.aborted)
+        this.#log.warn('What a source remembers could not be swept.', { error });
     }
-    await this.#removeAll(store, names);
   }
 
-  async #removeAll(store: StorageAdapter, names: readonly string[]): Promise<void> {
+  /** True: records were written meanwhile. */
+  async #sweep({ store, policy }: MemoryUse, known: Knowledge): Promise<boolean> {
+    // What is written meanwhile is counted from here, perhaps once too often.
+    Object.assign(known, { sweptAt: Date.now(), count: 0 });
+    const { count, oldest } = await listOldest(store, this.#closing.signal);
+    const end = Date.now() - policy.days * DAY_MS;
+    const surplus = count - mostOf(policy);
+    const removed = oldest.filter(({ modifiedAt = Infinity }, index) => index < surplus || modifiedAt < end);
     const limiter = createLimiter(AT_ONCE);
     try {
-      for (const name of names) {
+      for (const entry of removed) {
         if (this.#closing.signal.aborted) break;
-        await limiter.add(() => store.removeFile(movedPaths.all.child(name)).catch(ifMissing));
+        await limiter.add(() => removeRecord(store, entry));
       }
     } finally {
       await limiter.drain();
     }
-  }
-
-  async #sweep(use: MemoryUse, knowledge: Knowledge): Promise<void> {
-    const { store, policy } = use;
-    const arrived = new Map<string, boolean>();
-    Object.assign(knowledge, { sweptAt: Date.now(), arrived });
-    try {
-      const { count, oldest } = await listOldest(store, this.#closing.signal);
-      const end = Date.now() - policy.days * DAY_MS;
-      const expired = oldest.filter(
-        ({ name, modifiedAt = Infinity }) => modifiedAt < end && !arrived.has(name),
-      );
-      const left = new Set(oldest.slice(expired.length).map(({ name }) => name));
-      const found = { count: count - expired.length, oldest: left, isAll: count <= MOST_KNOWN };
-      Object.assign(knowledge, found, { arrived: undefined });
-      for (const [name, isNew] of arrived) note(knowledge, name, isNew);
-      await this.#removeAll(
-        store,
-        expired.map(({ name }) => name),
-      );
-      await this.#evict(use, knowledge);
-    } catch (error) {
-      if (!this.#closing.signal.aborted)
-        this.#log.warn('What a source remembers could not be swept.', { error });
-    } finally {
-      knowledge.arrived = undefined;
-    }
+    const { count: written = 0 } = known;
+    known.count = written + count - removed.length;
+    return written > 0;
   }
 }

@@ -29,8 +29,8 @@ export interface Noted {
 /** What sources remember of names. */
 export interface NameMemory {
   /**
-   * Writes down what has happened to some names at once. Each costs a look and a write, and another removal
-   * where the source remembers as much as it may.
+   * Writes down what has happened to some names at once. Each costs a look and a write; where the source remembers
+   * more than it may, the oldest are removed afterwards.
    * @throws errors of the stores
    */
   note(names: readonly Noted[]): Promise<void>;
@@ -63,7 +63,7 @@ export const createNameMemory = (log: Logger): NameMemory => {
         history = await readHistory(store, path, {});
       }
     }
-    await keeper.written(use, movedPaths.record(store, path).name, history.version === undefined);
+    await keeper.written(use, history.version === undefined);
   };
 
   const noteAll = async (names: readonly Noted[]): Promise<void> => {
