@@ -13,9 +13,8 @@ const AT_ONCE = 8;
 const MOST_READ = 4096;
 /** Steps of one way at least, and twice as many as renames are remembered. */
 const LEAST_BOUND = 4096;
-/** Steps that are read one after another before all records are: these may be so many for each of the steps. */
-const LONG_WAY = 64;
-const RECORDS_PER_STEP = 32;
+/** Steps of a way that are read by themselves. */
+const SHORT_WAY = 8;
 
 /** An event of a name, or of a folder above it. */
 interface Step extends NameEvent {
@@ -67,7 +66,6 @@ class Search {
   #steps = 0;
   /** Those of them that were not known. */
   #stepsRead = 0;
-  #readsAllAt = LONG_WAY;
 
   constructor(views: SourceViews, slice: TimeSlice) {
     this.#views = views;
@@ -125,15 +123,16 @@ class Search {
   ): Promise<{ readonly since: number; readonly next: Step | undefined }> {
     const nextIn = ({ steps }: Past): Step | undefined => steps.find((step) => step.at > at);
     const { movedRecords } = view.source;
-    if (this.#stepsRead >= this.#readsAllAt) {
-      await view.readHistories(this.#stepsRead * RECORDS_PER_STEP);
-      this.#readsAllAt = 2 * this.#stepsRead;
-    }
-    if (at < movedRecords.certainUntil) {
-      const known = await this.#past(view, path, true);
-      const next = nextIn(known);
-      if (next !== undefined && next.at < movedRecords.certainUntil) return { ...known, next };
-    }
+    const known = async (): Promise<{ readonly since: number; readonly next: Step } | undefined> => {
+      if (at >= movedRecords.certainUntil) return undefined;
+      const past = await this.#past(view, path, true);
+      const next = nextIn(past);
+      return next === undefined || next.at >= movedRecords.certainUntil ? undefined : { ...past, next };
+    };
+    const certain =
+      (await known()) ??
+      (this.#stepsRead >= SHORT_WAY && (await view.stepFarther()) ? await known() : undefined);
+    if (certain !== undefined) return certain;
     this.#stepsRead += 1;
     const past = await this.#past(view, path);
     return { ...past, next: nextIn(past) };

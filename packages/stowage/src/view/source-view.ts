@@ -252,9 +252,9 @@ export class SourceView extends Rights {
     return this.source.movedRecords.historyOf(this[WRITABLE], path);
   }
 
-  /** @see KnownRecords.readAll */
-  readHistories(most: number): Promise<void> {
-    return this.source.movedRecords.readAll(this[WRITABLE], most, this.#life);
+  /** @see KnownRecords.step */
+  stepFarther(): Promise<boolean> {
+    return this.source.movedRecords.step(this[WRITABLE], this.#life);
   }
 
   /** For work that takes long. */

@@ -1,10 +1,6 @@
 import { createLimiter } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-<<<<<<< HEAD
 import { ChangedMeanwhileError, ifMissing, ifNoSuch } from '../../errors/errors.ts';
-=======
-import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
->>>>>>> 6f950b0 (Keep old names within bounds by sweeps alone, and remove none that was written since it was listed)
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import { movedPaths } from './name-events.ts';
 

@@ -8,6 +8,9 @@ import type { SourcePath } from '../source-path.ts';
 import { MOST_RECORD_BYTES, movedPaths, NO_HISTORY, type NameHistory, readRecord } from './name-events.ts';
 
 const READS_AT_ONCE = 32;
+/** Steps of ways that are read one after another before all records are: these may be so many for each of the steps. */
+const MOST_STEPS = 64;
+const RECORDS_PER_STEP = 32;
 /** Of all records of a source that are remembered; of each as much as it is long, and something for its objects. */
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 10 * 60_000 };
 const BYTES_OF_A_RECORD = 500;
@@ -32,6 +35,9 @@ export class KnownRecords {
   readonly #locks = createNameLocks();
   #listed: ReadonlySet<string> = new Set();
   #listedAt = 0;
+  /** Taken one after another since all was read. */
+  #steps = 0;
+  #readsAllAt = MOST_STEPS;
 
   /** Until when all is known, in milliseconds since 1970; 0: nothing is. */
   get certainUntil(): number {
@@ -45,15 +51,23 @@ export class KnownRecords {
   }
 
   /**
-   * Lists all records, and reads those that have changed since they were read, many at a time. Nothing is read
-   * where these are more than `most`: a listing of as many is all that it costs then.
+   * To be called before a step of a long way is read. After many of them, of one way or of several, all records are
+   * listed, and those that have changed since they were read are read, many at a time: reading them one after another
+   * has cost as much by then. Where they are still more, a listing of as many is all that it costs. True: all was read.
    * @throws errors of the store, the signal's reason
    */
-  readAll(store: ReadableStore, most: number, { signal }: OperationOptions): Promise<void> {
+  async step(store: ReadableStore, options: OperationOptions): Promise<boolean> {
+    this.#steps += 1;
+    if (this.#steps < this.#readsAllAt) return false;
+    this.#readsAllAt *= 2;
+    return this.#readAll(store, this.#steps * RECORDS_PER_STEP, options);
+  }
+
+  #readAll(store: ReadableStore, most: number, { signal }: OperationOptions): Promise<boolean> {
     const askedAt = Date.now();
     return this.#locks.hold('', { signal }, async () => {
       // Another one has read them while this one waited.
-      if (this.#listedAt >= askedAt) return;
+      if (this.#listedAt >= askedAt) return true;
       const listedAt = Date.now();
       const listed = new Set<string>();
       const unread: Entry[] = [];
@@ -63,7 +77,7 @@ export class KnownRecords {
           if (kind !== 'file' || !movedPaths.isName(name) || size > MOST_RECORD_BYTES) continue;
           listed.add(name);
           if (this.#known.get(name)?.version !== versionOf(entry)) unread.push(entry);
-          if (unread.length > most) return;
+          if (unread.length > most) return false;
         }
       if (signal !== undefined) setMaxListeners(0, signal);
       const limiter = createLimiter(READS_AT_ONCE);
@@ -74,6 +88,9 @@ export class KnownRecords {
       }
       this.#listed = listed;
       this.#listedAt = listedAt;
+      this.#steps = 0;
+      this.#readsAllAt = MOST_STEPS;
+      return true;
     });
   }
 
