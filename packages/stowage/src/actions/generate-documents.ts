@@ -16,6 +16,7 @@ import {
 } from '../documents/page-setup.ts';
 import { AccessDeniedError, FileTooLargeError, NotFoundError } from '../errors/errors.ts';
 import { choice, optionalTextField, pathField, sourceField, textField } from '../parameters/fields.ts';
+import { collect } from '../pictures/picture-file.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { Item, ViewedFile } from '../view/folder-view.ts';
 import type { KeysByKind } from '../view/rights.ts';
@@ -112,15 +113,8 @@ const readFile = async (
   if (drawn === undefined && (item.stat.size ?? 0) > maxBytes) throw new FileTooLargeError();
   const read = drawn ?? item.file;
   const { stream } = await read.open({ ifMatch: drawn === undefined ? item.stat.etag : undefined });
-  const chunks: Buffer[] = [];
-  let length = 0;
-  // Leaving the loop closes the stream.
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBytes) throw new FileTooLargeError();
-    chunks.push(chunk);
-  }
-  return { bytes: Buffer.concat(chunks, length), contentType: mimeTypeOf(read.path.name) };
+  const bytes = await collect(stream, maxBytes, undefined, () => new FileTooLargeError());
+  return { bytes, contentType: mimeTypeOf(read.path.name) };
 };
 
 /**
@@ -212,6 +206,15 @@ const answerWith = async (
 
 const shared = { load: 'documents', changes: false, changesWith: 'name', takesLongText: true } as const;
 
+const parametersFor = (extension: string) =>
+  z.object({
+    source: sourceField,
+    path: pathField,
+    name: savedNameField(extension),
+    html: htmlField,
+    options: documentOptionsField,
+  });
+
 const PDF = 'application/pdf';
 
 /** Renders HTML as a PDF file. */
@@ -220,13 +223,7 @@ export const generatePdfAction = defineAction({
   name: 'generatePdf',
   keys: keysOf('GENERATE_PDF'),
   summary: 'Renders HTML as document.pdf; with a name, as a file of a source.',
-  parameters: z.object({
-    source: sourceField,
-    path: pathField,
-    name: savedNameField('pdf'),
-    html: htmlField,
-    options: documentOptionsField,
-  }),
+  parameters: parametersFor('pdf'),
   result: { contentType: PDF, data: uploadAnswerSchema },
   run: (context, input) =>
     answerWith(context, input, {
@@ -245,13 +242,7 @@ export const generateDocxAction = defineAction({
   name: 'generateDocx',
   keys: keysOf('GENERATE_DOCX'),
   summary: 'Converts HTML into document.docx; with a name, into a file of a source.',
-  parameters: z.object({
-    source: sourceField,
-    path: pathField,
-    name: savedNameField('docx'),
-    html: htmlField,
-    options: documentOptionsField,
-  }),
+  parameters: parametersFor('docx'),
   result: { contentType: DOCX, data: uploadAnswerSchema },
   run: (context, input) =>
     answerWith(context, input, {

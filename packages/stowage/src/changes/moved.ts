@@ -13,7 +13,7 @@ import type { Change, Done, Passage, Restore, Stage, Stored } from './change.ts'
 const MOST_HELD = 500;
 const MOST_HELD_BYTES = 24 * 1024;
 
-interface Place {
+interface ViewLocation {
   readonly view: SourceView;
   readonly path: SourcePath;
 }
@@ -34,7 +34,7 @@ const heldIn = async (storage: StorageAdapter, folder: SourcePath): Promise<Hold
 };
 
 /** What is remembered of a name and of the folders above it, as far as the source remembers anything. */
-const historiesOf = async ({ view, path }: Place): Promise<readonly NameHistory[]> => {
+const historiesOf = async ({ view, path }: ViewLocation): Promise<readonly NameHistory[]> => {
   if (memoryOf(view.source.settings) === undefined) return [];
   const histories = await Promise.all(path.ancestry().map((about) => view.history(about)));
   return histories.filter(({ events }) => events.length > 0);
@@ -42,7 +42,7 @@ const historiesOf = async ({ view, path }: Place): Promise<readonly NameHistory[
 
 const noted = (
   { holdSources: hold }: Passage,
-  { view, path }: Place,
+  { view, path }: ViewLocation,
   change: Noted['change'],
 ): readonly Noted[] => {
   const policy = memoryOf(view.source.settings);
@@ -55,13 +55,13 @@ const noted = (
  */
 const came = async (
   passage: Passage,
-  place: Place,
+  location: ViewLocation,
   kind: EntryKind,
   histories: readonly NameHistory[],
 ): Promise<readonly Noted[]> => {
   const leads = histories.some(({ events }) => events.some(({ to }) => to !== undefined));
-  const holds = kind === 'folder' && leads ? await heldIn(storeOf(place.view), place.path) : undefined;
-  return noted(passage, place, ({ events }, at) => [...events, { type: 'came', kind, at, holds }]);
+  const holds = kind === 'folder' && leads ? await heldIn(storeOf(location.view), location.path) : undefined;
+  return noted(passage, location, ({ events }, at) => [...events, { type: 'came', kind, at, holds }]);
 };
 
 /**
@@ -85,14 +85,14 @@ const broughtBack = (
 /** Something has left one name for another, perhaps by way of the trash. */
 const went = async (
   passage: Passage,
-  from: Place,
-  to: Place,
+  from: ViewLocation,
+  to: ViewLocation,
   change: Change,
   kind: EntryKind,
 ): Promise<void> => {
   const histories = await historiesOf(to);
   const isBack = change.type === 'restore';
-  const at = (place: Place) => ({ storage: storeOf(place.view), path: place.path });
+  const at = (location: ViewLocation) => ({ storage: storeOf(location.view), path: location.path });
   const isSame = from.view.source === to.view.source && isSameLocation(at(from), at(to));
   // Another letter case where that makes no other name, or nothing is recorded of a name that is in use again.
   if (isSame && (!isBack || histories.length === 0)) return;
@@ -109,16 +109,16 @@ const went = async (
 };
 
 /** Something new has a name. It is written down where the name, or a folder above it, has a history. */
-const appeared = async (passage: Passage, place: Place, kind: EntryKind): Promise<void> => {
-  const histories = await historiesOf(place);
-  if (histories.length > 0) await passage.services.names.note(await came(passage, place, kind, histories));
+const appeared = async (passage: Passage, location: ViewLocation, kind: EntryKind): Promise<void> => {
+  const histories = await historiesOf(location);
+  if (histories.length > 0) await passage.services.names.note(await came(passage, location, kind, histories));
 };
 
 /** Something was removed: of folders it is always written down, because names below may have a history. */
-const disappeared = async (passage: Passage, place: Place, kind: EntryKind): Promise<void> => {
-  if (kind === 'file' && (await historiesOf(place)).length === 0) return;
+const disappeared = async (passage: Passage, location: ViewLocation, kind: EntryKind): Promise<void> => {
+  if (kind === 'file' && (await historiesOf(location)).length === 0) return;
   await passage.services.names.note(
-    noted(passage, place, ({ events }, at) => [...events, { type: 'left', kind, at }]),
+    noted(passage, location, ({ events }, at) => [...events, { type: 'left', kind, at }]),
   );
 };
 
@@ -135,17 +135,17 @@ const kindOfNew = (change: Change, done: Done): EntryKind | undefined => {
 const remember = async (passage: Passage, change: Change, done: Done): Promise<void> => {
   if (!('open' in change)) return;
   const { open: view } = change;
-  const place = { view, path: done.path };
+  const location = { view, path: done.path };
   if (change.type === 'move' || change.type === 'rename') {
     const { from, item } = change;
-    await went(passage, { view: from, path: item.path }, place, change, item.kind);
+    await went(passage, { view: from, path: item.path }, location, change, item.kind);
   } else if (change.type === 'restore' && !change.record.replaced) {
     const { path, kind } = change.record;
-    await went(passage, { view, path }, place, change, kind);
-  } else if (change.type === 'remove') await disappeared(passage, place, change.kind);
+    await went(passage, { view, path }, location, change, kind);
+  } else if (change.type === 'remove') await disappeared(passage, location, change.kind);
   else {
     const kind = kindOfNew(change, done);
-    if (kind !== undefined) await appeared(passage, place, kind);
+    if (kind !== undefined) await appeared(passage, location, kind);
   }
 };
 

@@ -67,39 +67,30 @@ const requireNewFiles = async ({ open, path: folder, files, keys, isForm }: Crea
 export const requireRights = async (change: Change): Promise<void> => {
   switch (change.type) {
     case 'makeFolder':
-      change.open.require('FOLDER_CREATE', change.path, 'folder');
-      break;
+      return change.open.require('FOLDER_CREATE', change.path, 'folder');
     case 'remove':
-      change.open.require(REMOVE_KEYS[change.kind], change.path, change.kind);
-      break;
+      return change.open.require(REMOVE_KEYS[change.kind], change.path, change.kind);
     case 'move':
     case 'rename':
     case 'copy':
-      requireTransfer(change);
-      break;
+      return requireTransfer(change);
     case 'restore':
-      change.open.require(RESTORE_KEYS[change.record.kind], change.path, change.record.kind);
-      break;
+      return change.open.require(RESTORE_KEYS[change.record.kind], change.path, change.record.kind);
     case 'edit':
-      change.open.require(change.key, change.path, 'file');
-      break;
+      return change.open.require(change.key, change.path, 'file');
     case 'put':
-      change.open.require(change.keys, change.path, 'file');
-      break;
+      return change.open.require(change.keys, change.path, 'file');
     case 'replace':
-      requireReplacement(change);
-      break;
+      return requireReplacement(change);
     case 'describe':
-      change.open.require('FILE_DESCRIBE', change.path, 'file');
-      break;
+      return change.open.require('FILE_DESCRIBE', change.path, 'file');
     case 'create':
-      await requireNewFiles(change);
-      break;
+      return requireNewFiles(change);
     // What is in the trash was found by the rules for where it was.
     case 'erase':
     case 'emptyTrash':
     case 'document':
-      break;
+      return;
   }
 };
 

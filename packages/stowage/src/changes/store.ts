@@ -1,6 +1,16 @@
 import { Readable } from 'node:stream';
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
-import type { Describe, MakeFolder, Passage, Put, Remove, Stage, Stored, Transfer } from './change.ts';
+import type {
+  Change,
+  Describe,
+  MakeFolder,
+  Passage,
+  Put,
+  Remove,
+  Stage,
+  Stored,
+  Transfer,
+} from './change.ts';
 import { emptyTrash } from './empty-trash.ts';
 import { storeEdit, storeFiles, storeReplacement } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';
@@ -126,47 +136,41 @@ const describe = async ({ services, done }: Passage, { open, path, patch }: Desc
   done.push({ path, about, isFocusMoved: old?.x !== present?.x || old?.y !== present?.y });
 };
 
-/** Has the store do it. The names of what is new, and of copies, are decided by its create-only operations. */
-export const store: Stage = async (passage, change) => {
+const carry = async (passage: Passage, change: Change): Promise<void> => {
   switch (change.type) {
     case 'makeFolder':
-      await makeFolder(passage, change);
-      break;
+      return makeFolder(passage, change);
     case 'remove':
-      await remove(passage, change);
-      break;
+      return remove(passage, change);
     case 'move':
     case 'rename':
-      await move(passage, change);
-      break;
+      return move(passage, change);
     case 'copy':
-      await copy(passage, change);
-      break;
+      return copy(passage, change);
     case 'emptyTrash':
-      await emptyTrash(passage, change);
-      break;
+      return emptyTrash(passage, change);
     case 'create':
-      await storeFiles(passage, change);
-      break;
+      return storeFiles(passage, change);
     case 'replace':
-      await storeReplacement(passage, change);
-      break;
+      return storeReplacement(passage, change);
     case 'edit':
-      await storeEdit(passage, change);
-      break;
+      return storeEdit(passage, change);
     case 'put':
-      await put(passage, change);
-      break;
+      return put(passage, change);
     case 'describe':
-      await describe(passage, change);
-      break;
+      return describe(passage, change);
     case 'document':
       passage.done.push({ path: change.path, bytes: await change.make() });
-      break;
+      return;
     // The trash has done it.
     case 'erase':
     case 'restore':
-      break;
+      return;
   }
+};
+
+/** Has the store do it. The names of what is new, and of copies, are decided by its create-only operations. */
+export const store: Stage = async (passage, change) => {
+  await carry(passage, change);
   return undefined;
 };

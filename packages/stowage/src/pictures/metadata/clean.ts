@@ -53,68 +53,37 @@ const cleanedIcon = (original: Buffer, budget: ParseBudget, clean: Clean): Buffe
   return file.equals(original) ? original : file;
 };
 
-/**
- * The file without the position that its EXIF and XMP data names, the rest and all pixels as they are; the
- * same bytes when it names none. Undefined when that cannot be done for this file.
- */
-const withoutLocation = (
-  file: Buffer,
-  format: WritableFormat,
-  metadata: FoundMetadata,
-  budget: ParseBudget,
-): Buffer | undefined => {
-  switch (format) {
-    case 'jpeg':
-      return jpegWithoutLocation(file, budget);
-    case 'png':
-      return pngWithoutLocation(file, budget);
-    case 'webp':
-      return webpWithoutLocation(file, budget);
-    case 'gif':
-      return gifWithoutLocation(file, budget);
-    case 'bmp':
-      return file;
-    case 'ico':
-      return cleanedIcon(file, budget, pngWithoutLocation);
-    case 'heif':
-    case 'tiff': {
-      const copy = Buffer.from(file);
-      const isClean =
-        format === 'tiff' ? blankLocationInExif(copy, budget) : blankLocationInHeif(copy, metadata, budget);
-      if (!isClean) return undefined;
-      return copy.equals(file) ? file : copy;
-    }
-  }
-};
+/** Undefined where it cannot be done for this file. */
+type Cleaner = (file: Buffer, budget: ParseBudget, found: FoundMetadata) => Buffer | undefined;
+
+/** Cleans in place, in a copy. `blank`: false where that cannot be done. */
+const inCopy =
+  (blank: (copy: Buffer, budget: ParseBudget, found: FoundMetadata) => boolean): Cleaner =>
+  (file, budget, found) => {
+    const copy = Buffer.from(file);
+    if (!blank(copy, budget, found)) return undefined;
+    return copy.equals(file) ? file : copy;
+  };
+
+const inIcon =
+  (clean: Clean): Cleaner =>
+  (file, budget) =>
+    cleanedIcon(file, budget, clean);
 
 /**
- * The file with nothing but its pixels, frames, and what their colours mean; the same bytes when there is
- * nothing else. Undefined when only drawing it anew does that. The orientation is lost.
+ * By format, what takes something out of a file; the same bytes when there is nothing of it. `location`: the
+ * position that EXIF and XMP data names, the rest and all pixels stay. `metadata`: all but pixels, frames, and
+ * what their colours mean; the orientation is lost.
  */
-const withoutMetadata = (
-  file: Buffer,
-  format: WritableFormat,
-  metadata: FoundMetadata,
-  budget: ParseBudget,
-): Buffer | undefined => {
-  switch (format) {
-    case 'jpeg':
-      return jpegWithoutMetadata(file, budget);
-    case 'png':
-      return pngWithoutMetadata(file, budget);
-    case 'webp':
-      return webpWithoutMetadata(file, budget);
-    case 'gif':
-      return gifWithoutMetadata(file, budget);
-    case 'bmp':
-      return file;
-    case 'ico':
-      return cleanedIcon(file, budget, pngWithoutMetadata);
-    case 'heif':
-      return heifWithoutMetadata(file, metadata, budget);
-    case 'tiff':
-      return tiffWithoutMetadata(file, budget);
-  }
+const CLEANERS: Readonly<Record<WritableFormat, Readonly<Record<PictureJob['what'], Cleaner>>>> = {
+  jpeg: { location: jpegWithoutLocation, metadata: jpegWithoutMetadata },
+  png: { location: pngWithoutLocation, metadata: pngWithoutMetadata },
+  webp: { location: webpWithoutLocation, metadata: webpWithoutMetadata },
+  gif: { location: gifWithoutLocation, metadata: gifWithoutMetadata },
+  bmp: { location: (file) => file, metadata: (file) => file },
+  ico: { location: inIcon(pngWithoutLocation), metadata: inIcon(pngWithoutMetadata) },
+  heif: { location: inCopy(blankLocationInHeif), metadata: heifWithoutMetadata },
+  tiff: { location: inCopy(blankLocationInExif), metadata: tiffWithoutMetadata },
 };
 
 interface PictureJob {
@@ -143,10 +112,8 @@ export type CleaningAnswer =
  * anew does it.
  * @throws BrokenImageError when reading it takes too much
  */
-export const cleanNow = ({ file, format, metadata = {}, what }: PictureJob): Buffer | undefined => {
-  const clean = what === 'location' ? withoutLocation : withoutMetadata;
-  return clean(file, format, metadata, pictureBudget(file));
-};
+export const cleanNow = ({ file, format, metadata = {}, what }: PictureJob): Buffer | undefined =>
+  CLEANERS[format][what](file, pictureBudget(file), metadata);
 
 /** A file of the largest size takes some. */
 const MAX_SECONDS = 30;

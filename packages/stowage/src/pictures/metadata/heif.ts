@@ -94,8 +94,8 @@ const behindHeader = (exif: Buffer): Buffer =>
  */
 export const heifWithoutMetadata = (
   file: Buffer,
-  found: FoundMetadata,
   budget: ParseBudget,
+  found: FoundMetadata,
 ): Buffer | undefined => {
   if (isBareHeif(file, found, budget)) return file;
   if (found.iptc !== undefined || !isAllShown(file, found, budget)) return undefined;
@@ -113,7 +113,7 @@ export const heifWithoutMetadata = (
 /**
  * Blanks data where it lies, by looking for it. False when it does not lie there in one piece, or not alone.
  */
-export const blankLocationInHeif = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
+export const blankLocationInHeif = (file: Buffer, budget: ParseBudget, found: FoundMetadata): boolean => {
   if (!isAllShown(file, found, budget)) return false;
   const { exif, xmp } = found;
   let others = [file];
