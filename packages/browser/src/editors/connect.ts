@@ -20,7 +20,7 @@ export interface ConnectedFiles<At> {
   readonly sizeOf: (url: string) => Pick<PickedFile, 'width' | 'height'>;
 }
 
-/** Joins an editor that has a way to insert files to a connector: pictures and several of them, unless `options` differ. */
+/** Joins an editor that can insert files to a connector. Pictures alone and several of them, unless options differ. */
 export const connectFiles = <At = undefined>(
   options: ConnectOptions,
   insert: (files: readonly PickedFile[], at?: At) => unknown,
