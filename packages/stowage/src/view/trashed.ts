@@ -24,17 +24,22 @@ export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy |
 
 type Owner = Rights & { readonly source: Source };
 
+/** Folders whose rules are kept while the trash is read. */
+const MOST_FOLDERS = 256;
+
 /** Tells whether the role could see an item if it were where it was. */
 const sightOf = (owner: Owner, storage: ReadableStore, life: Life): ((record: TrashRecord) => boolean) => {
   const isReserved = reservedNames(owner.source.settings);
-  // Many were in the same folder.
-  let last: { readonly path: SourcePath; readonly shows: ReturnType<FolderView['shows']> } | undefined;
+  // Many were in the same folders.
+  const known = new Map<string, ReturnType<FolderView['shows']>>();
   return ({ path, kind, bytes, removedAt }) => {
     const { name, parent } = path;
     if (path.segments.some(isReserved) || !owner.may('FILES', parent, 'folder')) return false;
-    if (last?.path.equals(parent) !== true)
-      last = { path: parent, shows: new FolderView(owner.source, parent, storage, owner, life).shows() };
-    return last.shows({ name, kind, size: bytes, modifiedAt: removedAt });
+    const key = parent.toString();
+    const shows = known.get(key) ?? new FolderView(owner.source, parent, storage, owner, life).shows();
+    if (known.size >= MOST_FOLDERS) known.clear();
+    known.set(key, shows);
+    return shows({ name, kind, size: bytes, modifiedAt: removedAt });
   };
 };
 

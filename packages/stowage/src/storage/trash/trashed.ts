@@ -59,10 +59,18 @@ export async function* trashContents(
     else if (text === undefined) records.set(id, record);
     return seen && { ...record, seen };
   };
+  const readFrom = (start: number): ReturnType<typeof readTogether> =>
+    readTogether(storage, ids.slice(start, start + RECORDS_AT_ONCE), options);
   let texts: readonly (string | undefined)[] = [];
+  let ahead: ReturnType<typeof readTogether> | undefined;
   for (let start = 0; start < ids.length; start += AT_ONCE) {
     const row = start % RECORDS_AT_ONCE;
-    if (row === 0) texts = await readTogether(storage, ids.slice(start, start + RECORDS_AT_ONCE), options);
+    if (row === 0) {
+      texts = await (ahead ?? readFrom(start));
+      // A caller that removes all needs the next ones too: they are read while these are checked.
+      ahead = isBlind && start + RECORDS_AT_ONCE < ids.length ? readFrom(start + RECORDS_AT_ONCE) : undefined;
+      ahead?.catch(() => undefined);
+    }
     const some = ids.slice(start, start + AT_ONCE);
     const found = await Promise.all(some.map((id, index) => look(id, texts[row + index])));
     for (const record of found) if (record !== undefined) yield record;
