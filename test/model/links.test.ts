@@ -209,7 +209,8 @@ it.each(['public', 'signed'] as const)(
         const expected = picture.trashId === undefined ? picture.content : '404';
         const shown = await show(router, url);
         if (shown !== expected) wrong.push(`${url} shows ${shown}, not ${expected} of ${picture.path}`);
-        if (waiting.length % 500 === 0) report(`${serve}: ${String(waiting.length)} links are left`);
+        if (waiting.length > 0 && waiting.length % 500 === 0)
+          report(`${serve}: ${String(waiting.length)} links are left`);
       }
     };
     await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, look));
