@@ -1,6 +1,7 @@
-import { pictureOf, textOf, type Written } from './content.ts';
+import { itemOf, pictureOf, textOf, type Written } from './content.ts';
 import type { History, Outcome } from './history.ts';
 import type { Random } from './random.ts';
+import { wordsOf } from './words.ts';
 
 /** Where something lies: a source, and a path inside it without a slash at either end. */
 export interface Spot {
@@ -95,6 +96,7 @@ export class Client {
       [4, () => this.#rename('folderRename')],
       [1, () => this.#removeFolder()],
       [4, () => this.#look()],
+      [10, () => this.#describe()],
     ];
     let point = this.#random.below(actions.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, run] of actions) {
@@ -282,6 +284,20 @@ export class Client {
     const { outcome } = await this.#call('folderRemove', fields);
     history.removed(nameOf(folder.path), outcome);
     if (outcome === 'done') world.forget(folder);
+  }
+
+  /** Says something about a file of an item of our own, wherever it is. */
+  async #describe(): Promise<void> {
+    const { world, history } = this.#setting;
+    if (this.#owned.length === 0) return;
+    const { item } = this.#random.pickRecent(this.#owned);
+    const files = world.files.filter(({ path }) => itemOf(nameOf(path)) === item);
+    if (files.length === 0) return;
+    const { source, path } = this.#random.pick(files);
+    const said = history.words.next(item);
+    const fields = { source, path: parentOf(path), name: nameOf(path), ...wordsOf(said) };
+    const { outcome } = await this.#call('fileDescribe', fields);
+    history.words.said(said, outcome);
   }
 
   /** Learns what others have done. */

@@ -1,4 +1,5 @@
 import { itemOf, type Written } from './content.ts';
+import { type Said, Words } from './words.ts';
 
 /** How a request ended: carried out, refused with nothing done, or nobody knows. */
 export type Outcome = 'done' | 'refused' | 'unknown';
@@ -8,6 +9,7 @@ export interface Found {
   readonly where: string;
   readonly name: string;
   readonly written: Written | undefined;
+  readonly words: Said | 'mixed' | undefined;
 }
 
 const foldersIn = (path: string): string[] =>
@@ -30,6 +32,7 @@ export class History {
   readonly #multiplied = new Map<string, number>();
   readonly #everInside = new Map<string, Set<string>>();
   counts = { done: 0, refused: 0, unknown: 0 };
+  readonly words = new Words();
 
   count(outcome: Outcome): void {
     this.counts[outcome] += 1;
@@ -89,8 +92,9 @@ export class History {
   /**
    * Everything that the end state breaks, one line each.
    * @param isAllBack whether all that was removed has come back from the trash
+   * @param isFaulty whether words may have stayed behind because the store has failed
    */
-  violations(found: readonly Found[], isAllBack = false): string[] {
+  violations(found: readonly Found[], isAllBack = false, isFaulty = false): string[] {
     const removed = isAllBack ? new Set<string>() : this.#withContents(this.#removed);
     const folders = [...this.#multiplied.keys()].filter((item) => /^[fd]/u.test(item));
     const inMultiplied = this.#withContents(new Set(folders));
@@ -114,6 +118,7 @@ export class History {
         ? []
         : [`${item} is there ${String(files.length)} times: ${files.map(({ where }) => where).join(', ')}`],
     );
-    return [...lost, ...damaged, ...doubled];
+    const words = this.words.violations(found, (item) => isFaulty || removed.has(item));
+    return [...lost, ...damaged, ...doubled, ...words];
   }
 }

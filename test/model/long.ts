@@ -1,7 +1,7 @@
 /**
  * `npm run test:model -- local s3 --seed 7 --operations 20000 --runs 5`: long runs by hand. Without names:
  * every store that can run here. With `--faults` answers of the store are lost and wrong, and removed items
- * go to the trash; `--seconds` ends a run by time.
+ * go to the trash, as with `--trash`; `--seconds` ends a run by time.
  */
 import { parseArgs } from 'node:util';
 import { Faults } from './faults.ts';
@@ -15,6 +15,7 @@ const { values, positionals } = parseArgs({
     operations: { type: 'string' },
     seconds: { type: 'string' },
     faults: { type: 'boolean', default: false },
+    trash: { type: 'boolean', default: false },
     runs: { type: 'string', default: '1' },
     clients: { type: 'string', default: '' },
   },
@@ -40,7 +41,7 @@ for (const [name, kind] of chosen) {
         clients: Number(values.clients === '' ? (values.faults ? 12 : 4) : values.clients),
         operations: Number(values.operations ?? (values.seconds === undefined ? 5000 : Infinity)),
         ...(values.seconds === undefined ? {} : { seconds: Number(values.seconds) }),
-        trash: values.faults,
+        trash: values.faults || values.trash,
         faults,
       });
       const { done, refused, unknown } = report.counts;
@@ -49,7 +50,7 @@ for (const [name, kind] of chosen) {
           (faults === undefined
             ? ''
             : `${String(faults.counts.lost)} answers lost, ${String(faults.counts.absent)} false 404s, `) +
-          `${String(report.files)} files in the end, ${String(Math.round((Date.now() - begun) / 1000))} s`,
+          `${String(report.files)} files in the end, ${String(report.described)} with words, ${String(Math.round((Date.now() - begun) / 1000))} s`,
       );
       for (const line of [...report.violations, ...report.complaints]) console.log(`  ${line}`);
       if (report.violations.length > 0) process.exitCode = 1;

@@ -5,9 +5,13 @@ import { readContent } from './content.ts';
 import type { Faults } from './faults.ts';
 import { History, type Found } from './history.ts';
 import { Random } from './random.ts';
+import { readWords, type Said, wordsOf } from './words.ts';
 
 const nothing = (): void => undefined;
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** Searches for words in each source, in the end. */
+const MOST_SEARCHES = 5;
 
 /** What a run is made of. */
 export interface Run {
@@ -35,15 +39,18 @@ export interface Report {
   readonly complaints: readonly string[];
   readonly counts: History['counts'];
   readonly files: number;
+  /** Of these, with words. */
+  readonly described: number;
 }
 
 interface Item {
   readonly name: string;
   readonly type: string;
+  readonly about?: { readonly caption?: string };
 }
 
 const listed = async (url: string, source: string, path: string): Promise<readonly Item[]> => {
-  const query = new URLSearchParams({ source, path, 'mods[withFolders]': 'true' });
+  const query = new URLSearchParams({ source, path, 'mods[withFolders]': 'true', 'mods[details]': 'true' });
   const answer = await fetch(`${url}/files?${query.toString()}`);
   const { data } = (await answer.json()) as { data: { sources: { files: Item[] }[] } };
   if (answer.status !== 200) throw new Error(`${source}/${path}: ${JSON.stringify(data)}`);
@@ -60,14 +67,38 @@ const download = async (url: string, source: string, path: string, name: string)
 /** Every file that the service shows, read back. */
 const findAll = async (url: string, source: string, path = ''): Promise<Found[]> => {
   const found: Found[] = [];
-  for (const { name, type } of await listed(url, source, path)) {
+  for (const { name, type, about } of await listed(url, source, path)) {
     if (type === 'folder') found.push(...(await findAll(url, source, join(path, name))));
     else {
       const written = await readContent(name, await download(url, source, path, name));
-      found.push({ where: `${source}:/${path}`, name, written });
+      found.push({ where: `${source}:/${path}`, name, written, words: readWords(about) });
     }
   }
   return found;
+};
+
+/** Files that a search for what is said about them does not find, in words. */
+const unfound = async (
+  url: string,
+  sources: readonly string[],
+  found: readonly Found[],
+): Promise<string[]> => {
+  const missed: string[] = [];
+  for (const source of sources) {
+    const described = found.filter(
+      ({ where, words }) => where.startsWith(`${source}:`) && typeof words === 'object',
+    );
+    for (const { where, name, words } of described.slice(0, MOST_SEARCHES)) {
+      const { caption = '' } = wordsOf(words as Said);
+      const answer = await fetch(
+        `${url}/filesSearch?${new URLSearchParams({ source, in: 'about', query: caption }).toString()}`,
+      );
+      const { data } = (await answer.json()) as { data: { items: Item[] } };
+      if (answer.status !== 200 || !data.items.some((item) => item.name === name))
+        missed.push(`${where}/${name} is not found by "${caption}"`);
+    }
+  }
+  return missed;
 };
 
 interface Trashed {
@@ -183,7 +214,13 @@ export const runModel = async ({
       : [];
     const found = (await Promise.all(world.sources.map((source) => findAll(url, source)))).flat();
     return {
-      violations: [...unrestored, ...history.violations(found, trash), ...((await outsideChanges?.()) ?? [])],
+      violations: [
+        ...unrestored,
+        ...history.violations(found, trash, faults !== undefined),
+        ...(await unfound(url, world.sources, found)),
+        ...((await outsideChanges?.()) ?? []),
+      ],
+      described: found.filter(({ words }) => words !== undefined).length,
       // Faults of the store are passed on, as they should be.
       complaints: faults === undefined ? setting.complaints : [],
       counts: history.counts,

@@ -10,6 +10,7 @@ import { createLocalFactory, memoryFactory } from '#internals';
 import { azuriteMissing, makeContainer, startAzurite } from '../../tools/test-servers/azurite.ts';
 import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
 import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
+import { startGcs } from '../../tools/test-servers/gcs-login.ts';
 import { openFtpStore, startFtp } from '../../tools/test-servers/ftp.ts';
 import { hasProftpd } from '../../tools/test-servers/proftpd.ts';
 import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
@@ -308,6 +309,28 @@ const startContainer = async (faults?: Faults): Promise<Stores> => {
   };
 };
 
+/** Two prefixes of a bucket of Google's, beside a local source. */
+const startGoogle = async (faults?: Faults): Promise<Stores> => {
+  const [server, local] = await Promise.all([startGcs('model'), startLocal()]);
+  const { emulator, credentialsFile } = server;
+  const proxy = await proxied(emulator.endpoint, faults);
+  const gcs = (prefix: string) => ({
+    storageAdapter: 'gcs',
+    gcs: { bucket: emulator.bucket, endpoint: proxy.origin, credentialsFile, prefix },
+  });
+  return {
+    sources: {
+      one: { ...seen('one'), ...gcs('one'), ...replacing },
+      three: { ...seen('three'), ...gcs('three') },
+      ...(local.sources?.['two'] === undefined ? {} : { two: local.sources['two'] }),
+    },
+    stop: async () => {
+      await proxy.close();
+      await Promise.all([server.stop(), local.stop()]);
+    },
+  };
+};
+
 const startDav = async (faults?: Faults): Promise<Stores> => {
   const [server, local] = await Promise.all([startApache('basic'), startLocal()]);
   const proxy = await proxied(server.url, faults);
@@ -343,4 +366,5 @@ export const storeKinds: Readonly<Record<string, StoreKind>> = {
     start: startPaths(() => startFtp(), openFtpStore),
   },
   azure: { missing: azuriteMissing, start: startContainer },
+  gcs: { missing: undefined, start: startGoogle },
 };

@@ -5,6 +5,7 @@ import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
 
 /** Most items of one request. */
 export const MOST_ITEMS = 1000;
+/** Items at the same time. */
 const AT_ONCE = 4;
 
 /** Several values of a parameter, each once; one alone counts as a list of one. */
@@ -52,6 +53,8 @@ export interface Selection<Item> {
   readonly one: Item | undefined;
   readonly several: readonly Item[] | undefined;
   readonly nameOf: (item: Item) => string;
+  /** Default: 4. */
+  readonly atOnce?: number;
 }
 
 /** Whether what becomes of an item may depend on another: it lies in that, or wants the same name. */
@@ -73,7 +76,7 @@ const dependOnOrder = (names: readonly string[]): boolean => {
  */
 export const forEachItem = async <Item>(
   { signal }: Pick<ActionContext, 'signal'>,
-  { one, several, nameOf }: Selection<Item>,
+  { one, several, nameOf, atOnce = AT_ONCE }: Selection<Item>,
   work: (item: Item) => Promise<unknown>,
 ): Promise<Record<string, never> | ManyAnswer> => {
   if (several === undefined) {
@@ -82,7 +85,7 @@ export const forEachItem = async <Item>(
   }
   const items = [...new Map(several.map((item) => [nameOf(item), item]))];
   const outcomes = items.map(([name]): ItemOutcome => ({ name, failure: undefined }));
-  const limiter = createLimiter(dependOnOrder(items.map(([name]) => name)) ? 1 : AT_ONCE);
+  const limiter = createLimiter(dependOnOrder(items.map(([name]) => name)) ? 1 : atOnce);
   try {
     for (const [index, [name, item]] of items.entries()) {
       await limiter.add(async () => {

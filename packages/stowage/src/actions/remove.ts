@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/entry.ts';
+import { trashPolicyOf } from '../view/trashed.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
 
@@ -14,13 +15,23 @@ const parameters = z
   })
   .superRefine(requireOneOrSeveral('name', 'names'));
 
+/** Files that are removed for good at the same time. */
+const REMOVED_AT_ONCE = 100;
+/** From here on many entries of a folder are looked at together. */
+const FEW = 4;
+
 type RemoveParameters = z.output<typeof parameters>;
 
 const remove =
   (kind: EntryKind, key: string) =>
   async (context: ActionContext, input: RemoveParameters): ReturnType<typeof forEachItem> => {
     const view = await context.views.open(input.source);
-    const wanted = { one: input.name, several: input.names, nameOf: (name: string) => name };
+    const several = input.names;
+    // Removals at the same time are one request, where the store has one for many.
+    const isForGood = kind === 'file' && trashPolicyOf(view.source.settings) === undefined;
+    const atOnce = isForGood ? { atOnce: REMOVED_AT_ONCE } : {};
+    const wanted = { one: input.name, several, nameOf: (name: string) => name, ...atOnce };
+    if (kind === 'file' && (several?.length ?? 0) > FEW) await view.lookAtMany(input.path);
     return forEachItem(context, wanted, async (name) => {
       const path = input.path.child(name);
       const { stat: seen } = await view.find(key, path, kind);

@@ -49,9 +49,6 @@ const prepare = async (
   }
 };
 
-/** From here on one listing tells of more names than so many looks. */
-const MANY = 3;
-
 /**
  * All names are free as far as the strategy asks for it, and the folder is there, before the first is stored.
  * Returns what is to be stored, with what was seen of its names.
@@ -62,7 +59,7 @@ const requireTargets = async (
   planned: readonly Planned[],
 ): Promise<readonly Planned[]> => {
   const names = planned.map(({ name }) => name);
-  const free = await open.freeNames(folder, names.length < MANY ? [] : names);
+  const free = await open.freeNames(folder, names);
   const seen = planned.map((plan) => ({ ...plan, isFree: free.has(plan.name) }));
   if (open.source.settings.saveSameFileNameStrategy === 'error')
     await requireUntaken(

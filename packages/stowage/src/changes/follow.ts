@@ -8,40 +8,82 @@ import type { Change, Done, Passage, Stage, Stored, Transfer } from './change.ts
 
 const at = (view: SourceView, path: SourcePath): StoreLocation => ({ storage: storeOf(view), path });
 
+/** Whether anything may be said about files beside a path. @see SourceView.mayHaveWords */
+const mayHaveWords = async (
+  { services }: Passage,
+  view: SourceView,
+  { parent }: SourcePath,
+  how?: Parameters<SourceView['mayHaveWords']>[1],
+): Promise<boolean> =>
+  services.about.isWrittenLately(storeOf(view), parent) || view.mayHaveWords(parent, how);
+
+/** The words about a file. @throws errors of the store */
+export const wordsOf = async (
+  passage: Passage,
+  view: SourceView,
+  path: SourcePath,
+): Promise<About | undefined> =>
+  (await mayHaveWords(passage, view, path, { isSure: true }))
+    ? passage.services.about.read(at(view, path))
+    : undefined;
+
+/** Something new has the name, with these words. */
+const setWords = async (
+  passage: Passage,
+  view: SourceView,
+  path: SourcePath,
+  about: About | undefined,
+): Promise<void> => {
+  if (about !== undefined || (await mayHaveWords(passage, view, path)))
+    await passage.services.about.set(at(view, path), about);
+};
+
+/** What is said about a file while it moves is found: its words are looked for when it has gone. */
+const moveWords = async (
+  passage: Passage,
+  { from, open, item }: Transfer,
+  path: SourcePath,
+): Promise<void> => {
+  if (await mayHaveWords(passage, from, item.path, { isNow: true }))
+    await passage.services.about.moved(at(from, item.path), at(open, path));
+  else if (from.source !== open.source || !item.path.parent.equals(path.parent))
+    await setWords(passage, open, path, undefined);
+};
+
 /**
  * Of a file that has new content: its words stay. What it says about itself counts where it has none. A new file has
  * lost what was said about an older one of its name when it got that.
  */
 const wordsOfStored = async (
-  { services: { about: all } }: Passage,
+  passage: Passage,
   change: Extract<Change, { type: 'create' | 'replace' | 'edit' }>,
   { path, replaced, texts }: Stored,
 ): Promise<About | undefined> => {
-  const location = at(change.open, path);
+  const { open } = change;
   // An edit of a stored picture under another name is a copy of it.
   const original = change.type === 'edit' && change.sent === undefined ? change.from : undefined;
   if (!replaced && original !== undefined) {
-    await all.copied(at(change.open, original), location);
+    await setWords(passage, open, path, await wordsOf(passage, open, original));
     return undefined;
   }
-  if (texts === undefined) return replaced ? all.read(location) : undefined;
-  const { after } = await all.patch(location, (about) => (isNothing(about) ? texts : {}));
-  return after;
+  if (texts === undefined) return replaced ? wordsOf(passage, open, path) : undefined;
+  const patch = (about: About): About => (isNothing(about) ? texts : {});
+  return (await passage.services.about.patch(at(open, path), patch)).after;
 };
 
 const followByWords = async (passage: Passage, change: Change, done: Done): Promise<About | undefined> => {
-  const { about: all } = passage.services;
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
     return wordsOfStored(passage, change, done as Stored);
   if (change.type === 'put') return undefined;
   // Those about what a folder holds travel inside, or have been taken into the other source with it.
   if (change.type === 'remove' && change.kind === 'file')
-    await all.set(at(change.open, done.path), undefined);
+    await setWords(passage, change.open, done.path, undefined);
   else if (change.type === 'restore' && change.record.kind === 'file')
-    await all.set(at(change.open, done.path), change.record.about);
+    await setWords(passage, change.open, done.path, change.record.about);
   else if ('item' in change && change.item.kind === 'file') {
     const { type, from, open, item } = change;
-    await all[type === 'copy' ? 'copied' : 'moved'](at(from, item.path), at(open, done.path));
+    if (type === 'copy') await setWords(passage, open, done.path, await wordsOf(passage, from, item.path));
+    else await moveWords(passage, change, done.path);
   }
   return done.about;
 };
@@ -106,17 +148,17 @@ const keepWords = async (passage: Passage, change: Change, error: unknown): Prom
 };
 
 /** Words that an older file has left under a name that new content is to get. */
-const leftWords = async (
-  { services, log }: Passage,
-  change: Change,
-): Promise<(() => Promise<void>) | undefined> => {
+const leftWords = async (passage: Passage, change: Change): Promise<(() => Promise<void>) | undefined> => {
   // What the service keeps for itself needs no key, and has no words.
   if (change.type !== 'put' || change.keys.length === 0) return undefined;
+  const { services, log } = passage;
   const failed = (error: unknown): void => {
     log.warn('The words about an older file could not be removed.', { error });
   };
+  const { open, path } = change;
   try {
-    const forget = await services.about.left(at(change.open, change.path));
+    if (!(await mayHaveWords(passage, open, path))) return undefined;
+    const forget = await services.about.left(at(open, path));
     return forget && (() => forget().catch(failed));
   } catch (error) {
     failed(error);

@@ -31,6 +31,10 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
     change.open.forget(change.path);
     await change.open.look(change.path, 'file');
   }
+  if (hasWaited && change.type === 'remove') {
+    change.open.forget(change.path);
+    await change.open.look(change.path, change.kind);
+  }
   if (hasWaited && (change.type === 'move' || change.type === 'rename')) {
     // Stores make a missing folder in passing.
     change.open.forget(change.path.parent);

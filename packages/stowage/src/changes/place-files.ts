@@ -92,7 +92,8 @@ export const place = (
 ): Promise<Stored> =>
   storeByStrategy(passage, wanted, async (path, createOnly, isSeen) => {
     const { open, keys, isFree } = wanted;
-    const isNoFolder = isSeen === true || (isFree === true && path.equals(wanted.path));
+    const isNoFolder =
+      isSeen === true || (isFree === true && path.equals(wanted.path)) || (await open.isSeenNoFolder(path));
     const [one] = await passage.carry({ type: 'put', open, path, keys, content, createOnly, isNoFolder });
     return one as Stored;
   });

@@ -57,8 +57,11 @@ const copyInside = async (
   { open, item: { path: from, stat }, path: to }: Transfer,
 ): Promise<undefined> => {
   const storage = storeOf(open);
-  if (stat.kind === 'file') await storage.copyFile(from, to, { createOnly: true, seen: stat, signal });
-  else await copyFolder(storage, from, to, { signal });
+  if (stat.kind === 'folder') await copyFolder(storage, from, to, { signal });
+  else {
+    const isNoFolder = await open.isSeenNoFolder(to);
+    await storage.copyFile(from, to, { createOnly: true, seen: stat, isNoFolder, signal });
+  }
 };
 
 /** A copy gets a number where its name is taken. */

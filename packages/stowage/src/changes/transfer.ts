@@ -5,7 +5,7 @@ import type { InspectionVerdict } from '../config/event.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
-import type { Entry, EntryKind, OperationOptions, SeenOptions, StorageAdapter } from '../storage/adapter.ts';
+import type { Entry, EntryKind, StorageAdapter, TransferOptions } from '../storage/adapter.ts';
 import { type CopiedTree, copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
 import { moveFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
@@ -24,11 +24,11 @@ const moveItem = (
   kind: EntryKind,
   from: SourcePath,
   to: SourcePath,
-  { signal, seen }: OperationOptions & SeenOptions = {},
+  { signal, seen, isNoFolder }: TransferOptions = {},
 ): Promise<void> =>
   kind === 'folder'
     ? moveFolder(storage, from, to, { signal })
-    : storage.moveFile(from, to, { createOnly: true, seen, signal });
+    : storage.moveFile(from, to, { createOnly: true, seen, isNoFolder, signal });
 
 /** A free name, which listings show: what a crash leaves under it is not out of reach. */
 const interimName = (kind: EntryKind, name: string): string => {
@@ -74,7 +74,8 @@ export const relocate = async (
   const { path: from, stat } = item;
   const isSame = isSameLocation({ storage, path: from }, { storage, path: to });
   const run = isSame && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
-  await run(storage, stat.kind, from, to, { signal, seen: stat });
+  const isNoFolder = stat.kind === 'file' && (await open.isSeenNoFolder(to));
+  await run(storage, stat.kind, from, to, { signal, seen: stat, isNoFolder });
 };
 
 /** Whether a folder holds what is kept beside files: thumbnails are made anew, words follow by themselves. */

@@ -17,6 +17,7 @@ import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { tendTrash } from './empty-trash.ts';
 import { searchIn, takeFreeName } from './names.ts';
+import { wordsOf } from './follow.ts';
 import { keepsReplaced } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 
@@ -54,7 +55,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
       old = await storage.stat(path, { signal });
     }
   }
-  const about = await passage.services.about.read({ storage, path });
+  const about = await wordsOf(passage, open, path);
   const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(passage), { signal });
   try {
     await next(change);
@@ -81,7 +82,8 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
       await requireContents(passage, { ...change, path });
     }
     try {
-      await takeFromTrash(storage, record, path, { signal });
+      const isNoFolder = record.kind === 'file' && (await open.isSeenNoFolder(path));
+      await takeFromTrash(storage, record, path, { isNoFolder, signal });
     } catch (error) {
       if (!(error instanceof AlreadyExistsError && path.equals(wanted))) throw error;
       twin ??= await twinOf(storage, record, wanted, { signal });
@@ -110,7 +112,7 @@ export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
     const { open, path, kind, seen } = change;
     const storage = storeOf(open);
-    const about = kind === 'file' ? await passage.services.about.read({ storage, path }) : undefined;
+    const about = kind === 'file' ? await wordsOf(passage, open, path) : undefined;
     const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(passage), passage);
     tendTrash(passage, open, bytes);
     passage.done.push({ path, bytes });

@@ -123,6 +123,7 @@ const answerAction = async (
   const input = await readInput(request, target, receiving, scope);
 
   describeInput(scope.about, input, sources, actions);
+  scope.looks.isWide = actions.get(input.actionName ?? '')?.changes === true;
 
   // 7. Whether they may.
   requireAccess(access, actions, input);

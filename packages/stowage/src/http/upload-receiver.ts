@@ -192,6 +192,7 @@ const refuseFolder = async (
   const [source] = possible;
   const key = `${sourceName ?? ''}:${folder.toString()}`;
   if (source === undefined || checkedFolders.has(key)) return;
+  scope.looks.isWide = true;
   const view = await new SourceViews(sources, access, request, scope.looks).of(source);
   if (!mayAllowAction(view, actions, 'fileUpload', folder)) throw new AccessDeniedError();
   // Without a source in the query a later field may name another one.

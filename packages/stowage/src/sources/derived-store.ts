@@ -33,14 +33,14 @@ export class DerivedStore {
     await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch(ifMissing);
   }
 
-  /** Gives a derived file the location of another one. @throws NotFoundError, errors of the store */
-  async move(from: SourcePath, to: SourcePath): Promise<void> {
-    await this.#store.moveFile(this.#own(from), this.#own(to));
+  /** Gives a derived file, as it was just seen, the location of another one. @throws NotFoundError, errors of the store */
+  async move(from: SourcePath, to: SourcePath, seen?: Stat): Promise<void> {
+    await this.#store.moveFile(this.#own(from), this.#own(to), { seen, isNoFolder: true });
   }
 
   /** @throws NotFoundError, errors of the store */
-  async copy(from: SourcePath, to: SourcePath): Promise<void> {
-    await this.#store.copyFile(this.#own(from), this.#own(to));
+  async copy(from: SourcePath, to: SourcePath, seen?: Stat): Promise<void> {
+    await this.#store.copyFile(this.#own(from), this.#own(to), { seen, isNoFolder: true });
   }
 
   /**

@@ -96,17 +96,6 @@ export interface StorageAdapter extends ReadableStore {
    */
   write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat>;
 
-  /**
-   * Optional: which of these names nothing has in a folder, as far as one page of its listing tells. Present only
-   * where a folder may have the name of a file, so that each new file costs a look which `isNoFolder` saves.
-   * @throws NotFoundError, WrongKindError for the folder
-   */
-  freeNames?(
-    folder: SourcePath,
-    names: readonly string[],
-    options?: OperationOptions,
-  ): Promise<ReadonlySet<string>>;
-
   /** Creates a folder and its missing parents. @throws AlreadyExistsError when anything has the name. */
   makeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 

@@ -62,8 +62,8 @@ export const firstOf = (position: string): { readonly key: string; readonly belo
 
 const SECOND = 1000;
 
-// Stores tell the time of a file to the millisecond in one answer and to the second in another.
-const isSameTime = (one: number, other: number): boolean =>
+/** Stores tell the time of a file to the millisecond in one answer and to the second in another. */
+export const isSameTime = (one: number, other: number): boolean =>
   one === other ||
   ((one % SECOND === 0 || other % SECOND === 0) && Math.floor(one / SECOND) === Math.floor(other / SECOND));
 

@@ -14,13 +14,13 @@ export interface KeptText {
 
 /** How a small file is read. */
 export interface KeptOptions extends OperationOptions {
-  /** A listing shows it: nothing is asked before it is read. */
+  /** A listing, or the id of something, shows it: nothing is asked before it is read. */
   readonly isListed?: boolean | undefined;
 }
 
 /**
  * Reads a small file of the service; undefined where there is none. Costs one question to the store, and a reading
- * where something is.
+ * where something is; the reading alone where a listing or an id shows it (`isListed`).
  * @throws errors of the store
  */
 export const readKept = async (

@@ -84,6 +84,17 @@ export interface WholeFile {
   readonly bytes: Uint8Array;
 }
 
+/** @see ReadableStore.glimpse */
+export interface GlimpseOptions extends OperationOptions {
+  readonly most: number;
+}
+
+/**
+ * What the first entries of a folder show of a name: the entry, undefined where nothing has it, `unknown` where they do
+ * not show that.
+ */
+export type Glimpse = (name: string) => Stat | undefined | 'unknown';
+
 /** @see ReadableStore.tally */
 export interface TallyOptions extends OperationOptions {
   /** `sizes`: what the files take. `paths`: bounds of the paths, for which no file is looked at. */
@@ -149,6 +160,13 @@ export interface ReadableStore {
    * segment are left out. @throws NotFoundError, WrongKindError (a file) no later than the first page.
    */
   list(folder: SourcePath, options?: ListOptions): AsyncIterable<readonly Entry[]>;
+
+  /**
+   * Optional: the first `most` entries of a folder, by one request. Present only where that costs about as much as
+   * `stat`, and shows everything that a store of its kind can show to be absent.
+   * @throws NotFoundError where nothing lies in the folder
+   */
+  glimpse?(folder: SourcePath, options: GlimpseOptions): Promise<Glimpse>;
 
   /** @throws NotFoundError, WrongKindError (a folder), ChangedMeanwhileError. */
   read(path: SourcePath, options?: ReadOptions): Promise<ReadResult>;

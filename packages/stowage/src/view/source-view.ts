@@ -14,6 +14,7 @@ import { type FoundEntry, type TreeWalkOptions, type WalkPage, walkTree } from '
 import { FolderView, type Item, type Life, missing, ViewedFile } from './folder-view.ts';
 import { type KeysByKind, requireReachable, reservedNames, reservedPattern, Rights } from './rights.ts';
 import type { Looks } from './looks.ts';
+import { Sight } from './sight.ts';
 import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
 import { WRITABLE } from './writable.ts';
 
@@ -40,7 +41,7 @@ export class SourceView extends Rights {
   readonly source: Source;
   readonly [WRITABLE]: StorageAdapter;
   readonly #life: Life;
-  readonly #looks: Looks;
+  readonly #sight: Sight;
 
   constructor(source: Source, storage: StorageAdapter, access: Access, life: Life, looks: Looks) {
     // Rules about paths hold for every spelling that the store takes for the same path.
@@ -48,21 +49,16 @@ export class SourceView extends Rights {
     this.source = source;
     this[WRITABLE] = storage;
     this.#life = life;
-    this.#looks = looks;
+    this.#sight = new Sight(storage, looks, life);
   }
 
   /** Undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
   async #statOf(path: SourcePath, expects?: EntryKind): Promise<Stat | undefined> {
-    if (path.segments.some(reservedNames(this.source.settings))) return undefined;
-    const { signal } = this.#life;
-    return this.#looks.at(path, signal, async () => {
-      try {
-        return await this[WRITABLE].stat(path, { signal, expects });
-      } catch (error) {
-        if (error instanceof NotFoundError || error instanceof WrongKindError) return undefined;
-        throw error;
-      }
-    });
+    return this.#isReserved(path) ? undefined : this.#sight.statOf(path, expects);
+  }
+
+  #isReserved(path: SourcePath): boolean {
+    return path.segments.some(reservedNames(this.source.settings));
   }
 
   /** What lies at a path, as this request has seen it; undefined for what may not be seen, too. */
@@ -72,7 +68,7 @@ export class SourceView extends Rights {
 
   /** Looks at a path and what is below it anew from now on: it has changed, or time has passed. */
   forget(path: SourcePath): void {
-    this.#looks.drop(path);
+    this.#sight.forget(path);
   }
 
   #folder(path: SourcePath): FolderView {
@@ -140,34 +136,31 @@ export class SourceView extends Rights {
     if ((await this.#statOf(path, 'folder'))?.kind !== 'folder') throw missing(what);
   }
 
-  /**
-   * As `requireFolder`, for many new files: which of their names nothing has. None where the store looks at no name
-   * before it gives it, or does not tell.
-   * @throws NotFoundError
-   */
+  /** As `requireFolder`, for new files. @see Sight.freeNames @throws NotFoundError */
   async freeNames(folder: SourcePath, names: readonly string[]): Promise<ReadonlySet<string>> {
-    const storage = this[WRITABLE];
-    if (
-      names.length === 0 ||
-      storage.freeNames === undefined ||
-      folder.segments.some(reservedNames(this.source.settings))
-    ) {
-      await this.requireFolder(folder);
-      return new Set();
-    }
-    try {
-      return await storage.freeNames(folder, names, { signal: this.#life.signal });
-    } catch (error) {
-      if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
-      throw error;
-    }
+    await this.requireFolder(folder);
+    return this.#sight.freeNames(folder, names);
+  }
+
+  /** @see Sight.lookAtMany */
+  async lookAtMany(folder: SourcePath): Promise<void> {
+    if (!this.#isReserved(folder)) await this.#sight.lookAtMany(folder);
+  }
+
+  /** @see Sight.showsNoFolder */
+  isSeenNoFolder(path: SourcePath): Promise<boolean> {
+    return this.#sight.showsNoFolder(path);
+  }
+
+  /** @see Sight.mayHaveWords */
+  mayHaveWords(...asked: Parameters<Sight['mayHaveWords']>): Promise<boolean> {
+    return this.#sight.mayHaveWords(...asked);
   }
 
   /** A file that may be there: for what opens it at once. @throws NotFoundError where no listing shows it */
   file(path: SourcePath): ViewedFile {
     const { settings } = this.source;
-    const isHidden = path.segments.some(reservedNames(settings));
-    if (isHidden || !hasAllowedExtension(path.name, settings.extensions)) throw missing('file');
+    if (this.#isReserved(path) || !hasAllowedExtension(path.name, settings.extensions)) throw missing('file');
     return new ViewedFile(this[WRITABLE], path, this.#life);
   }
 

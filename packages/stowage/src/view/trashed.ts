@@ -107,7 +107,8 @@ export const findTrashed = async (
   asked: Asked & { readonly id: string },
 ): Promise<TrashRecord> => {
   const hasTrash = trashPolicyOf(owner.source.settings) !== undefined;
-  const record = hasTrash ? await findInTrash(storage, asked.id, asked) : undefined;
+  const { trashRecords } = owner.source;
+  const record = hasTrash ? await findInTrash(storage, asked.id, asked, trashRecords) : undefined;
   if (record === undefined) throw missing('file or folder');
   await requireParts(owner, storage, asked, record);
   return record;

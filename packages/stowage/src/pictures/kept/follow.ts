@@ -75,9 +75,10 @@ const take = async (
 ): Promise<boolean> => {
   if (!from || !to || from.store.files !== to.store.files) return false;
   try {
-    const isCurrent = memory.isMadeOf(from, await from.store.files.stat(from.path), image);
+    const made = await from.store.files.stat(from.path, { expects: 'file', mayMiss: true });
+    const isCurrent = memory.isMadeOf(from, made, image);
     await Promise.all([memory.forget(from), memory.forget(to)]);
-    if (isCurrent) await to.store[kind](from.path, to.path);
+    if (isCurrent) await to.store[kind](from.path, to.path, made);
     return isCurrent;
   } catch (error) {
     if (error instanceof NotFoundError) return false;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../basics/concurrency/abort.ts';
 import type { DerivedStore } from '../../sources/derived-store.ts';
-import type { Entry } from '../../storage/entry.ts';
+import { isSameTime, type Entry } from '../../storage/entry.ts';
 import { createStoreKeys } from '../../storage/location.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -128,7 +128,8 @@ export class KeptMemory {
     const isOurs = row?.outcome === 'made' && row.modifiedAt === made.modifiedAt;
     if (isOurs && row.version === versionOf(item)) return true;
     if (isOurs && made.changedAt !== undefined && made.changedAt === item.changedAt) return false;
-    return made.modifiedAt >= item.modifiedAt && (made.changedAt ?? 0) >= (item.changedAt ?? 0);
+    const isNewer = made.modifiedAt >= item.modifiedAt || isSameTime(made.modifiedAt, item.modifiedAt);
+    return isNewer && (made.changedAt ?? 0) >= (item.changedAt ?? 0);
   }
 
   /**

@@ -31,6 +31,9 @@ const MOST_FOLDERS = 64;
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 60_000 };
 const BYTES_OF_A_KEY = 300;
 
+/** Folders of which a request may still believe that nothing is said there. */
+const WRITTEN = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 10_000 };
+
 interface Remembered {
   readonly version: string;
   readonly about: About;
@@ -54,6 +57,12 @@ export class AboutKeeper {
     ...CACHE,
     sizeCalculation: ({ about }) => BYTES_OF_A_KEY + JSON.stringify(about).length,
   });
+  readonly #written = new LRUCache<string, true>(WRITTEN);
+
+  /** Whether this process has lately written about files of a folder: what was seen of it before may be outrun. */
+  isWrittenLately(store: ReadableStore, folder: SourcePath): boolean {
+    return this.#written.has(this.#keyOf(store, folder));
+  }
 
   /**
    * The words about files of one folder, in the order of their names. Costs one question about the folder, and a
@@ -248,9 +257,11 @@ export class AboutKeeper {
   /** The changes of this process to one record follow one another, and what was remembered of it is forgotten. */
   async #hold<T>(location: StoreLocation, work: () => Promise<T>): Promise<T> {
     const key = this.#keyOf(location.storage, this.#record(location));
+    const folder = this.#keyOf(location.storage, location.path.parent);
     try {
       return await this.#locks.hold(key, {}, work);
     } finally {
+      this.#written.set(folder, true);
       this.#known.delete(key);
     }
   }

@@ -100,7 +100,7 @@ export const readRecord = async (
   id: TrashId,
   options: OperationOptions,
 ): Promise<TrashRecord | undefined> => {
-  const kept = await readKept(storage, trashPaths.record(id), MAX_BYTES, options);
+  const kept = await readKept(storage, trashPaths.record(id), MAX_BYTES, { ...options, isListed: true });
   return kept?.text === undefined ? undefined : parseRecord(id, kept.text);
 };
 
@@ -129,13 +129,17 @@ export const itemOf = async (
   return found?.kind === kind ? found : undefined;
 };
 
-/** The record of something that lies in the trash; undefined where none is, or nothing lies (any more). */
+/**
+ * The record of something that lies in the trash; undefined where none is, or nothing lies (any more). `known`: as it
+ * was read before.
+ */
 export const findRecord = async (
   storage: ReadableStore,
   id: TrashId,
   options: OperationOptions,
+  known?: TrashRecord,
 ): Promise<TrashRecord | undefined> => {
-  const record = await readRecord(storage, id, options);
+  const record = known ?? (await readRecord(storage, id, options));
   const seen = record && (await itemOf(storage, record, options));
   return record && seen && { ...record, seen };
 };

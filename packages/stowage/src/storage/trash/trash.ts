@@ -97,7 +97,7 @@ export const takeFromTrash = (
   storage: StorageAdapter,
   record: TrashRecord,
   to: SourcePath,
-  options: OperationOptions,
+  options: Pick<TransferOptions, 'isNoFolder' | 'signal'>,
 ): Promise<void> =>
   move(storage, record.kind, trashedPath(record), to, { createOnly: true, seen: record.seen, ...options });
 

@@ -27,14 +27,15 @@ export interface TrashQuery extends OperationOptions {
 
 /**
  * What lies in the trash under an id from outside; undefined for a forged id, for one whose record cannot be
- * trusted, and where nothing lies (any more).
+ * trusted, and where nothing lies (any more). `known`: records need not be read again.
  */
 export const findInTrash = async (
   storage: ReadableStore,
   text: string,
   options: OperationOptions,
+  known?: Pick<TrashRecords, 'get'>,
 ): Promise<TrashRecord | undefined> => {
-  return isTrashId(text) ? findRecord(storage, text, options) : undefined;
+  return isTrashId(text) ? findRecord(storage, text, options, known?.get(text)) : undefined;
 };
 
 /**

@@ -94,6 +94,7 @@ const pageIn = (
     ...factsOf(properties, properties.contentLength),
   })),
   prefixes: prefixes.map(({ name }) => name),
+  isLast: token === undefined || token === '',
   next: token === '' ? undefined : token,
 });
 

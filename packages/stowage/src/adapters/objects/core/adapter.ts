@@ -9,6 +9,7 @@ import {
 } from '../../../errors/errors.ts';
 import type {
   Entry,
+  Glimpse,
   ListOptions,
   OperationOptions,
   ReadOptions,
@@ -32,9 +33,9 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { hasBelow, Lookup, type FoundFile, folderStat, openObject, unlisted } from './lookup.ts';
+import { hasBelow, Lookup, type FoundFile, folderStat, openObject } from './lookup.ts';
 import type { Objects } from './objects.ts';
-import { finishMove } from './change.ts';
+import { finishMove, JoinedRemovals } from './change.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
@@ -56,6 +57,7 @@ export interface ObjectSource {
 export class ObjectStoreAdapter implements StorageAdapter {
   readonly identity: StoreIdentity;
   readonly #objects: Objects;
+  readonly #removals: JoinedRemovals;
   readonly #keys: Keys;
   readonly #spellings: Spellings;
   readonly #lookup: Lookup;
@@ -64,6 +66,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
   constructor({ objects, keys, spellings, identity }: ObjectSource) {
     this.identity = identity;
     this.#objects = objects;
+    this.#removals = new JoinedRemovals(objects);
     this.#keys = keys;
     this.#spellings = spellings;
     this.#lookup = new Lookup(objects, keys, spellings);
@@ -81,6 +84,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     return this.#lookup.inAnySpelling(path, options, async () => {
       const isFolder = options.expects === 'folder' && (await this.#lookup.isFolder(path, options));
       if (isFolder) return folderStat(path);
+      if (options.expects === 'folder' && options.mayMiss === true) throw new NotFoundError();
       const key = this.#keys.of(path);
       const found = await this.#objects.find(key, options);
       if (found !== undefined) return this.#lookup.found(path, key, found).stat;
@@ -122,12 +126,8 @@ export class ObjectStoreAdapter implements StorageAdapter {
     return this.#write(path, content, options);
   }
 
-  async freeNames(
-    folder: SourcePath,
-    names: readonly string[],
-    options: OperationOptions = {},
-  ): Promise<ReadonlySet<string>> {
-    return unlisted(this.list(folder, { ...options, detail: 'names' }), names);
+  async glimpse(...asked: Parameters<Lookup['glimpse']>): Promise<Glimpse> {
+    return this.#lookup.glimpse(...asked);
   }
 
   /** On this machine, so that what the service refuses for the moment can be sent again. */
@@ -146,15 +146,15 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, mayMiss = false, signal } = options;
     const isDecided = this.#objects.decides.remove;
-    const seen = isDecided ? options.seen : undefined;
+    const seen = isDecided || ifUnchanged === undefined ? options.seen : undefined;
     signal?.throwIfAborted();
     if (mayMiss && ifUnchanged === undefined && !path.isRoot)
-      return this.#objects.remove(this.#keys.of(path), { signal });
+      return this.#removals.remove({ key: this.#keys.of(path) }, { signal });
     // Most services remove whatever has the key by then: no write of this process comes after the look.
     await this.#locked([this.#keys.of(path)], { signal }, async () => {
       const { key, stat } = await this.#lookup.requireFile(path, { signal, seen });
       if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
-      await this.#objects.remove(key, { signal }, isDecided ? stat.etag : undefined);
+      await this.#removals.remove({ key, etag: isDecided ? stat.etag : undefined }, { signal });
     });
     this.#spellings.forget(path);
   }
@@ -187,7 +187,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     options.signal?.throwIfAborted();
     // Also against writes of this process to the source: most services remove whatever has the key by then.
     const move: AfterCopy = async (source, { key, etag }) =>
-      finishMove(this.#objects, {
+      finishMove(this.#objects, this.#removals, {
         source: { key: source.key, size: source.size, etag: source.stat.etag },
         // Not every service reports the version of a copy that was made in parts.
         target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },

@@ -10,6 +10,7 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { originalMayStay } from '../../../storage/move-tree.ts';
 import { firstKey } from './lookup.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
+import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { createLimiter } from '../../../basics/concurrency/queues.ts';
 
 /**
@@ -41,12 +42,16 @@ export interface CopiedObject {
  * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else
  * looked at only after a copy in parts, which may have taken minutes
  */
-const removeSource = async (objects: Objects, { key, size, etag }: CopiedObject['source']): Promise<void> => {
+const removeSource = async (
+  objects: Objects,
+  removals: JoinedRemovals,
+  { key, size, etag }: CopiedObject['source'],
+): Promise<void> => {
   if (!objects.decides.remove && size > PART_BYTES) {
     const now = await objects.find(key, {});
     if (now !== undefined && now.etag !== etag) throw new ChangedMeanwhileError();
   }
-  await objects.remove(key, {}, objects.decides.remove ? etag : undefined);
+  await removals.remove({ key, etag: objects.decides.remove ? etag : undefined }, {});
 };
 
 /**
@@ -68,10 +73,11 @@ const withdrawCopy = async (objects: Objects, { key, etag }: CopiedObject['targe
  */
 export const finishMove = async (
   objects: Objects,
+  removals: JoinedRemovals,
   { source, target, created }: CopiedObject,
 ): Promise<void> => {
   try {
-    await removeSource(objects, source);
+    await removeSource(objects, removals, source);
   } catch (error) {
     // After "busy" an attempt that had no answer may still be carried out, when the copy is all there is.
     const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
@@ -81,6 +87,79 @@ export const finishMove = async (
     const isAlone = !created || (await withdrawCopy(objects, target).catch(() => false));
     throw isAlone ? error : originalMayStay(error);
   }
+};
+
+const MOST_TOGETHER = 1000;
+
+/** A removal that waits for others. */
+interface WaitingRemoval extends ObjectToRemove {
+  readonly end: (failure?: unknown) => void;
+}
+
+/**
+ * Removes single objects: those that are asked for at the same time by one request, where the service has one for many.
+ * What becomes of each is its caller's alone.
+ */
+export class JoinedRemovals {
+  readonly #objects: Objects;
+  #waiting: WaitingRemoval[] = [];
+  #hasBatches = true;
+
+  constructor(objects: Objects) {
+    this.#objects = objects;
+  }
+
+  /** @see Objects.remove */
+  remove({ key, etag }: ObjectToRemove, { signal }: OperationOptions): Promise<void> {
+    if (!this.#hasBatches || this.#objects.removeBatch === undefined)
+      return this.#objects.remove(key, { signal }, etag);
+    signal?.throwIfAborted();
+    const removal = new Promise<void>((resolve, reject) => {
+      if (this.#waiting.length === 0) setImmediate(() => this.#send());
+      const end = (failure?: unknown): void =>
+        failure === undefined ? resolve() : reject(failure instanceof Error ? failure : new Error());
+      this.#waiting.push({ key, etag, end });
+    });
+    return orAborted(removal, signal);
+  }
+
+  #send(): void {
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (let start = 0; start < all.length; start += MOST_TOGETHER)
+      void this.#together(all.slice(start, start + MOST_TOGETHER));
+  }
+
+  async #together(some: readonly WaitingRemoval[]): Promise<void> {
+    if (some.length === 1) return this.#singly(some);
+    try {
+      const left = (await this.#objects.removeBatch?.(some, {})) ?? [];
+      const codes = new Map(left.map(({ key, code }) => [key, code]));
+      for (const { key, end } of some) end(failureFor(codes.get(key)));
+    } catch (error) {
+      const isRefused = error instanceof UnsupportedError || error instanceof StorageDeniedError;
+      if (!isRefused) return some.forEach(({ end }) => end(error));
+      // Some services check the right to remove many at the bucket.
+      this.#hasBatches = false;
+      await this.#singly(some);
+    }
+  }
+
+  async #singly(some: readonly WaitingRemoval[]): Promise<void> {
+    const limiter = createLimiter(SINGLES_AT_ONCE);
+    for (const { key, etag, end } of some)
+      await limiter.add(() => this.#objects.remove(key, {}, etag).then(() => end(), end));
+    await limiter.drain();
+  }
+}
+
+/** What a batch has said of an object that it has left. */
+const failureFor = (code: string | undefined): Error | undefined => {
+  if (code === undefined) return undefined;
+  if (code === 'PreconditionFailed') return new ChangedMeanwhileError();
+  return code === 'AccessDenied'
+    ? new StorageDeniedError({ detail: code })
+    : new StorageUnavailableError({ detail: code });
 };
 
 const SINGLES_AT_ONCE = 16;

@@ -2,6 +2,8 @@ import type { Readable } from 'node:stream';
 import type {
   Stat,
   Entry,
+  Glimpse,
+  GlimpseOptions,
   ListOptions,
   OperationOptions,
   PutOptions,
@@ -155,6 +157,37 @@ export class Lookup {
     return exists;
   }
 
+  /** @see ReadableStore.glimpse */
+  async glimpse(folder: SourcePath, { most, ...options }: GlimpseOptions): Promise<Glimpse> {
+    const prefix = this.#keys.ofFolder(folder);
+    const known = new Map<string, (() => Stat) | 'unknown'>();
+    const add = (written: string, look: (path: SourcePath) => Stat): void => {
+      const name = written.normalize('NFC');
+      // What has two spellings or kinds, or another spelling than its path, is left to `stat`.
+      const isClear = name === written && !known.has(name) && isSegment(name);
+      known.set(name, isClear ? () => look(folder.below(name)) : 'unknown');
+    };
+    const pages = this.#objects
+      .pages(prefix, options, { delimiter: '/', size: most })
+      [Symbol.asyncIterator]();
+    const { value: page } = (await pages.next()) as { value?: ObjectPage };
+    const { objects = [], prefixes = [], isLast = true } = page ?? {};
+    if (objects.length + prefixes.length === 0 && !folder.isRoot) throw new NotFoundError();
+    for (const object of objects)
+      if (object.key !== prefix)
+        add(object.key.slice(prefix.length), (path) => this.found(path, object.key, object).stat);
+    for (const one of prefixes) add(one.slice(prefix.length, -1), folderStat);
+    // Keys come in the order of their bytes.
+    const last = [objects.at(-1)?.key ?? '', prefixes.at(-1) ?? ''].sort().at(-1) ?? '';
+    const isBefore = (name: string): boolean =>
+      /^[\u0020-\u007e]+$/u.test(name) && `${prefix}${name}/` < last;
+    return (name) => {
+      const found = known.get(name);
+      if (typeof found === 'function') return found();
+      return found ?? (isLast || isBefore(name) ? undefined : 'unknown');
+    };
+  }
+
   async *#pagesOf(folder: string, { startingWith = '', signal }: ListOptions): AsyncGenerator<ObjectPage> {
     // Other tools write letters with their marks apart.
     const spellings = new Set([startingWith.normalize('NFC'), startingWith.normalize('NFD')]);
@@ -252,8 +285,8 @@ export class Lookup {
 
   /**
    * The key that a copy is to get, unless a folder has the name. Looks for a file, too, where the service does not
-   * decide about a new name by itself. One wrong answer must not cost an object: both a look and a listing show
-   * that there is none.
+   * decide about a new name by itself. One wrong answer must not cost an object: both a look and a listing, perhaps the
+   * caller's, show that there is none.
    * @throws AlreadyExistsError, WrongKindError (a folder, where a file may be replaced)
    */
   async freeForCopy(
@@ -265,7 +298,7 @@ export class Lookup {
     const key = this.#keys.toMake(path);
     const [found, isListed] = await Promise.all([
       this.#objects.find(key, options),
-      this.#isListed(key, options),
+      options.isNoFolder !== true && this.#isListed(key, options),
     ]);
     if (found !== undefined || isListed) throw new AlreadyExistsError();
     return { key, isCheckedFree: true };
@@ -282,18 +315,3 @@ export class Lookup {
     return false;
   }
 }
-
-/** Which of the names no page shows; none of them where there are several pages. */
-export const unlisted = async (
-  pages: AsyncIterable<readonly Entry[]>,
-  names: readonly string[],
-): Promise<ReadonlySet<string>> => {
-  const free = new Set(names);
-  let isFirst = true;
-  for await (const page of pages) {
-    if (!isFirst) return new Set();
-    for (const { name } of page) free.delete(name);
-    isFirst = false;
-  }
-  return free;
-};

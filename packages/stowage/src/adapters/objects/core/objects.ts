@@ -26,6 +26,8 @@ export interface ListedObject extends ObjectFacts {
 export interface ObjectPage {
   readonly objects: readonly ListedObject[];
   readonly prefixes: readonly string[];
+  /** No other page follows. */
+  readonly isLast: boolean;
 }
 
 /** `after`: only keys behind this one, by their bytes; for services that know to begin there. */

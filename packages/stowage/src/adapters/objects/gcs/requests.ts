@@ -61,7 +61,8 @@ export abstract class GcsBucket extends Uploads {
       pageToken = nextPageToken;
       // A listing begins with the offset itself.
       const objects = items.filter(({ name }) => name !== after);
-      yield { objects: objects.map((item) => ({ key: item.name, ...factsOf(item) })), prefixes };
+      const listed = objects.map((item) => ({ key: item.name, ...factsOf(item) }));
+      yield { objects: listed, prefixes, isLast: pageToken === undefined };
     } while (pageToken !== undefined);
   }
 

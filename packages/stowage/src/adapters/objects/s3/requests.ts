@@ -67,6 +67,7 @@ const nextToken = (
 };
 
 const pageOf = (answer: ListObjectsV2CommandOutput): ObjectPage => ({
+  isLast: answer.IsTruncated !== true,
   objects: (answer.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag, StorageClass }) =>
     Key === undefined
       ? []
