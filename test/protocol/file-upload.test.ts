@@ -119,7 +119,8 @@ describe('fileUpload', () => {
     const listed = proxy.seen
       .filter(({ operation }) => operation === 'ListObjectsV2')
       .map(({ url }) => new URL(url, proxy.endpoint).searchParams)
-      .filter((query) => query.has('delimiter'))
+      // A change looks at the first 200 entries of its folder.
+      .filter((query) => query.has('delimiter') && query.get('max-keys') !== '200')
       .map((query) => query.get('prefix'));
     expect(listed).toEqual([`${root}é-`.normalize('NFC'), `${root}é-`.normalize('NFD')]);
   });

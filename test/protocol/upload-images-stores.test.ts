@@ -65,7 +65,7 @@ describe.each([
     name: 'S3 (radosgw)',
     missing: radosgwMissing,
     start: startS3,
-    uploading: { ListObjectsV2: 1, HeadObject: 2, PutObject: 2 },
+    uploading: { ListObjectsV2: 1, HeadObject: 1, PutObject: 2 },
     // Of the folder, and whether there are thumbnails and words.
     listing: { ListObjectsV2: 3, HeadObject: 1 },
   },

@@ -11,6 +11,8 @@ export type {
   ListOptions,
   OperationOptions,
   PutOptions,
+  Glimpse,
+  GlimpseOptions,
   ReadManyOptions,
   ReadOptions,
   ReadResult,
