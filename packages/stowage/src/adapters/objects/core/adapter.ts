@@ -33,7 +33,8 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { hasBelow, Lookup, type FoundFile, folderStat, openObject } from './lookup.ts';
+import { folderStat } from './glimpse.ts';
+import { hasBelow, Lookup, type FoundFile, openObject } from './lookup.ts';
 import type { Objects } from './objects.ts';
 import { finishMove, JoinedRemovals } from './change.ts';
 

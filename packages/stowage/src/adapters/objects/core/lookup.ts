@@ -17,16 +17,8 @@ import type { ObjectFacts, Objects, ObjectPage } from './objects.ts';
 import { ListedNames } from '../../support/listed-names.ts';
 import { respell, type Spellings } from '../../support/spellings.ts';
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
+import { folderStat, glimpseOf } from './glimpse.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
-
-/** What is known of a folder. */
-export const folderStat = (path: SourcePath): Stat => ({
-  name: path.name,
-  kind: 'folder',
-  size: undefined,
-  modifiedAt: undefined,
-  etag: undefined,
-});
 
 /** What an answer about its object says of a file. */
 export const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFacts): Stat => ({
@@ -160,32 +152,12 @@ export class Lookup {
   /** @see ReadableStore.glimpse */
   async glimpse(folder: SourcePath, { most, ...options }: GlimpseOptions): Promise<Glimpse> {
     const prefix = this.#keys.ofFolder(folder);
-    const known = new Map<string, (() => Stat) | 'unknown'>();
-    const add = (written: string, look: (path: SourcePath) => Stat): void => {
-      const name = written.normalize('NFC');
-      // What has two spellings or kinds, or another spelling than its path, is left to `stat`.
-      const isClear = name === written && !known.has(name) && isSegment(name);
-      known.set(name, isClear ? () => look(folder.below(name)) : 'unknown');
-    };
-    const pages = this.#objects
-      .pages(prefix, options, { delimiter: '/', size: most })
-      [Symbol.asyncIterator]();
-    const { value: page } = (await pages.next()) as { value?: ObjectPage };
-    const { objects = [], prefixes = [], isLast = true } = page ?? {};
-    if (objects.length + prefixes.length === 0 && !folder.isRoot) throw new NotFoundError();
-    for (const object of objects)
-      if (object.key !== prefix)
-        add(object.key.slice(prefix.length), (path) => this.found(path, object.key, object).stat);
-    for (const one of prefixes) add(one.slice(prefix.length, -1), folderStat);
-    // Keys come in the order of their bytes.
-    const last = [objects.at(-1)?.key ?? '', prefixes.at(-1) ?? ''].sort().at(-1) ?? '';
-    const isBefore = (name: string): boolean =>
-      /^[\u0020-\u007e]+$/u.test(name) && `${prefix}${name}/` < last;
-    return (name) => {
-      const found = known.get(name);
-      if (typeof found === 'function') return found();
-      return found ?? (isLast || isBefore(name) ? undefined : 'unknown');
-    };
+    const pages = this.#objects.pages(prefix, options, { delimiter: '/', size: most });
+    for await (const page of pages) {
+      if (page.objects.length + page.prefixes.length === 0 && !folder.isRoot) break;
+      return glimpseOf(page, folder, prefix, (path, object) => this.found(path, object.key, object).stat);
+    }
+    throw new NotFoundError();
   }
 
   async *#pagesOf(folder: string, { startingWith = '', signal }: ListOptions): AsyncGenerator<ObjectPage> {
