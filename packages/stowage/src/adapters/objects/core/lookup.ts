@@ -17,7 +17,7 @@ import type { ObjectFacts, Objects, ObjectPage } from './objects.ts';
 import { ListedNames } from '../../support/listed-names.ts';
 import { respell, type Spellings } from '../../support/spellings.ts';
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
-import { folderStat, glimpseOf } from './glimpse.ts';
+import { glimpseOf } from './glimpse.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
 
 /** What an answer about its object says of a file. */
