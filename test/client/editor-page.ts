@@ -27,6 +27,8 @@ export class EditorPage {
   async openFiles(): Promise<void> {
     await this.page.locator('#browse').click();
     await this.page.locator('.jodit-file-browser-tree_loading_false .jodit-file-browser-tree__item').wait();
+    // Jodit shows what it knows from before first, and draws all of it anew when the answers have come.
+    await this.page.waitForNetworkIdle({ idleTime: 100 });
     await this.settled();
   }
 

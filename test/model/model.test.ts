@@ -28,7 +28,7 @@ describe.each(quick)('several clients at once on %s', (name, kind) => {
       expect(report.violations).toEqual([]);
       expect(report.complaints).toEqual([]);
       expect(report.counts.done).toBeGreaterThan(operations / 4);
-      expect(report.described).toBeGreaterThan(0);
+      expect(report.said).toBeGreaterThan(0);
     }, 120_000);
   });
 });

@@ -41,6 +41,8 @@ export interface Report {
   readonly files: number;
   /** Of these, with words. */
   readonly described: number;
+  /** Items about which clients have said something, whatever became of them. */
+  readonly said: number;
 }
 
 interface Item {
@@ -221,6 +223,7 @@ export const runModel = async ({
         ...((await outsideChanges?.()) ?? []),
       ],
       described: found.filter(({ words }) => words !== undefined).length,
+      said: history.words.count,
       // Faults of the store are passed on, as they should be.
       complaints: faults === undefined ? setting.complaints : [],
       counts: history.counts,

@@ -38,6 +38,11 @@ export const readWords = (about: unknown): Said | 'mixed' | undefined => {
 export class Words {
   readonly #said = new Map<string, Sayings>();
 
+  /** Items about which something was said. */
+  get count(): number {
+    return this.#said.size;
+  }
+
   /** The next that its writer says. */
   next(item: string): Said {
     return { item, version: (this.#said.get(item)?.newest ?? 0) + 1 };
