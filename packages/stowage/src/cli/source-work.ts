@@ -53,6 +53,8 @@ export const workInSource = async (
   const source = group.find(name);
   if (source === undefined)
     throw new UsageError(`Unknown source: ${name} (known: ${group.all.map((one) => one.name).join(', ')})`);
+  // Code of the host may wait for something that keeps no process alive.
+  const alive = setInterval(() => undefined, 60_000);
   try {
     const status = await work(source, folder);
     line.clear();
@@ -70,6 +72,7 @@ export const workInSource = async (
       throw new StartError(`${source.name} failed: ${error.detail ?? error.message} (${summary()})`);
     throw error;
   } finally {
+    clearInterval(alive);
     await group.close();
   }
 };
