@@ -8,7 +8,7 @@ import { LongFilesFirst } from './test/long-files-first.ts';
 const TOGETHER = [
   'test/{access,changes,cli,config,interface,network,operations,serving}/*.test.ts',
   'test/basics/!(temporary-files).test.ts',
-  'test/http/!(bodies|slow-clients).test.ts',
+  'test/http/!(bodies|server|slow-clients).test.ts',
   'test/pictures/!(thumbnail-bitmaps|thumbnail-making).test.ts',
   'test/protocol/!(quotas|listing-date-format).test.ts',
   'test/sources/!(missing-roots|real-tenants).test.ts',

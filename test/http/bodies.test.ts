@@ -6,8 +6,19 @@ import { stageContent } from 'stowage/storage';
 import { MemoryAdapter } from '#internals';
 import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
-import { ask, form, json, leftovers, post, removeLeftovers, startEdge } from './edge.ts';
+import {
+  ask,
+  form,
+  json,
+  keepTemporaryFilesApart,
+  leftovers,
+  post,
+  removeLeftovers,
+  startEdge,
+} from './edge.ts';
 import { fieldPart, filePart, formOf, part, RawConnection, formType, formEnd } from './raw-http.ts';
+
+keepTemporaryFilesApart();
 
 const LIMIT = 102_400;
 

@@ -30,11 +30,18 @@ import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter
 import type { StorageFactories } from '../../packages/stowage/dist/storage/registry.js';
 import { atEndOfFile } from '../end-of-file.ts';
 
-// Staged content of these tests goes to temporary files, so that what is left behind can be counted.
-const temporary = mkdtempSync(join(tmpdir(), 'stowage-edge-'));
-process.env['TMPDIR'] = temporary;
+let temporary = '';
 
-/** Names of all temporary files of the process. */
+/**
+ * Sends all temporary files of the process, the staged content of these tests among them, to a folder in which what is
+ * left behind can be counted. For test files with a process of their own: servers of others could not enter the folder.
+ */
+export const keepTemporaryFilesApart = (): void => {
+  temporary = mkdtempSync(join(tmpdir(), 'stowage-edge-'));
+  process.env['TMPDIR'] = temporary;
+};
+
+/** Names of all temporary files of the process. @see keepTemporaryFilesApart */
 export const leftovers = async (): Promise<readonly string[]> => {
   const entries = await readdir(temporary, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);

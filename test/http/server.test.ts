@@ -3,8 +3,10 @@ import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { listen, toNodeHandler } from '#internals';
-import { createEdge, leftovers, startEdge } from './edge.ts';
+import { createEdge, keepTemporaryFilesApart, leftovers, startEdge } from './edge.ts';
 import { filePart, formEnd, formType, RawConnection } from './raw-http.ts';
+
+keepTemporaryFilesApart();
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ask, leftovers, post, startEdge } from '../http/edge.ts';
+import { ask, keepTemporaryFilesApart, leftovers, post, startEdge } from '../http/edge.ts';
 import { fieldPart, filePart, formEnd, formOf, formType, part, RawConnection } from '../http/raw-http.ts';
 
+keepTemporaryFilesApart();
 const edge = await startEdge({ settings: { maxUploadFileSize: '2mb' } });
 
 afterEach(async () => {
