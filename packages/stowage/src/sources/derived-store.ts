@@ -33,7 +33,7 @@ export class DerivedStore {
     await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch(ifMissing);
   }
 
-  /** Gives a derived file, as it was just seen, the location of another one. @throws NotFoundError, errors of the store */
+  /** Gives a derived file, as just seen, the location of another. @throws NotFoundError, errors of the store */
   async move(from: SourcePath, to: SourcePath, seen?: Stat): Promise<void> {
     await this.#store.moveFile(this.#own(from), this.#own(to), { seen, isNoFolder: true });
   }

@@ -42,7 +42,7 @@ export class Looks {
     this.isWide = isWide;
   }
 
-  /** What an earlier look at the path has shown, also one under way; else what `look` shows. `isOfNow`: within a second. */
+  /** What an earlier look at the path has shown, also one under way, else `look`. `isOfNow`: within a second. */
   at(
     path: SourcePath,
     signal: AbortSignal,

@@ -1,4 +1,4 @@
-import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import { ifNoSuch } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import type { EntryKind, Stat } from '../storage/entry.ts';
 import type { Glimpse, ReadableStore } from '../storage/readable.ts';
@@ -18,11 +18,6 @@ const folderStat = ({ name }: SourcePath): Stat => ({
   modifiedAt: undefined,
   etag: undefined,
 });
-
-/** Undefined for what is not there, or not as it is asked for. */
-const ifMissing = (error: unknown): undefined => {
-  if (!(error instanceof NotFoundError || error instanceof WrongKindError)) throw error;
-};
 
 /**
  * What one request asks the store about paths, as seldom as it can. A request that changes something asks for what lies
@@ -57,7 +52,7 @@ export class Sight {
       const shown = isFolder ? 'unknown' : await this.#looks.shown(path, signal);
       // That something is not there is asked for by itself: some stores list what is new a little later.
       if (typeof shown === 'object') return shown;
-      return this.#storage.stat(path, { signal, expects }).catch(ifMissing);
+      return this.#storage.stat(path, { signal, expects }).catch(ifNoSuch);
     });
   }
 
@@ -78,7 +73,7 @@ export class Sight {
     await this.#glimpse(folder, MANY).catch(() => undefined);
   }
 
-  /** Whether the store has just shown that no folder has a name; false: that is not known. Costs at most one request. */
+  /** Whether the store has just shown that no folder has a name; false: not known. Costs at most one request. */
   async showsNoFolder(path: SourcePath): Promise<boolean> {
     await this.#glimpse(path.parent, FEW, true);
     const shown = await this.#looks.shown(path, this.#life.signal, true);
@@ -96,7 +91,7 @@ export class Sight {
   ): Promise<boolean> {
     const path = folder.below(ABOUT_FOLDER);
     const look = (): Promise<Stat | undefined> =>
-      this.#storage.stat(path, { expects: 'folder', mayMiss: true }).catch(ifMissing);
+      this.#storage.stat(path, { expects: 'folder', mayMiss: true }).catch(ifNoSuch);
     // Stores that list all at once cannot say falsely that nothing is there.
     const mayErr = this.#storage.glimpse === undefined;
     if (isNow || (isSure && mayErr)) {
@@ -115,7 +110,7 @@ export class Sight {
   async #glimpse(folder: SourcePath, most = FEW, isOfNow = false): Promise<Glimpse | undefined> {
     const { signal } = this.#life;
     if (!this.#looks.isWide || this.#storage.glimpse === undefined) return undefined;
-    const look = async () => this.#storage.glimpse?.(folder, { most, signal }).catch(ifMissing);
+    const look = async () => this.#storage.glimpse?.(folder, { most, signal }).catch(ifNoSuch);
     return this.#looks.glimpse(folder, signal, look, isOfNow);
   }
 

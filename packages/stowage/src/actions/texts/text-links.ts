@@ -18,7 +18,7 @@ import { renewedUrl } from './renewed-url.ts';
 
 /** Whose text it is. */
 export interface TextOptions {
-  /** Where the connector is mounted, as the links of the text say it (default: `publicUrl`, else the root of the host). */
+  /** Where the connector is mounted, as links of the text say it (default: `publicUrl`, else the host's root). */
   readonly base?: string | undefined;
   /**
    * The links are those of a tenant's sources: `resolveSources` gets these fields of a request, and reads the tenant
