@@ -243,6 +243,21 @@ describe('transfers of the ftp adapter', () => {
     expect(stub.made()).toBe(1);
   });
 
+  it('a file that goes between the look and its download is not there; one that is closed is denied', async () => {
+    let isThere = true;
+    let goes = true;
+    const script = (verb: string, path: string): string | undefined => {
+      if (verb === 'MLST' && path === '/a.txt' && isThere) return FILE;
+      if (verb !== 'RETR') return undefined;
+      if (goes) isThere = false;
+      return '550 no';
+    };
+    const { store } = await start({ script, listing: 'type=file;size=3; b.txt\r\n' });
+    expect(await failureOf(store.read(at('a.txt')))).toMatchObject({ code: 'NOT_FOUND' });
+    [isThere, goes] = [true, false];
+    expect(await failureOf(store.read(at('a.txt')))).toMatchObject({ code: 'STORAGE_DENIED' });
+  });
+
   it('content that fails leaves nothing of itself, and its error', async () => {
     const script = (verb: string, path: string) =>
       verb === 'MLST' && path.endsWith('.tmp') ? FILE : undefined;

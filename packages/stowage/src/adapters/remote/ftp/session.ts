@@ -18,6 +18,7 @@ import { type Dialect, foundFrom, Listings, shownByStat, showsLink, sizeIn, time
 const FILE: Found = { ...ROOT, kind: 'file' };
 
 const nameOf = (whole: string): string => whole.slice(whole.lastIndexOf('/') + 1);
+const parentOf = (whole: string): string => whole.slice(0, whole.lastIndexOf('/')) || '/';
 
 /** What a session works with. */
 export interface SessionContext {
@@ -98,17 +99,19 @@ export class Session implements PathSession {
   ): Promise<AsyncIterable<readonly ListedEntry[]>> {
     if ((await this.#commands.enter(whole)) !== 'real')
       throw new NotFoundError({ detail: 'no folder, or behind a link' });
-    return this.#listings.entries(folder);
+    return this.#needing(whole, () => this.#listings.entries(folder));
   }
 
-  /** Has the server send a file. */
+  /** Has the server send a file. @throws NotFoundError for one that went after it was looked at */
   retrieve(path: SourcePath, part: Part): Promise<Received> {
-    return this.#commands.receive(path, this.pathOf(path), part);
+    const whole = this.pathOf(path);
+    return this.#needing(whole, () => this.#commands.receive(path, whole, part));
   }
 
   /** Stores content; returns how many bytes it had. @throws what the content throws */
   store(path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<number> {
-    return this.#commands.store(path, this.pathOf(path), chunks);
+    const whole = this.pathOf(path);
+    return this.#needing(parentOf(whole), () => this.#commands.store(path, whole, chunks));
   }
 
   /** What the server says of a file that was just stored; undefined where it has none. */
@@ -127,7 +130,8 @@ export class Session implements PathSession {
 
   async mkdir(path: SourcePath): Promise<void> {
     try {
-      await this.#commands.change(path, `MKD ${this.pathOf(path)}`);
+      const whole = this.pathOf(path);
+      await this.#needing(parentOf(whole), () => this.#commands.change(path, `MKD ${whole}`));
     } catch (error) {
       if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
         throw new AlreadyExistsError({ cause: error });
@@ -136,37 +140,30 @@ export class Session implements PathSession {
   }
 
   async unlink(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
-    try {
-      await this.#commands.change(path, `DELE ${whole}`);
-    } catch (error) {
-      throw await this.#goneOr(error, whole);
-    }
+    await this.#needing(whole, () => this.#commands.change(path, `DELE ${whole}`));
   }
 
   async rmdir(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
     try {
-      await this.#commands.change(path, `RMD ${whole}`);
+      await this.#needing(whole, () => this.#commands.change(path, `RMD ${whole}`));
     } catch (error) {
-      const reason = await this.#goneOr(error, whole);
-      if (!isPlainRefusal(reason)) throw reason;
+      if (!isPlainRefusal(error)) throw error;
       let seen = 0;
       for await (const page of this.entries(path, whole)) seen += page.length;
-      if (seen > 0) throw reason;
+      if (seen > 0) throw error;
       throw new StorageDeniedError({ detail: 'the server keeps an empty folder' });
     }
   }
 
   async rename({ from, to }: Names): Promise<void> {
-    const whole = this.pathOf(from);
-    try {
-      await this.#commands.change(from, `RNFR ${whole}`, `RNTO ${this.pathOf(to)}`);
-    } catch (error) {
-      throw await this.#goneOr(error, whole);
-    }
+    const [whole, target] = [this.pathOf(from), this.pathOf(to)];
+    await this.#needing(parentOf(target), () =>
+      this.#needing(whole, () => this.#commands.change(from, `RNFR ${whole}`, `RNTO ${target}`)),
+    );
   }
 
   #enterParent(whole: string): Promise<Entered> {
-    return this.#commands.enter(whole.slice(0, whole.lastIndexOf('/')) || '/');
+    return this.#commands.enter(parentOf(whole));
   }
 
   /** What lies at a path or at the end of a link. */
@@ -240,12 +237,16 @@ export class Session implements PathSession {
     }
   }
 
-  /** What a refusal means when nothing lies there. */
-  async #goneOr(error: unknown, whole: string): Promise<unknown> {
-    if (!isPlainRefusal(error)) return error;
-    for (const asked of this.#context.dialect.hasFacts ? ['MLST'] : ['CWD', 'SIZE', 'MDTM'])
-      if (!(await this.connection.command(`${asked} ${whole}`).then(() => false, isFinalRefusal)))
-        return error;
-    return new NotFoundError({ cause: error });
+  /** Does what needs a file or a folder. @throws NotFoundError for a refusal where nothing lies there now */
+  async #needing<T>(whole: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPlainRefusal(error)) throw error;
+      for (const asked of this.#context.dialect.hasFacts ? ['MLST', 'CWD'] : ['CWD', 'SIZE', 'MDTM'])
+        if (!(await this.connection.command(`${asked} ${whole}`).then(() => false, isFinalRefusal)))
+          throw error;
+      throw new NotFoundError({ cause: error });
+    }
   }
 }
