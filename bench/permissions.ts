@@ -22,7 +22,7 @@ export const perSecond = async (url: string): Promise<number> => {
 /** A server in a process of its own; `program` prints its port. */
 export const withServer = async <Result>(
   program: string,
-  work: (url: string) => Promise<Result>,
+  work: (url: string, pid: number) => Promise<Result>,
 ): Promise<Result> => {
   const child = spawn(process.execPath, ['-e', program], {
     cwd: import.meta.dirname,
@@ -32,7 +32,7 @@ export const withServer = async <Result>(
   const ended = once(child, 'exit');
   try {
     const [port] = (await once(createInterface(child.stdout), 'line')) as [string];
-    return await work(`http://127.0.0.1:${port}/`);
+    return await work(`http://127.0.0.1:${port}/`, child.pid ?? 0);
   } finally {
     child.kill();
     await ended;

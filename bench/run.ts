@@ -4,6 +4,7 @@ import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
 import { million } from './million.ts';
+import { parts } from './parts.ts';
 import { permissions } from './permissions.ts';
 import { picker } from './picker.ts';
 import { pictures } from './pictures.ts';
@@ -30,6 +31,7 @@ const measurements: readonly Measurement[] = [
   picker,
   upload,
   smallFiles,
+  parts,
   download,
   serving,
   memory,

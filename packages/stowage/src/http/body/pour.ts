@@ -126,13 +126,15 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
     body.resume();
   });
 
-/** The client waits while this many bytes wait for the reader. */
+/** The client waits while chunks of so much memory wait for the reader. */
 const MOST_WAITING = 1024 * 1024;
+/** A client may send each byte in a chunk of its own. */
+const BYTES_OF_CHUNK = 256;
 
 /** A body that is being read. */
 export interface BatchedBody {
-  /** The bytes that have come since the last batch: few large ones. They end where the body does or breaks. */
-  readonly batches: AsyncIterable<Buffer>;
+  /** The chunks that have come since the last batch, in order. They end where the body does or breaks. */
+  readonly batches: AsyncIterable<readonly Buffer[]>;
   /** Ends the body with a failure. */
   readonly stop: (reason: Error) => void;
 }
@@ -147,7 +149,7 @@ class Batches {
 
   write(chunk: Buffer): Promise<void> | undefined {
     this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
+    this.#bytes += chunk.length + BYTES_OF_CHUNK;
     this.#onArrival?.();
     return this.#bytes < MOST_WAITING ? undefined : new Promise((resolve) => (this.#onTaken = resolve));
   }
@@ -157,14 +159,14 @@ class Batches {
     this.#onArrival?.();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Buffer[]> {
     for (;;) {
-      const [first, ...more] = this.#chunks;
-      if (first !== undefined) {
+      const chunks = this.#chunks;
+      if (chunks.length > 0) {
         this.#chunks = [];
         this.#bytes = 0;
         this.#onTaken?.();
-        yield more.length === 0 ? first : Buffer.concat([first, ...more]);
+        yield chunks;
       } else if (this.#isEnded) return;
       else await new Promise<void>((resolve) => (this.#onArrival = resolve));
     }

@@ -182,7 +182,7 @@ export interface TusRequest {
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
   /** The bytes of the body; they end where it does or breaks, and its failure is the caller's. */
-  readonly batches: AsyncIterable<Buffer>;
+  readonly batches: AsyncIterable<readonly Buffer[]>;
   /** Ends the body with a failure. */
   readonly stop: (reason: Error) => void;
   /** What `Location` says of a new upload. */

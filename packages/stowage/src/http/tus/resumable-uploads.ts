@@ -35,6 +35,14 @@ interface Holder {
   waiting: number;
 }
 
+/** A file that is being stored. */
+interface Storing {
+  /** What its client is answered. */
+  readonly answer: Promise<string>;
+  /** Resolves when the answer is noted on the disk, or was none. */
+  readonly ended: Promise<void>;
+}
+
 /** Whether asking again could end in another way. */
 const mayPass = (error: unknown): boolean => {
   if (!(error instanceof StowageError) && !isHttpError(error)) return true;
@@ -49,7 +57,7 @@ export class ResumableUploads {
   readonly #uploads: UnfinishedUploads;
   readonly #log: Logger;
   readonly #holders = new Map<string, Holder>();
-  readonly #storing = new Map<string, Promise<string>>();
+  readonly #storing = new Map<string, Storing>();
   readonly #closing = new AbortController();
   readonly #sweeping: NodeJS.Timeout;
 
@@ -81,7 +89,7 @@ export class ResumableUploads {
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
     this.#closing.abort(new ShuttingDownError());
-    await Promise.allSettled(this.#storing.values());
+    await Promise.all([...this.#storing.values()].map(({ ended }) => ended));
   }
 
   async #create(request: TusRequest): Promise<TusAnswer> {
@@ -181,15 +189,26 @@ export class ResumableUploads {
     const upload = await this.#found(id);
     if (upload.answer !== undefined) return upload.answer;
     const running = this.#storing.get(id);
-    if (running !== undefined) return running;
-    const work = this.#store(upload, request).finally(() => this.#storing.delete(id));
-    this.#storing.set(id, work);
-    return work;
+    if (running !== undefined) return running.answer;
+    const answer = this.#store(upload, request);
+    // The client need not wait for the note: without it, the next process finds the file in its store.
+    const ended = answer
+      .then(
+        (text) => this.#uploads.finish(upload, text),
+        () => undefined,
+      )
+      .catch((error: unknown) => {
+        this.#log.warn('A stored upload could not be noted on disk.', { error });
+      })
+      .finally(() => this.#storing.delete(id));
+    this.#storing.set(id, { answer, ended });
+    return answer;
   }
 
   async #store(upload: WaitingUpload, request: TusRequest): Promise<string> {
     const { id, destination, bytes } = upload.announced;
-    const mayBeStored = await this.#uploads.beginStoring(upload);
+    const { mayBeStored } = upload;
+    upload.mayBeStored = true;
     const file = {
       id,
       destination,
@@ -198,24 +217,19 @@ export class ResumableUploads {
       file: this.#uploads.fileOf(upload),
       open: () => this.#uploads.read(upload),
     };
-    let answer: string;
     try {
-      answer = await request.store(file, this.#closing.signal);
+      return await request.store(file, this.#closing.signal);
     } catch (error) {
       if (!mayPass(error)) await this.#uploads.remove(id);
       throw error;
     }
-    await this.#uploads.finish(upload, answer).catch((error: unknown) => {
-      this.#log.warn('A stored upload could not be noted on disk.', { error });
-    });
-    return answer;
   }
 
   async #remove(id: string): Promise<void> {
-    if (this.#storing.has(id)) throw new BusyError({ detail: 'the upload is being stored' });
     const upload = await this.#uploads.find(id);
     if (upload?.answer !== undefined)
       throw new InvalidParametersError('This upload is finished: its file is stored.');
+    if (this.#storing.has(id)) throw new BusyError({ detail: 'the upload is being stored' });
     await this.#uploads.remove(id);
   }
 

@@ -40,14 +40,14 @@ export interface WaitingUpload {
   hasBytes: boolean;
   /** What the client was answered when the file was stored; undefined until then. */
   answer: string | undefined;
-  /** Whether a try to store it has begun. */
-  isStoring: boolean;
+  /** Whether a try to store it has begun, perhaps of a process that is gone. */
+  mayBeStored: boolean;
 }
 
-const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer' | 'isStoring'> | undefined => {
+const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined => {
   try {
-    const { announced, answer, isStoring } = JSON.parse(text) as WaitingUpload;
-    return { announced, answer, isStoring };
+    const { announced, answer } = JSON.parse(text) as WaitingUpload;
+    return { announced, answer };
   } catch {
     return undefined;
   }
@@ -59,12 +59,20 @@ const requireRoom = (waiting: readonly WaitingUpload[], announced: AnnouncedUplo
     throw new BusyError({ detail: 'too many unfinished uploads wait' });
 };
 
-/** Writes the whole chunk: the system may take a part of it. @throws StorageFullError and the like */
-const writeAt = async (handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> => {
+const lengthOf = (chunks: readonly Uint8Array[]): number =>
+  chunks.reduce((sum, { length }) => sum + length, 0);
+
+/** Writes all of the chunks: the system may take a part of them. @throws StorageFullError and the like */
+const writeAt = async (
+  handle: FileHandle,
+  chunks: readonly Uint8Array[],
+  position: number,
+): Promise<void> => {
   try {
-    for (let done = 0; done < chunk.length;) {
-      const { bytesWritten } = await handle.write(chunk, done, chunk.length - done, position + done);
-      done += bytesWritten;
+    let { bytesWritten: done } = await handle.writev(chunks, position);
+    for (const total = lengthOf(chunks); done < total;) {
+      const rest = Buffer.concat(chunks).subarray(done);
+      done += (await handle.write(rest, 0, rest.length, position + done)).bytesWritten;
     }
   } catch (error) {
     throw fromSystemError(error, 'continuing an upload');
@@ -108,7 +116,7 @@ export class UnfinishedUploads {
       touchedAt: Date.now(),
       hasBytes: false,
       answer: undefined,
-      isStoring: false,
+      mayBeStored: false,
     };
     this.#uploads.set(announced.id, upload);
     try {
@@ -154,17 +162,22 @@ export class UnfinishedUploads {
    * @throws the content's own error; BodyTooLargeError for more than was announced; StorageFullError and the
    *   other errors of a file system
    */
-  async append(upload: WaitingUpload, content: AsyncIterable<Uint8Array>, offset: number): Promise<number> {
+  async append(
+    upload: WaitingUpload,
+    content: AsyncIterable<readonly Uint8Array[]>,
+    offset: number,
+  ): Promise<number> {
     const { id, bytes } = upload.announced;
     let position = offset;
     const handle = await open(this.#bytesOf(id), 'r+').catch((error: unknown) => {
       throw fromSystemError(error, 'continuing an upload');
     });
     try {
-      for await (const chunk of content) {
-        if (position + chunk.length > bytes) throw partTooLong();
-        await writeAt(handle, chunk, position);
-        position += chunk.length;
+      for await (const chunks of content) {
+        const length = lengthOf(chunks);
+        if (position + length > bytes) throw partTooLong();
+        await writeAt(handle, chunks, position);
+        position += length;
         Object.assign(upload, { touchedAt: Date.now(), hasBytes: true });
       }
       return position;
@@ -182,19 +195,6 @@ export class UnfinishedUploads {
   /** The bytes that have come, from the start. */
   read({ announced: { id } }: WaitingUpload): Readable {
     return createReadStream(this.#bytesOf(id), { highWaterMark: READ_BYTES });
-  }
-
-  /**
-   * Notes that the file is about to be stored. Returns whether that was noted before: then it may be stored.
-   * @throws errors of the disk
-   */
-  async beginStoring(upload: WaitingUpload): Promise<boolean> {
-    if (upload.isStoring) return true;
-    await this.#write({ ...upload, isStoring: true }).catch((error: unknown) => {
-      throw fromSystemError(error, 'storing an upload');
-    });
-    upload.isStoring = true;
-    return false;
   }
 
   /** Notes that the file is stored, and drops its bytes. The answer stays for an hour. */
@@ -243,11 +243,11 @@ export class UnfinishedUploads {
     return join(this.#directory, id, 'bytes');
   }
 
-  async #write({ announced, answer, isStoring }: WaitingUpload): Promise<void> {
+  async #write({ announced, answer }: WaitingUpload): Promise<void> {
     const path = join(this.#directory, announced.id, 'upload.json');
     const handle = await open(`${path}.new`, 'w', 0o600);
     try {
-      await handle.writeFile(JSON.stringify({ announced, answer, isStoring }));
+      await handle.writeFile(JSON.stringify({ announced, answer }));
       await handle.datasync();
     } finally {
       await handle.close();
@@ -274,7 +274,11 @@ export class UnfinishedUploads {
       const { mtimeMs, size } = await stat(bytes).catch(() => ({ mtimeMs: undefined, size: 0 }));
       // Nothing of it was answered yet, or its removal was cut off.
       if (known === undefined || mtimeMs === undefined) await rm(folder, { recursive: true, force: true });
-      else this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0 });
+      else {
+        // A process that had all bytes may have stored them before it ended.
+        const mayBeStored = size === known.announced.bytes;
+        this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0, mayBeStored });
+      }
     }
   }
 }
