@@ -89,8 +89,8 @@ const drawnFor = async (
   signal: AbortSignal,
 ): Promise<ViewedFile | undefined> => {
   if (shown === undefined) return undefined;
-  const { source, folder, stat } = item;
-  const drawn = await thumbnails.show(source, folder, stat, { preset: shown.preset, signal });
+  const { source, path, stat } = item;
+  const drawn = await thumbnails.show(source, path, stat, { preset: shown.preset, signal });
   // An icon in place of a picture says no more than the picture's alternative text.
   if (drawn.kind === 'icon') throw new NotFoundError();
   return drawn.kind === 'stored' ? item.drawn(drawn.path) : undefined;

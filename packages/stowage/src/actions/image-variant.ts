@@ -34,14 +34,14 @@ export const imageVariantAction = defineAction({
         details: { parameters: 'preset' },
       });
     }
-    const shown = await services.thumbnails.show(source, path.parent, item.stat, {
+    const shown = await services.thumbnails.show(source, path, item.stat, {
       preset: input.preset,
       signal,
     });
     if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
     const drawn = item.drawn(shown.path);
-    const stat = await drawn.stat();
+    const stat = shown.stat ?? (await drawn.stat());
     return new FileAnswer({
       filename: shown.path.name,
       contentType: mimeTypeOf(shown.path.name),

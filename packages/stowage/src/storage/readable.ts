@@ -63,6 +63,8 @@ export interface ReadOptions extends OperationOptions {
   readonly ifMatch?: string | undefined;
   /** The caller takes files or ranges of so many bytes as `bytes`. A store may give a stream all the same. */
   readonly bytesUpTo?: number | undefined;
+  /** @see StatOptions.mayMiss */
+  readonly mayMiss?: boolean;
 }
 
 export interface ReusedMemory {

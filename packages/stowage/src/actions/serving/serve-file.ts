@@ -15,7 +15,7 @@ import type { Item, ViewedFile } from '../../view/folder-view.ts';
 import type { Links } from '../../view/links.ts';
 import { memoryOf, presentOf } from '../../view/moved.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
-import type { SourceView } from '../../view/source-view.ts';
+import type { ReadResult, SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
 import { FileAnswer, HandedOverAnswer } from '../file-answer.ts';
 import { entryShownBy, type ShownEntry } from '../public-files.ts';
@@ -114,6 +114,12 @@ const parsePath = (segments: readonly string[]): SourcePath => {
   }
 };
 
+/** What was found of a file before. */
+interface Known {
+  readonly stat?: Stat | undefined;
+  readonly read?: ReadResult | undefined;
+}
+
 /**
  * What opens a file, and the version that it is: with one question to the store where nothing else has to be
  * known before.
@@ -121,10 +127,10 @@ const parsePath = (segments: readonly string[]): SourcePath => {
 const openStored = async (
   file: ViewedFile,
   isPlain: boolean,
-  known: Stat | undefined,
+  { stat: known, read: opened }: Known,
 ): Promise<Pick<FileAnswer, 'stat' | 'open'>> => {
-  if (isPlain && known === undefined) {
-    const read = await file.open({ bytesUpTo: SMALL_BYTES });
+  if (opened !== undefined || (isPlain && known === undefined)) {
+    const read = opened ?? (await file.open({ bytesUpTo: SMALL_BYTES }));
     return { stat: read.stat, open: () => Promise.resolve(read.bytes ?? read.stream) };
   }
   const stat = known ?? (await file.stat());
@@ -140,7 +146,7 @@ const openStored = async (
 const sendStored = async (
   { view, isPlain }: ServingRequest,
   file: ViewedFile,
-  known?: Stat,
+  known: Known = {},
 ): Promise<FileAnswer | HandedOverAnswer> => {
   const { settings } = view.source;
   const { name } = file.path;
@@ -149,7 +155,7 @@ const sendStored = async (
   const headers = safetyHeaders(settings);
   if (settings.delivery !== 'stream') {
     // The store or the web server in front cannot make what is missing.
-    const stat = known ?? (await file.stat());
+    const stat = known.stat ?? (await file.stat());
     const disposition = contentDisposition(isInline ? 'inline' : 'attachment', name);
     const handedOver = await handOver({ settings, file, stat, contentType, disposition, headers });
     if (handedOver !== undefined) return handedOver;
@@ -187,17 +193,22 @@ const serveThere = async (
   request: ServingRequest,
   { entry, preset, isDrawn }: ShownEntry & { readonly isDrawn: boolean },
 ): Promise<FileAnswer | HandedOverAnswer> => {
-  const { view, signal } = request;
+  const { view, signal, isPlain } = request;
   const { source } = view;
   if (!isDrawn) return asMissing(() => sendStored(request, view.file(entry)));
   const icon = preset === undefined ? thumbnails.iconNamed(source, entry.name) : undefined;
   if (icon !== undefined) return sendIcon(request, icon, FOREVER);
-  const item = await view.look(entry, 'file');
-  const shown = await thumbnails.show(source, entry.parent, item.stat, { preset, signal });
+  const looked = view.look(entry, 'file');
+  const stat = looked.then((item) => item.stat);
+  const isOpened = isPlain && source.settings.delivery === 'stream';
+  const opensUpTo = isOpened ? SMALL_BYTES : undefined;
+  const shown = await thumbnails.show(source, entry, stat, { preset, opensUpTo, signal });
   if (shown.kind === 'icon') return sendIcon(request, shown.svg);
-  if (shown.kind === 'stored') return sendStored(request, item.drawn(shown.path));
+  const item = await looked;
+  if (shown.kind === 'stored')
+    return sendStored(request, item.drawn(shown.path), isOpened ? { read: shown.read } : shown);
   if (item.kind !== 'file') throw new NotFoundError();
-  return sendStored(request, item.file, item.stat);
+  return sendStored(request, item.file, item);
 };
 
 /**

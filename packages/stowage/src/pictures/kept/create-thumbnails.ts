@@ -8,7 +8,8 @@ import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { KeptMemory } from './memory.ts';
 import { drawnNames } from './plan.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
-import { showWith, variantsWith } from './thumbnail-view.ts';
+import { showWith } from './show.ts';
+import { variantsWith } from './thumbnail-view.ts';
 import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
 
 /** What thumbnails are made with. */

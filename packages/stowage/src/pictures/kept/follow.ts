@@ -4,7 +4,7 @@ import type { Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { openKeptFolder, type KeptContext } from './kept-pictures.ts';
-import { versionOf, type Target } from './memory.ts';
+import type { Target } from './memory.ts';
 import { createPlanner, hasThumbnailFolder, thumbnailOf, variantNameOf } from './plan.ts';
 import type { ViewContext } from './thumbnail-view.ts';
 import type { DrawnThumbnail, SourceLocation, SourceVersion, Thumbnails } from './thumbnails.ts';
@@ -78,8 +78,13 @@ const take = async (
     const made = await from.store.files.stat(from.path, { expects: 'file', mayMiss: true });
     const isCurrent = memory.isMadeOf(from, made, image);
     await Promise.all([memory.forget(from), memory.forget(to)]);
-    if (isCurrent) await to.store[kind](from.path, to.path, made);
-    return isCurrent;
+    if (!isCurrent) return false;
+    await to.store[kind](from.path, to.path, made);
+    // Of both, some stores change the time but not the tag.
+    const unknown = { modifiedAt: undefined };
+    if (made.etag !== undefined && made.changedAt === undefined)
+      memory.note(to, { item: { ...image, ...unknown }, outcome: 'made', made: { ...made, ...unknown } });
+    return true;
   } catch (error) {
     if (error instanceof NotFoundError) return false;
     throw error;
@@ -154,7 +159,7 @@ const keep = async (
   const thumbnail = uploadedOf(source, entry);
   if (thumbnail?.spec.format !== format) return true;
   const kept = await openKeptFolder(context, source, { folder: path.parent, names: new Set() }, undefined);
-  if ((await kept.put(thumbnail.name, versionOf(entry), async () => bytes)) !== 'made') return true;
+  if ((await kept.put(thumbnail.name, entry, async () => bytes)) !== 'made') return true;
   const { files } = await derivedStoreOf(source);
   return isSameVersion(stat, await files.stat(path));
 };

@@ -12,7 +12,7 @@ import type { ImagePool } from '../image-editor.ts';
 import { inMemory } from '../picture-file.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { DrawingProgram } from '../previews/programs.ts';
-import { type KeptMemory, type MakingRequest, type Outcome, type Target, versionOf } from './memory.ts';
+import { type KeptMemory, type MakingRequest, type Outcome, type Target } from './memory.ts';
 import type { PictureSizes } from './sizes.ts';
 
 /** What kept pictures are made with. */
@@ -49,18 +49,19 @@ const isExpected = (error: unknown): boolean =>
 
 interface Job {
   readonly target: Target;
-  readonly version: string;
+  /** What is drawn. */
+  readonly item: Entry;
 }
 
 const store = async (
   { memory, log }: KeptContext,
-  { target, version }: Job,
+  { target, item }: Job,
   content: Buffer,
   signal: AbortSignal,
 ): Promise<Outcome> => {
   try {
-    const { modifiedAt } = await target.store.write(target.path, content, { signal });
-    memory.note(target, { version, outcome: 'made', modifiedAt });
+    const made = await target.store.write(target.path, content, { signal });
+    memory.note(target, { item, outcome: 'made', made });
     return 'made';
   } catch (error) {
     signal.throwIfAborted();
@@ -73,17 +74,17 @@ const store = async (
 /** Does work once. Rejects only for the request's signal. */
 const once = async (
   { memory, log }: KeptContext,
-  { target, version }: Job,
+  { target, item }: Job,
   request: MakingRequest,
   work: (signal: AbortSignal) => Promise<Outcome>,
 ): Promise<Outcome> => {
   const path = target.path.toString();
   try {
-    return await memory.once(target, version, request, work);
+    return await memory.once(target, item, request, work);
   } catch (error) {
     request.signal?.throwIfAborted();
     if (error instanceof BrokenImageError) {
-      memory.note(target, { version, outcome: 'broken', modifiedAt: undefined });
+      memory.note(target, { item, outcome: 'broken' });
       log.debug('An item cannot be drawn.', { path, error });
       return 'broken';
     }
@@ -117,11 +118,11 @@ const storeDrawn = async (
   { bytes, original }: Drawn,
   signal: AbortSignal,
 ): Promise<Outcome> => {
-  const { target, version } = job;
+  const { target } = job;
   const outcome = await store(context, job, bytes, signal);
   if (outcome !== 'made' || isSameVersion(original, await target.store.files.stat(path, { signal })))
     return outcome;
-  context.log.debug('An item was replaced while its thumbnail was made.', { path: path.toString(), version });
+  context.log.debug('An item was replaced while its thumbnail was made.', { path: path.toString() });
   return dropOutrun(context, job);
 };
 
@@ -218,7 +219,7 @@ export class KeptFolder {
   async ensure(picture: KeptPicture, signal = this.#request.signal): Promise<Outcome | 'current'> {
     const { entry, name, program } = picture;
     if (this.isFresh(name, entry)) return 'current';
-    const job = { target: this.#target(name), version: versionOf(entry) };
+    const job = { target: this.#target(name), item: entry };
     const path = this.#originals.child(entry.name);
     return once(this.#context, job, { ...this.#request, signal }, (aborted) =>
       program === undefined
@@ -227,9 +228,9 @@ export class KeptFolder {
     );
   }
 
-  /** Stores markup, or what has been drawn already, for a version of an item. Rejects only for the signal. */
-  async put(name: string, version: string, draw: () => Promise<string | Buffer>): Promise<Outcome> {
-    const job = { target: this.#target(name), version };
+  /** Stores markup, or what has been drawn already, for an item as it is. Rejects only for the signal. */
+  async put(name: string, item: Entry, draw: () => Promise<string | Buffer>): Promise<Outcome> {
+    const job = { target: this.#target(name), item };
     return once(this.#context, job, this.#request, async (signal) =>
       store(this.#context, job, Buffer.from(await draw()), signal),
     );
@@ -249,12 +250,13 @@ export const openKeptFolder = async (
   source: Source,
   { folder, preset, names }: { folder: SourcePath; preset?: string | undefined; names: ReadonlySet<string> },
   signal: AbortSignal | undefined,
+  find = findNames,
 ): Promise<KeptFolder> => {
   const store = await derivedStoreOf(source);
   const thumbs = folder.child(source.settings.thumbFolderName);
   const kept = preset === undefined ? thumbs : thumbs.child(preset);
   const request = { since: context.memory.sequence, signal };
-  const found = await findNames(store.files, kept, names, { signal });
+  const found = await find(store.files, kept, names, { signal });
   const existing = new Map([...found].filter(([, entry]) => isWhole(entry)));
   return new KeptFolder(context, store, { originals: folder, kept }, existing, request);
 };

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../basics/concurrency/abort.ts';
 import type { DerivedStore } from '../../sources/derived-store.ts';
-import { isSameTime, type Entry } from '../../storage/entry.ts';
+import { isSameTime, isSameVersion, type Entry, type Stat } from '../../storage/entry.ts';
 import { createStoreKeys } from '../../storage/location.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -23,13 +23,13 @@ export interface MakingRequest {
 }
 
 interface Known {
-  /** Of the item that it shows. */
-  readonly version: string;
+  /** The item that it shows. */
+  readonly item: Entry;
   readonly outcome: 'made' | 'broken';
   /** Position in the order of all rows. */
   readonly sequence: number;
-  /** Of the derived file as it was written, where the store reports it. */
-  readonly modifiedAt: number | undefined;
+  /** The derived file as it was written. */
+  readonly made?: Stat | undefined;
 }
 
 /** The making of a file for all requests that want it. When the last one has left, it is aborted. */
@@ -40,19 +40,25 @@ interface Making {
   waiting: number;
 }
 
-/**
- * Broken items are tried again after a while: not every cause is in the file. A bound by size: one by number
- * would make lists of that length at the start.
- */
-const ROWS = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 10 * 60_000 };
+/** A bound by size: one by number would make lists of that length at the start. */
+const ROWS = { maxSize: 10_000, sizeCalculation: () => 1 };
+/** Broken items are tried again after a while: not every cause is in the file. */
+const LIFETIMES = { made: 0, broken: 10 * 60_000 };
 /** A folder that refuses derived files is left alone for a while. */
 const REFUSALS = { max: 1000, ttl: 60_000 };
 
 const ignore = (): void => undefined;
 
 /** Stands for the content of an entry as far as a listing can tell. */
-export const versionOf = ({ modifiedAt, changedAt, size }: Entry): string =>
-  `${modifiedAt}:${changedAt}:${size}`;
+const versionOf = ({ modifiedAt, changedAt, size }: Entry): string => `${modifiedAt}:${changedAt}:${size}`;
+
+const withTag = ({ etag, ...entry }: Entry): Stat => ({ ...entry, etag });
+
+/** Whether two looks certainly show the same item: the first may be an answer to a write, without a time. */
+const isSameItem = (one: Entry, other: Entry): boolean =>
+  one.changedAt === other.changedAt &&
+  ((one.etag !== undefined && other.etag !== undefined) || one.modifiedAt === other.modifiedAt) &&
+  isSameVersion(withTag(one), withTag(other));
 
 /**
  * What this process knows of derived files: which are being made, were made or cannot be made. Bounded; losing a
@@ -77,7 +83,8 @@ export class KeptMemory {
 
   note(target: Target, row: Omit<Known, 'sequence'>): void {
     this.#sequence += 1;
-    this.#known.set(this.keyOf(target), { ...row, sequence: this.#sequence });
+    const ttl = LIFETIMES[row.outcome];
+    this.#known.set(this.keyOf(target), { ...row, sequence: this.#sequence }, { ttl });
   }
 
   drop(target: Target): void {
@@ -113,23 +120,25 @@ export class KeptMemory {
   /** Whether this version of an item has been found not to be drawable of late. */
   isBroken(target: Target, item: Entry): boolean {
     const row = this.#known.get(this.keyOf(target));
-    return row?.outcome === 'broken' && row.version === versionOf(item);
+    return row?.outcome === 'broken' && versionOf(row.item) === versionOf(item);
   }
 
   /**
-   * Whether a stored derived file is that of the item as it is. One that is older than its item is stale, unless
-   * it is the one that was made of this very item: some dates lie in the future. Where the store reports
-   * changes, so is one whose item was put there later, with whatever date; also within the same tick of the
-   * system's clock, as far as this process remembers which item it was made of.
+   * Whether a stored derived file is that of the item as it is. One that is not newer than its item is stale,
+   * unless it is the one that was made of this very item, as far as this process remembers: some dates lie in the
+   * future. Where the store tells seconds, one of the same second may be of what had the name before, and is made
+   * anew: once, because the next is of a later second. Where it reports changes, what was put there later is seen
+   * whatever its date.
    */
   isMadeOf(target: Target, made: Entry, item: Entry): boolean {
     if (made.modifiedAt === undefined || item.modifiedAt === undefined) return true;
     const row = this.#known.get(this.keyOf(target));
-    const isOurs = row?.outcome === 'made' && row.modifiedAt === made.modifiedAt;
-    if (isOurs && row.version === versionOf(item)) return true;
-    if (isOurs && made.changedAt !== undefined && made.changedAt === item.changedAt) return false;
-    const isNewer = made.modifiedAt >= item.modifiedAt || isSameTime(made.modifiedAt, item.modifiedAt);
-    return isNewer && (made.changedAt ?? 0) >= (item.changedAt ?? 0);
+    const isOurs = row?.made !== undefined && isSameVersion(row.made, withTag(made));
+    if (isOurs && isSameItem(row.item, item)) return true;
+    if (made.changedAt === undefined || item.changedAt === undefined)
+      return made.modifiedAt > item.modifiedAt && !isSameTime(made.modifiedAt, item.modifiedAt);
+    if (isOurs && made.changedAt === item.changedAt) return false;
+    return made.modifiedAt >= item.modifiedAt && made.changedAt >= item.changedAt;
   }
 
   /**
@@ -140,13 +149,18 @@ export class KeptMemory {
    */
   async once(
     target: Target,
-    version: string,
+    item: Entry,
     { since, signal }: MakingRequest,
     work: (signal: AbortSignal) => Promise<Outcome>,
   ): Promise<Outcome> {
+    const version = versionOf(item);
     const key = this.keyOf(target);
     const known = this.#known.get(key);
-    if (known?.version === version && (known.outcome === 'broken' || known.sequence > since))
+    if (
+      known !== undefined &&
+      versionOf(known.item) === version &&
+      (known.outcome === 'broken' || known.sequence > since)
+    )
       return known.outcome;
     if (this.#refusals.has(this.#keyOf(target.store.files, target.path.parent))) return 'failed';
     for (;;) {

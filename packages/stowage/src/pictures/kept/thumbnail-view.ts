@@ -7,9 +7,8 @@ import type { Entries, Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';
 import { type KeptContext, type KeptFolder, type KeptPicture, openKeptFolder } from './kept-pictures.ts';
-import { versionOf } from './memory.ts';
 import { createPlanner, hasVariants, type Plan, type Planner, thumbnailOf, variantOf } from './plan.ts';
-import type { Shown, SvgGenerator, Thumbnails, Variants } from './thumbnails.ts';
+import type { SvgGenerator, Thumbnails, Variants } from './thumbnails.ts';
 
 /** What a view of a folder works with. */
 export interface ViewContext extends KeptContext {
@@ -78,7 +77,8 @@ export class ThumbnailView {
   /** Makes sure that the icon is stored; false when the store does not take it. */
   async keep({ name, svg }: Icon): Promise<boolean> {
     const { kept } = this.#seen;
-    return kept.has(name) || (await kept.put(name, name, async () => svg)) === 'made';
+    const item = { name, kind: 'file', size: undefined, modifiedAt: undefined } as const;
+    return kept.has(name) || (await kept.put(name, item, async () => svg)) === 'made';
   }
 
   #picture(entry: Entry, plan: Extract<Plan, { kind: 'picture' }>): View | Making {
@@ -112,7 +112,7 @@ export class ThumbnailView {
     if (kept.isFresh(name, item)) return { kind: 'made', name };
     if (svgGenerator === undefined || kept.isBroken(name, item)) return fallback;
     return async () => {
-      const outcome = await kept.put(name, versionOf(item), () => this.#generate(svgGenerator, entry));
+      const outcome = await kept.put(name, item, () => this.#generate(svgGenerator, entry));
       return outcome === 'made' ? { kind: 'made', name } : fallback;
     };
   }
@@ -198,39 +198,6 @@ const openVariants = async (
   const names = new Set(variants.map(({ name }) => name));
   return { kept: await openKeptFolder(context, source, { folder, preset, names }, signal), variants };
 };
-
-const showThumbnail = async (
-  context: ViewContext,
-  source: Source,
-  folder: SourcePath,
-  entry: Entry,
-  signal: AbortSignal,
-): Promise<Shown> => {
-  const view = await openThumbnailView(context, source, folder, [entry], signal);
-  const found = view.look(0);
-  const shown = typeof found === 'function' ? await found() : found;
-  if (shown.kind === 'icon') return { kind: 'icon', svg: shown.icon.svg };
-  if (shown.kind !== 'made') return { kind: 'self' };
-  return { kind: 'stored', path: folder.child(source.settings.thumbFolderName).child(shown.name) };
-};
-
-/** @see Thumbnails.show */
-export const showWith =
-  (context: ViewContext): Thumbnails['show'] =>
-  async (source, folder, entry, { preset, signal }) => {
-    if (preset === undefined) return showThumbnail(context, source, folder, entry, signal);
-    const { imagePresets } = source.settings;
-    const form = Object.hasOwn(imagePresets, preset) ? imagePresets[preset] : undefined;
-    if (form === undefined || !hasVariants(source.settings, entry)) return { kind: 'self' };
-    const wanted = { folder, preset, form, images: [entry] };
-    const { kept, variants } = await openVariants(context, source, wanted, signal);
-    const [variant] = variants;
-    if (variant === undefined) return { kind: 'self' };
-    const outcome = await kept.ensure(variant);
-    if (outcome === 'broken') throw new BrokenImageError();
-    if (outcome === 'failed') return { kind: 'self', isFailure: true };
-    return { kind: 'stored', path: kept.pathOf(variant.name) };
-  };
 
 /** @see Thumbnails.variants */
 export const variantsWith =

@@ -1,5 +1,6 @@
 import type { Source } from '../../sources/source.ts';
 import type { Entries, Entry, Stat } from '../../storage/entry.ts';
+import type { ReadResult } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ThumbnailFormat } from '../engine.ts';
 
@@ -68,14 +69,19 @@ export interface Thumbnails {
    * The picture that stands for an entry, or its variant by a preset, made when it is missing or stale: once,
    * however many ask at the same time. For an image that cannot be drawn it is the icon of its extension; `self`
    * when the entry is shown by itself, or the store refuses thumbnails, and for a variant where there is no such
-   * preset, or the entry is not an image that is decoded.
-   * @throws BrokenImageError for a variant, BusyError, the signal's reason, errors of the store
+   * preset, or the entry is not an image that is decoded. What is kept is looked at beside the entry, and opened
+   * where it is to be read: with bytes up to `opensUpTo`.
+   * @throws what the look at the entry throws, BrokenImageError for a variant, BusyError, the signal's reason, errors of the store
    */
   show(
     source: Source,
-    folder: SourcePath,
-    entry: Entry,
-    options: { readonly preset?: string | undefined; readonly signal: AbortSignal },
+    path: SourcePath,
+    entry: Entry | Promise<Entry>,
+    options: {
+      readonly preset?: string | undefined;
+      readonly opensUpTo?: number | undefined;
+      readonly signal: AbortSignal;
+    },
   ): Promise<Shown>;
   /**
    * For each entry the paths of its variants by preset, relative to the folder; undefined for what is not a
@@ -151,11 +157,16 @@ export type Variants = Readonly<Record<string, string>>;
 export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**
- * Shows an entry: a stored thumbnail, the markup of an icon, or the entry itself, with `isFailure` when a
+ * Shows an entry: a stored thumbnail with what is known of it, and opened, which the caller then closes; the markup of an icon, or the entry itself, with `isFailure` when a
  * drawing could not be made or stored now.
  */
 export type Shown =
-  | { readonly kind: 'stored'; readonly path: SourcePath }
+  | {
+      readonly kind: 'stored';
+      readonly path: SourcePath;
+      readonly stat?: Stat | undefined;
+      readonly read?: ReadResult | undefined;
+    }
   | { readonly kind: 'icon'; readonly svg: string }
   | { readonly kind: 'self'; readonly isFailure?: true };
 

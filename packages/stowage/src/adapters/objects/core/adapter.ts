@@ -117,8 +117,8 @@ export class ObjectStoreAdapter implements StorageAdapter {
       try {
         return await openObject(this.#objects, path, this.#keys.of(path), options);
       } catch (error) {
-        if (error instanceof NotFoundError) return this.#lookup.refuse(path, 'file', options);
-        throw error;
+        if (!(error instanceof NotFoundError) || options.mayMiss === true) throw error;
+        return this.#lookup.refuse(path, 'file', options);
       }
     });
   }
