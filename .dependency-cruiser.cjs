@@ -116,7 +116,7 @@ module.exports = {
       from: { path: `${SERVER}pictures/` },
       to: {
         path: `${SERVER}storage/`,
-        pathNot: `${SERVER}storage/(about/about|entry|find-names|location|readable|source-path)\\.ts$`,
+        pathNot: `${SERVER}storage/(about/about|entry|kept-files|location|readable|source-path)\\.ts$`,
       },
     },
     {

@@ -8,7 +8,7 @@ import { adapterTable } from './adapters/table.ts';
 export const createS3Factory = adapterTable.s3.createFactory;
 export const createWebdavFactory = adapterTable.webdav.createFactory;
 export { compileRules } from './access/access.ts';
-export { forBoth } from './view/rights.ts';
+export { forBoth, isReservedName, requireFreeName, requireReachable } from './view/rights.ts';
 export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
 export { FileAnswer } from './actions/file-answer.ts';
 export { compileDateFormat } from './actions/listing/item.ts';
@@ -16,7 +16,6 @@ export { humanSize } from './basics/content/human-size.ts';
 export { entryOrder } from './actions/listing/order.ts';
 export { createNameReservations, takeFreeName } from './changes/names.ts';
 export { createActions, ruleKeysOf } from './actions/registry.ts';
-export { isReservedName, requireFreeName, requireReachable } from './view/rights.ts';
 export { ZipStream } from './actions/zip/zip-stream.ts';
 export { processState, readProcessMark } from './basics/files/temporary-folder.ts';
 export { spool } from './storage/content.ts';
@@ -45,8 +44,12 @@ export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
 export type { Finding } from './cli/doctor/finding.ts';
 export { explain } from './cli/explain.ts';
 export { orAborted } from './basics/concurrency/abort.ts';
-export { createYieldToLoop } from './basics/concurrency/time-slice.ts';
-export { FirstInOrder, TimeSlice, sortPatiently } from './basics/concurrency/time-slice.ts';
+export {
+  createYieldToLoop,
+  FirstInOrder,
+  TimeSlice,
+  sortPatiently,
+} from './basics/concurrency/time-slice.ts';
 export { createSharedQueues, createTaskQueue } from './basics/concurrency/queues.ts';
 export { loadAccessRules } from './config/access-rules.ts';
 export { readBrowser } from './config/environment.ts';
@@ -55,24 +58,25 @@ export { settingsSchema, settingsShape } from './config/settings.ts';
 export { loadSources } from './config/sources.ts';
 export { configWarnings } from './config/warnings.ts';
 export { checkConfiguration } from './checked-configuration.ts';
-export { contentDisposition } from './basics/content/content-disposition.ts';
-export { extensionOf, hasAllowedExtension, splitExtension } from './basics/content/file-type.ts';
 export {
+  contentDisposition,
   isServerConfigName,
   sanitizeName,
   withExtension,
   withFileSuffix,
   withFolderSuffix,
   withSingleExtension,
+  fileCopyNames,
+  folderCopyNames,
+  uploadNames,
 } from './basics/content/file-name.ts';
-export { fileCopyNames, folderCopyNames, uploadNames } from './basics/content/file-name.ts';
+export { extensionOf, hasAllowedExtension, splitExtension } from './basics/content/file-type.ts';
 export { createDocuments } from './documents/create-documents.ts';
 export { createDocumentResources } from './documents/document-resources.ts';
 export { listingBudget, readMultistatus } from './adapters/remote/webdav/multistatus.ts';
 export { ConverterThread } from './documents/docx/converter-thread.ts';
 export { AccessDeniedError, InvalidParametersError, UnsafePathError } from './errors/errors.ts';
-export { english } from './errors/languages/languages.ts';
-export { catalogues } from './errors/languages/languages.ts';
+export { english, catalogues } from './errors/languages/languages.ts';
 export { translated } from './errors/languages/phrases.ts';
 export { detailedMessages, errorTable } from './errors/table.ts';
 export { toNodeHandler } from './http/bridges/node.ts';
@@ -83,11 +87,10 @@ export { decodeBmp } from './pictures/bmp.ts';
 export { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 export { decodeHeic } from './pictures/heic/open-heic.ts';
 export { decodeIcoBitmap, readIco } from './pictures/ico.ts';
-export { createImageEditor } from './pictures/image-editor.ts';
-export { createImagePool } from './pictures/image-editor.ts';
+export { createImageEditor, createImagePool } from './pictures/image-editor.ts';
 export { createPictureSizes } from './pictures/kept/sizes.ts';
 export { createLineLogger, createSilentLogger, createTerminalLogger } from './basics/log/logger.ts';
-export { isPublicAddress, reachOf } from './basics/network/address.ts';
+export { isPublicAddress, reachOf } from './basics/network/checked-request.ts';
 export { errorOfStatus, pause, strongEtag, wholeSize } from './adapters/remote/core/http.ts';
 export { passBody } from './adapters/remote/core/body.ts';
 export { createConnectionSlots } from './adapters/remote/core/connections.ts';
@@ -99,8 +102,7 @@ export { createSourceGroup } from './sources/source-group.ts';
 export { TenantCache } from './sources/tenants.ts';
 export { createEmbeddedState } from './operations/state/create-state.ts';
 export { createFileQueue } from './operations/state/file-queue.ts';
-export { createRedisConnection } from './operations/state/redis-state.ts';
-export { createRedisQueue } from './operations/state/redis-state.ts';
+export { createRedisConnection, createRedisQueue } from './operations/state/redis-state.ts';
 export { KnownRecords } from './storage/moved/known-records.ts';
 export { createTrashRecords } from './storage/trash/record.ts';
 export { copyFileTo } from './storage/copy-tree.ts';

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import * as z from 'zod';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { CorruptError, FileTooLargeError, TypeNotAllowedError } from '../errors/errors.ts';
-import { mimeTypeOfPicture } from '../pictures/picture-format.ts';
+import { mimeTypeOfPicture } from '../pictures/picture-file.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { StreamedText } from './file-answer.ts';

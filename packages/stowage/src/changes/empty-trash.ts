@@ -1,7 +1,7 @@
 import { createLimiter } from '../basics/concurrency/queues.ts';
 import { NotFoundError } from '../errors/errors.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { takeAll } from '../storage/trash/empty.ts';
+import { takeAll } from '../storage/trash/erase.ts';
 import { listIds } from '../storage/trash/sweep.ts';
 import { trashPaths } from '../storage/trash/trash-folder.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';

@@ -1,4 +1,4 @@
-import { createLimiter } from '../basics/concurrency/queues.ts';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import type { Create, Passage, Stage } from './change.ts';
 import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
@@ -10,16 +10,10 @@ const inspectForm = async (
   { open, path: folder, files, isForm }: Create,
 ): Promise<readonly UploadedFile[]> => {
   const seen = [...files];
-  const limiter = createLimiter(AT_ONCE);
-  try {
-    for (const [index, file] of files.entries())
-      await limiter.add(async () => {
-        const path = folder.child(sanitizeName(file.filename));
-        seen[index] = await withFileNameIf(isForm, file.filename, () => inspected(passage, open, path, file));
-      });
-  } finally {
-    await limiter.drain();
-  }
+  await forEachAtOnce(AT_ONCE, files.entries(), async ([index, file]) => {
+    const path = folder.child(sanitizeName(file.filename));
+    seen[index] = await withFileNameIf(isForm, file.filename, () => inspected(passage, open, path, file));
+  });
   return seen;
 };
 

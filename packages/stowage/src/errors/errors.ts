@@ -237,6 +237,14 @@ export const ifMissing = (error: unknown): undefined => {
   throw error;
 };
 
+/** As `ifMissing`, for errors of another class. */
+export const ifOnly =
+  (kind: new (input?: ErrorInput) => StowageError) =>
+  (error: unknown): undefined => {
+    if (error instanceof kind) return undefined;
+    throw error;
+  };
+
 /** As `ifMissing`, where something of another kind counts as nothing too. @throws any other error */
 export const ifNoSuch = (error: unknown): undefined =>
   error instanceof WrongKindError ? undefined : ifMissing(error);

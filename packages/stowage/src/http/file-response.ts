@@ -1,5 +1,5 @@
 import { FileAnswer, type FileAnswerFields, type MadeFileAnswer } from '../actions/file-answer.ts';
-import { contentDisposition } from '../basics/content/content-disposition.ts';
+import { contentDisposition } from '../basics/content/file-name.ts';
 import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';

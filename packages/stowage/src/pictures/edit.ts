@@ -6,7 +6,7 @@ import type { Edit, PictureSize, Rotation } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico.ts';
 import { isLosslessWebp } from './metadata/gif-webp.ts';
 import { jpegWithOrientation, rotatedOrientation } from './metadata/jpeg.ts';
-import { isAnimatedPng, pictureBudget, type PictureFormat, type WritableFormat } from './picture-format.ts';
+import { isAnimatedPng, pictureBudget, type PictureFormat, type WritableFormat } from './picture-file.ts';
 
 /** Rotates a picture of one frame: it is rotated first, then mirrored as it is seen then. */
 const rotateFrame = (picture: Sharp, { angle, flip }: Rotation): Sharp => {

@@ -2,7 +2,7 @@ import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
 import { hasEmptyAlpha, readBitmapHeader, type ChannelMasks, type Pixels } from './bmp-header.ts';
 import { indexReader, rowBytes, unpackBitmap } from './bmp.ts';
 import type { PictureSize } from './engine.ts';
-import { sniffPicture } from './picture-format.ts';
+import { sniffPicture } from './picture-file.ts';
 
 /** One picture inside an icon file. `data` begins with its PNG signature or its bitmap header. */
 export interface IcoEntry {

@@ -11,8 +11,7 @@ import {
   type Received,
   type ReceivingPolicy,
 } from './engine.ts';
-import { beginningOf, collect, type PictureFile } from './picture-file.ts';
-import { sniffPicture } from './picture-format.ts';
+import { beginningOf, collect, type PictureFile, sniffPicture } from './picture-file.ts';
 import { createSharpEngine } from './sharp-engine.ts';
 import type { CleanedSvg } from './svg/clean-svg.ts';
 

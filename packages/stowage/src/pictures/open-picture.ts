@@ -14,7 +14,7 @@ import { decodeIcoBitmap, readIco } from './ico.ts';
 import { hasTangledExif } from './metadata/exif.ts';
 import { startOfScan } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
-import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-format.ts';
+import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-file.ts';
 
 /** The library that decodes and encodes. */
 export type SharpLibrary = typeof sharpModule;

@@ -1,6 +1,8 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { BrokenImageError } from '../errors/errors.ts';
 import type { ReadResult } from '../storage/readable.ts';
+import { ParseBudget } from '../basics/content/parse-budget.ts';
+import { pngChunks } from './metadata/png.ts';
 
 /** A stored or uploaded picture. */
 export interface PictureFile {
@@ -72,4 +74,138 @@ export const beginningOf = async (
     if (length >= most || isEnough(beginning)) return beginning;
   }
   return Buffer.concat(chunks, length);
+};
+
+/** Chunks, segments, blocks and EXIF entries of a picture; an animation of an hour has fewer. */
+const MAX_ITEMS = 50_000;
+const MAX_DEPTH = 16;
+/** How often all bytes of a file may be looked through or copied. */
+const PASSES = 4;
+const SPARE_BYTES = 1024 * 1024;
+
+/**
+ * What reading the parts of one picture may cost, for one task.
+ * @throws BrokenImageError by its methods, when a file passes it
+ */
+export const pictureBudget = (file: Buffer): ParseBudget =>
+  new ParseBudget(
+    { items: MAX_ITEMS, depth: MAX_DEPTH, bytes: PASSES * file.length + SPARE_BYTES },
+    (limit) => new BrokenImageError({ detail: `a picture that takes too much to read: ${limit}` }),
+  );
+
+/** Formats that can be decoded, recognised by content. */
+export type PictureFormat = WritableFormat | 'heic';
+
+/** Formats that pictures can be stored in. `heif` is AVIF. */
+export type WritableFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'heif' | 'tiff' | 'bmp' | 'ico';
+
+const starts = (bytes: Uint8Array, ...expected: readonly number[]): boolean =>
+  bytes.length >= expected.length && expected.every((byte, index) => bytes[index] === byte);
+
+const ascii = (bytes: Uint8Array, start: number, end: number): string =>
+  String.fromCharCode(...bytes.subarray(start, end));
+
+const HEIF_BRANDS = new Set(['avif', 'avis', 'heic', 'heix', 'heim', 'heis', 'hevc', 'mif1', 'msf1']);
+
+/**
+ * Whether one of those files is a picture as phones take them (HEIC), which the library does not decode: by
+ * the brands that it names.
+ */
+const isHeic = (bytes: Uint8Array): boolean => {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
+  const brands = ascii(bytes, 8, Math.min(length, bytes.length, 256));
+  return /hei[cxms]|hev[cx]/u.test(brands) && !/avi[fs]/u.test(brands);
+};
+
+/**
+ * The format of a picture by its first bytes (256 are enough), whatever its name says. Undefined for
+ * everything else, SVG included: only what is listed here reaches a decoder.
+ */
+export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
+  if (starts(bytes, 0xff, 0xd8, 0xff)) return 'jpeg';
+  if (starts(bytes, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'png';
+  const six = ascii(bytes, 0, 6);
+  if (six === 'GIF87a' || six === 'GIF89a') return 'gif';
+  if (ascii(bytes, 0, 4) === 'RIFF' && ascii(bytes, 8, 12) === 'WEBP') return 'webp';
+  if (ascii(bytes, 4, 8) === 'ftyp' && HEIF_BRANDS.has(ascii(bytes, 8, 12)))
+    return isHeic(bytes) ? 'heic' : 'heif';
+  if (starts(bytes, 0x49, 0x49, 0x2a, 0) || starts(bytes, 0x4d, 0x4d, 0, 0x2a)) return 'tiff';
+  if (starts(bytes, 0x42, 0x4d)) return 'bmp';
+  // Icons and cursors share one container.
+  if (starts(bytes, 0, 0, 1, 0) || starts(bytes, 0, 0, 2, 0)) return 'ico';
+  return undefined;
+};
+
+const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  heif: 'image/avif',
+  heic: 'image/heic',
+  tiff: 'image/tiff',
+  bmp: 'image/bmp',
+  ico: 'image/x-icon',
+};
+
+/** Extensions of files of a format, the usual one first. */
+export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string, ...string[]]>> = {
+  jpeg: ['jpg', 'jpeg', 'jpe', 'jfif'],
+  png: ['png', 'apng'],
+  gif: ['gif'],
+  webp: ['webp'],
+  heif: ['avif'],
+  heic: ['heic', 'heif'],
+  tiff: ['tif', 'tiff'],
+  bmp: ['bmp', 'dib'],
+  ico: ['ico', 'cur'],
+};
+
+/** The media type of a picture by its first bytes; undefined for what is none that can be decoded. */
+export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
+  const format = sniffPicture(bytes);
+  return format === undefined ? undefined : MIME_TYPES[format];
+};
+
+const CHUNK_BYTES = 8;
+
+/**
+ * Whether a PNG file holds an animation, of which decoders know the first frame alone.
+ * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
+ */
+export const isAnimatedPng = (file: Buffer, budget: ParseBudget): boolean => {
+  for (const { kind, start } of pngChunks(file, budget)) {
+    if (kind === 'acTL') return start + CHUNK_BYTES + 4 <= file.length && file.readUInt32BE(start + 8) > 1;
+    if (kind === 'IDAT') return false;
+  }
+  return false;
+};
+
+/**
+ * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;
+ * undefined for other files. `isRotated`: the file has EXIF data, at its end, that may rotate it.
+ * @see https://developers.google.com/speed/webp/docs/riff_container
+ */
+export const sizeInHeader = (
+  beginning: Buffer,
+): { readonly width: number; readonly height: number; readonly isRotated: boolean } | undefined => {
+  const format = beginning.length < 30 ? undefined : sniffPicture(beginning);
+  if (format === 'gif') {
+    return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isRotated: false };
+  }
+  if (format !== 'webp') return undefined;
+  // A whole file is read by the library, which knows what its EXIF data says.
+  if (beginning.readUInt32LE(4) + CHUNK_BYTES <= beginning.length) return undefined;
+  const kind = beginning.toString('latin1', 12, 16);
+  if (kind === 'VP8X') {
+    const width = beginning.readUIntLE(24, 3) + 1;
+    const height = beginning.readUIntLE(27, 3) + 1;
+    return { width, height, isRotated: ((beginning[20] ?? 0) & 0x08) !== 0 };
+  }
+  if (kind === 'VP8L') {
+    const bits = beginning.readUInt32LE(21);
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, isRotated: false };
+  }
+  const width = beginning.readUInt16LE(26) & 0x3fff;
+  return { width, height: beginning.readUInt16LE(28) & 0x3fff, isRotated: false };
 };

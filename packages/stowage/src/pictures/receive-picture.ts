@@ -4,7 +4,7 @@ import { cleanPicture } from './metadata/clean.ts';
 import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/jpeg.ts';
 import { decodeUpright, type OpenedPicture, openPicture, type SharpLibrary } from './open-picture.ts';
-import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-format.ts';
+import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-file.ts';
 import { encodePicture, keepColours, keepMetadata, requireEditable } from './edit.ts';
 
 /** What is to happen to a picture that comes in, decided by its header. */

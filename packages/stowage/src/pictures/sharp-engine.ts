@@ -23,7 +23,7 @@ import {
   showingBytes,
 } from './open-picture.ts';
 import { openHeic, requireHeicDecoder } from './heic/open-heic.ts';
-import { extensionsOfFormat, pictureBudget, sizeInHeader } from './picture-format.ts';
+import { extensionsOfFormat, pictureBudget, sizeInHeader } from './picture-file.ts';
 import { isLosslessWebp, isWholeGif } from './metadata/gif-webp.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
 import { formatOfEdited, renderEdit, sizeAfter, rotateJpeg } from './edit.ts';

@@ -9,7 +9,7 @@ import {
   type PlanOptions,
   type TreePlan,
 } from './tree-plan.ts';
-import { createLimiter } from '../basics/concurrency/queues.ts';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -128,16 +128,11 @@ export const withdrawCopy = async (
   storage: StorageAdapter,
   { folders, files }: Omit<CopiedTree, 'count'>,
 ): Promise<void> => {
-  const limiter = createLimiter(PARALLEL_REMOVALS);
-  try {
-    for await (const { to, copy } of files()) {
-      if (copy === undefined) continue;
-      await limiter.add(() => storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined));
-    }
-  } catch {
-    // The list cannot be read: what it holds stays.
-  }
-  await limiter.drain();
+  const remove = async ({ to, copy }: CopiedFile): Promise<void> => {
+    if (copy !== undefined) await storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined);
+  };
+  // Where the list cannot be read, what it holds stays.
+  await forEachAtOnce(PARALLEL_REMOVALS, files(), remove).catch(() => undefined);
   for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
 };
 
@@ -178,30 +173,24 @@ export const copyPlanned = async (
   };
   await to.storage.makeFolder(to.path, { signal });
   folders.push(to.path);
-  const limiter = createLimiter(from.storage === to.storage ? PARALLEL_INSIDE : PARALLEL_ACROSS);
+  const copy = async (file: PlannedFile): Promise<void> => {
+    const paths = locate(plan, file);
+    const source = { storage: from.storage, path: paths.from };
+    const made = await copyFileTo(source, { storage: to.storage, path: paths.to }, options);
+    const [read, stored] = [versionOf(made.source), made.copy && versionOf(made.copy)];
+    await copied.push({ ...file, source: read, copy: stored });
+  };
   try {
-    try {
-      for (const folder of plan.folders.slice(1)) {
-        await to.storage.makeFolder(folder.to, { signal }).catch((error: unknown) => {
-          // Another error may be a lost answer. Only an empty folder is ever withdrawn.
-          if (!(error instanceof AlreadyExistsError)) folders.push(folder.to);
-          throw error;
-        });
-        folders.push(folder.to);
-      }
-      for await (const file of plan.files.items()) {
-        const paths = locate(plan, file);
-        const source = { storage: from.storage, path: paths.from };
-        const target = { storage: to.storage, path: paths.to };
-        await limiter.add(async () => {
-          const { source: read, copy } = await copyFileTo(source, target, options);
-          await copied.push({ ...file, source: versionOf(read), copy: copy && versionOf(copy) });
-        });
-      }
-    } finally {
-      // Also after a failure: nothing may still be writing while the copy is withdrawn.
-      await limiter.drain();
+    for (const folder of plan.folders.slice(1)) {
+      await to.storage.makeFolder(folder.to, { signal }).catch((error: unknown) => {
+        // Another error may be a lost answer. Only an empty folder is ever withdrawn.
+        if (!(error instanceof AlreadyExistsError)) folders.push(folder.to);
+        throw error;
+      });
+      folders.push(folder.to);
     }
+    const atOnce = from.storage === to.storage ? PARALLEL_INSIDE : PARALLEL_ACROSS;
+    await forEachAtOnce(atOnce, plan.files.items(), copy);
     signal?.throwIfAborted();
     return { folders, files, count: copied.length };
   } catch (error) {

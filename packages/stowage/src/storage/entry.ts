@@ -35,6 +35,15 @@ export interface Stat extends Entry {
   readonly etag: string | undefined;
 }
 
+/** A folder of which nothing but its name is known. */
+export const folderNamed = (name: string): Stat & { readonly kind: 'folder' } => ({
+  name,
+  kind: 'folder',
+  size: undefined,
+  modifiedAt: undefined,
+  etag: undefined,
+});
+
 /** First and last byte, both included, as in HTTP. */
 export interface ByteRange {
   readonly start: number;

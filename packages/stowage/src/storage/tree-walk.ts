@@ -4,7 +4,7 @@ import { holdsWords } from '../basics/content/file-name.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError, WrongKindError } from '../errors/errors.ts';
 import type { Entry, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
-import { byKey, firstOf, keyOf } from './entry.ts';
+import { byKey, firstOf, folderNamed, keyOf } from './entry.ts';
 
 /** What the caller of a walk wants of one folder. */
 export interface FolderView {
@@ -82,8 +82,8 @@ export class WalkedFolders {
     for (const name of folders.slice(depth)) {
       const last = way.at(-1);
       if (last === undefined) return undefined;
-      const entry: Entry = { name, kind: 'folder', size: undefined, modifiedAt: undefined };
-      const isEntered = this.#options.never?.test(name) !== true && last.view?.enters(entry) === true;
+      const isNever = this.#options.never?.test(name) === true;
+      const isEntered = !isNever && last.view?.enters(folderNamed(name)) === true;
       const path = last.path.below(name);
       way.push({ path, view: isEntered ? this.#options.view(path) : undefined });
     }

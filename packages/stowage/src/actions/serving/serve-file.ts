@@ -1,4 +1,4 @@
-import { contentDisposition } from '../../basics/content/content-disposition.ts';
+import { contentDisposition } from '../../basics/content/file-name.ts';
 import { mimeTypeOf } from '../../basics/content/file-type.ts';
 import {
   AccessDeniedError,

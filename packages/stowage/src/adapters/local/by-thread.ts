@@ -9,11 +9,11 @@ import {
   type TreeWalkOptions,
   type WalkPage,
 } from '../../storage/tree-walk.ts';
-import { attempt, type LocalStore } from './local-store.ts';
 import type { TreePage } from './scan-messages.ts';
 import { ScanThreadMissing, type ScanTarget } from './scan-thread.ts';
 import { hasOtherSpellings, isReserved } from './names.ts';
 import type { FilesPage } from './small-reads.ts';
+import { type LocalStore, attempt } from './local-store.ts';
 
 const known = (column: Float64Array, row: number): number | undefined => {
   const value = column[row];

@@ -1,7 +1,7 @@
-import { mkdir, realpath } from 'node:fs/promises';
-import { resolve, sep } from 'node:path';
+import { mkdir, realpath, access, stat } from 'node:fs/promises';
+import { resolve, sep, dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { fromSystemError } from '../../basics/files/system-errors.ts';
+import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
 import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { StorageDeniedError, StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
@@ -9,16 +9,43 @@ import type { StorageFactory } from '../../storage/registry.ts';
 import { capabilitiesOf } from '../capabilities.ts';
 import { LocalAdapter } from './adapter.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
-import { SharedFolders } from './shared-folders.ts';
-import { FolderWalker } from './folder-walker.ts';
-import type { LocalStore } from './local-store.ts';
+import { SharedFolders, FolderWalker } from './folder-walker.ts';
 import { TEMP_PREFIX } from './names.ts';
-import { rightsProblem } from './rights.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
-import { SystemCopies } from './system-copies.ts';
+import { SystemCopies } from './copies.ts';
 import { TempAreas } from './temp-area.ts';
+import { constants } from 'node:fs';
+import type { LocalStore } from './local-store.ts';
+
+const nearestFolder = async (path: string): Promise<{ readonly path: string; readonly uid: number }> => {
+  const found = await stat(path).catch((error: unknown) => {
+    if (systemCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    return undefined;
+  });
+  return found === undefined ? nearestFolder(dirname(path)) : { path, uid: found.uid };
+};
+
+/**
+ * Why this process may not store files in a root, or make it where it is missing, with the command that allows it; undefined where
+ * it may. For operators: names folders and users.
+ */
+const rightsProblem = async (root: string): Promise<string | undefined> => {
+  try {
+    const folder = await nearestFolder(root);
+    const code = await access(folder.path, constants.W_OK | constants.X_OK).then(() => undefined, systemCode);
+    if (code === undefined || process.getuid === undefined) return undefined;
+    if (code === 'EROFS') return `The folder ${folder.path} lies on a volume that is mounted read-only.`;
+    const user = String(process.getuid());
+    const begin = `The folder ${folder.path} belongs to user ${String(folder.uid)}, and this process, user ${user}, may not`;
+    return folder.path === root
+      ? `${begin} write to it. To allow it: chown -R ${user} ${root}`
+      : `${begin} make ${root}. To allow it: mkdir -p ${root} && chown ${user} ${root}`;
+  } catch {
+    return undefined;
+  }
+};
 
 const MOST_NAMES = 64;
 /** Opened ones that are remembered: tenants open and close theirs again and again. */

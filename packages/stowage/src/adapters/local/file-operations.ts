@@ -10,13 +10,13 @@ import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../stor
 import { isSameVersion } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { copyAcross } from './across.ts';
+import { copyAcross } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './system.ts';
-import type { LocalStore } from './local-store.ts';
 import { isSameFile, linkNew, lockKey, nameFile, removeExpected, withdrawLink } from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
 import type { TempArea } from './temp-area.ts';
+import type { LocalStore } from './local-store.ts';
 
 /** So often a file may be replaced within the moment that it takes to link it. */
 const MOST_REPLACED = 100;

@@ -15,7 +15,6 @@ import { systemCode } from '../../basics/files/system-errors.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { copyTreeByHandles, removeFlattened, removeTree } from './trees.ts';
 import { refuseRoot } from './file-operations.ts';
-import type { LocalStore } from './local-store.ts';
 import { nameFolder, restoreName } from './naming.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
 import { flushFolder } from './folder-walker.ts';
@@ -30,6 +29,7 @@ import {
   removeEmpty,
   renameTo,
 } from './system.ts';
+import type { LocalStore } from './local-store.ts';
 
 /** @throws NotFoundError for links and special files too, WrongKindError for a file */
 const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {

@@ -5,10 +5,10 @@ import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { isExact } from './by-thread.ts';
-import { type LocalStore, attempt } from './local-store.ts';
 import { NameFilter, type SeenName, type SpellingIndex, isVisible } from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
 import { entryOf, statOf, lstatOf, openDirectory, isSpecial, kindOf } from './system.ts';
+import { type LocalStore, attempt } from './local-store.ts';
 
 const IN_FLIGHT = 64;
 const MOST_BUFFERED = 1000;

@@ -1,10 +1,9 @@
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
-import type { FolderWalker } from './folder-walker.ts';
+import type { FolderWalker, SharedFolders } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
-import type { SharedFolders } from './shared-folders.ts';
-import type { SystemCopies } from './system-copies.ts';
+import type { SystemCopies } from './copies.ts';
 import type { TempAreas } from './temp-area.ts';
 
 /** What the operations of one local store work with. */

@@ -19,7 +19,7 @@ import type {
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { copyAcross } from './across.ts';
+import { copyAcross, type SystemCopies } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import {
   type Name,
@@ -37,12 +37,10 @@ import {
   createFile,
 } from './system.ts';
 import { writeChunks } from './file-content.ts';
-import { attempt } from './local-store.ts';
-import { flushFolder, type FolderWalker } from './folder-walker.ts';
+import { flushFolder, type FolderWalker, type SharedFolders } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
-import type { SharedFolders } from './shared-folders.ts';
-import type { SystemCopies } from './system-copies.ts';
 import type { TempAreas, TempLease } from './temp-area.ts';
+import { attempt } from './local-store.ts';
 
 const READ_BYTES = 256 * 1024;
 const SET_GROUP = 0o2000n;

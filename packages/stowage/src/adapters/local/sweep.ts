@@ -1,7 +1,7 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { isLeftOver } from '../../basics/files/temporary-folder.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { readRecord } from './across.ts';
+import { readRecord } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix, TEMP_PREFIX } from './names.ts';
 import type { FolderWalker } from './folder-walker.ts';

@@ -20,7 +20,29 @@ import type { StorageFactory } from '../../storage/registry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { capabilitiesOf } from '../capabilities.ts';
 import { createBudget, Tree, type Budget, type FileNode, type Node } from './tree.ts';
-import { DEFAULT_MAX_BYTES, parseMemoryOptions, type MemoryOptions } from './options.ts';
+
+/** Options of the memory adapter. */
+interface MemoryOptions {
+  /** Most bytes that files, names and content still arriving may take together. Default: 256 MB. */
+  readonly maxBytes?: number;
+}
+
+const DEFAULT_MAX_BYTES = 256 * 1024 * 1024;
+
+/** Checks options as written in a configuration; absent ones are the defaults. */
+const parseMemoryOptions = (
+  options: unknown,
+): { readonly value: MemoryOptions } | { readonly problems: readonly string[] } => {
+  if (options === undefined || options === null) return { value: {} };
+  if (typeof options !== 'object' || Array.isArray(options)) return { problems: [': must be an object'] };
+  const { maxBytes, ...others } = options as Readonly<Record<string, unknown>>;
+  const problems = Object.keys(others).map((key) => `${key}: is not a known key`);
+  const isGiven = maxBytes !== undefined && maxBytes !== null;
+  if (isGiven && !(Number.isSafeInteger(maxBytes) && Number(maxBytes) > 0))
+    problems.push('maxBytes: must be a whole number of bytes above 0');
+  if (problems.length > 0) return { problems };
+  return { value: isGiven ? { maxBytes: Number(maxBytes) } : {} };
+};
 
 const PAGE = 1000;
 const CHUNK_BYTES = 64 * 1024;

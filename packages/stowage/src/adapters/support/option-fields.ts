@@ -52,6 +52,20 @@ export const silenceOption = secondsOption(3600)
       'with another request.',
   );
 
+/** Where a server is, without its port. */
+export const hostOption = textOption
+  .refine((text) => /^[^\s/@\u0000-\u001f]+$/u.test(text), 'must be the name or address of a host')
+  .describe('Name or address.');
+
+/** How kept connections to a server are used. `idle`: the seconds by default. */
+export const connectionOptions = (idle: number) => ({
+  timeout: secondsOption(3600)
+    .default(30)
+    .describe('Seconds without any answer, after which a connection counts as lost.'),
+  connections: countOption(1, 64).default(4).describe('Most connections at the same time.'),
+  idleTimeout: secondsOption(86_400).default(idle).describe('Seconds that a connection without use is kept.'),
+});
+
 const certificatesIn = (text: string): readonly string[] =>
   text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];
 

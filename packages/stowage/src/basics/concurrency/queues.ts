@@ -31,6 +31,20 @@ export const createLimiter = (limit: number): Limiter => {
   };
 };
 
+/** Does something with each item, at most `limit` at the same time. Settles, as `drain` does, when none runs. */
+export const forEachAtOnce = async <Item>(
+  limit: number,
+  items: Iterable<Item> | AsyncIterable<Item>,
+  work: (item: Item) => Promise<void>,
+): Promise<void> => {
+  const limiter = createLimiter(limit);
+  try {
+    for await (const item of items) await limiter.add(() => work(item));
+  } finally {
+    await limiter.drain();
+  }
+};
+
 /** A bounded number of slots, and a bounded queue of those who wait for one. */
 export interface Slots {
   /**

@@ -2,7 +2,7 @@ import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { readIco } from '../ico.ts';
 import { runInThread } from '../one-shot-thread.ts';
-import { pictureBudget, type WritableFormat } from '../picture-format.ts';
+import { pictureBudget, type WritableFormat } from '../picture-file.ts';
 import { blankLocationInExif } from './exif.ts';
 import {
   gifWithoutLocation,

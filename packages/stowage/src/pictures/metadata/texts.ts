@@ -8,8 +8,14 @@ import {
   plainText,
 } from '../../storage/about/about.ts';
 import { MAX_PICTURE_BYTES } from '../engine.ts';
-import { pictureBudget, type PictureFormat, sniffPicture } from '../picture-format.ts';
-import { beginningOf, collect, type PictureFile } from '../picture-file.ts';
+import {
+  pictureBudget,
+  type PictureFormat,
+  sniffPicture,
+  beginningOf,
+  collect,
+  type PictureFile,
+} from '../picture-file.ts';
 import { type FoundData, iptcIn, KEYWORD } from './exif.ts';
 import { webpData } from './gif-webp.ts';
 import { jpegData } from './jpeg-metadata.ts';

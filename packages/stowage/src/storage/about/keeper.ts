@@ -1,12 +1,17 @@
 import { LRUCache } from 'lru-cache';
-import { createLimiter } from '../../basics/concurrency/queues.ts';
+import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
-import { AlreadyExistsError, ChangedMeanwhileError, ifNoSuch, NotFoundError } from '../../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  ifNoSuch,
+  ifOnly,
+  NotFoundError,
+} from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import type { CopiedTree } from '../copy-tree.ts';
-import { findNames } from '../find-names.ts';
-import { readKept, writeKept } from '../kept-text.ts';
+import { findNames, readKept, writeKept } from '../kept-files.ts';
 import { createStoreKeys, isSameLocation, type StoreLocation } from '../location.ts';
 import type { ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
@@ -79,19 +84,14 @@ export class AboutKeeper {
     if (records === undefined) return names.map(() => undefined);
     const existing = await findNames(store, aboutPaths.all(folder), new Set(records), { signal });
     const found: (About | undefined)[] = names.map(() => undefined);
-    const limiter = createLimiter(READS_AT_ONCE);
-    try {
-      for (const [index, record] of records.entries()) {
-        const entry = existing.get(record);
-        if (entry === undefined) continue;
-        signal?.throwIfAborted();
-        await limiter.add(async () => {
-          found[index] = await this.#read(store, aboutPaths.all(folder).below(record), entry, signal);
-        });
-      }
-    } finally {
-      await limiter.drain();
-    }
+    const read = records.flatMap((record, index) => {
+      const entry = existing.get(record);
+      return entry === undefined ? [] : [{ path: aboutPaths.all(folder).below(record), index, entry }];
+    });
+    await forEachAtOnce(READS_AT_ONCE, read, async ({ path, index, entry }) => {
+      signal?.throwIfAborted();
+      found[index] = await this.#read(store, path, entry, signal);
+    });
     return found;
   }
 
@@ -147,11 +147,7 @@ export class AboutKeeper {
   async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
     const kept = await readRecord(location);
     if (kept === undefined) return undefined;
-    const forget = async (): Promise<void> => {
-      await remove(location, kept.version).catch((error: unknown) => {
-        if (!(error instanceof ChangedMeanwhileError)) throw error;
-      });
-    };
+    const forget = (): Promise<void> => remove(location, kept.version).catch(ifOnly(ChangedMeanwhileError));
     return () => this.#hold(location, forget);
   }
 
@@ -188,17 +184,10 @@ export class AboutKeeper {
       folders.set(key, found);
       return found;
     };
-    const limiter = createLimiter(COPIES_AT_ONCE);
-    try {
-      for await (const file of files()) {
-        if (!(await recordsIn(file.from.parent)).has(aboutPaths.name(from, file.from.name))) continue;
-        await limiter.add(() =>
-          this.copied({ storage: from, path: file.from }, { storage: to, path: file.to }),
-        );
-      }
-    } finally {
-      await limiter.drain();
-    }
+    await forEachAtOnce(COPIES_AT_ONCE, files(), async (file) => {
+      if (!(await recordsIn(file.from.parent)).has(aboutPaths.name(from, file.from.name))) return;
+      await this.copied({ storage: from, path: file.from }, { storage: to, path: file.to });
+    });
   }
 
   /** The names of records. Undefined: of many names is known that none has one, because their folder is not there. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { ifNoSuch, NotFoundError } from '../../errors/errors.ts';
-import { type KeptText, readKept } from '../kept-text.ts';
+import { type KeptText, readKept } from '../kept-files.ts';
 import type { StoreLocation } from '../location.ts';
 import { type About, aboutPaths, isNothing, MOST_ABOUT_BYTES, parseAbout } from './about.ts';
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
-import { createLimiter } from '../../basics/concurrency/queues.ts';
+import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Entry } from '../entry.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
@@ -80,12 +80,7 @@ export class KnownRecords {
           if (unread.length > most) return false;
         }
       if (signal !== undefined) setMaxListeners(0, signal);
-      const limiter = createLimiter(READS_AT_ONCE);
-      try {
-        for (const entry of unread) await limiter.add(() => this.#read(store, entry, signal));
-      } finally {
-        await limiter.drain();
-      }
+      await forEachAtOnce(READS_AT_ONCE, unread, (entry) => this.#read(store, entry, signal));
       this.#listed = listed;
       this.#listedAt = listedAt;
       this.#steps = 0;

@@ -5,7 +5,7 @@ import { StowageError } from '../../errors/errors.ts';
 import type { EntryKind } from '../entry.ts';
 import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
-import { type KeptOptions, readKept } from '../kept-text.ts';
+import { type KeptOptions, readKept } from '../kept-files.ts';
 
 /** The folder at the root of a source that remembers what has left which name. Reserved in every source. */
 export const MOVED_FOLDER = '.stowage-moved';

@@ -2,13 +2,15 @@ import { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
   ifMissing,
+  ifOnly,
   MovedInPartError,
   NotEmptyError,
   NotFoundError,
 } from '../../errors/errors.ts';
-import type { OperationOptions, StorageAdapter } from '../adapter.ts';
+import type { OperationOptions, StorageAdapter, Entry } from '../adapter.ts';
 import type { SourcePath } from '../source-path.ts';
-import { trashPaths, type TrashId } from './trash-folder.ts';
+import { trashPaths, type TrashId, isTrashId, newTrashId, timeOf } from './trash-folder.ts';
+import { moveFolder } from '../folders.ts';
 
 /** Whether an erasing was cut off: its mark is there, and what it has left is listed no more. */
 export const isHalfErased = async (
@@ -25,11 +27,8 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
     if (error instanceof MovedInPartError) return;
     if (!(error instanceof NotFoundError)) throw error;
     const content = Readable.from([Buffer.from('{}')], { objectMode: false });
-    await storage
-      .write(trashPaths.erased(id), content, { size: 2, createOnly: true, isNoFolder: true })
-      .catch((failure: unknown) => {
-        if (!(failure instanceof AlreadyExistsError)) throw failure;
-      });
+    const options = { size: 2, createOnly: true, isNoFolder: true };
+    await storage.write(trashPaths.erased(id), content, options).catch(ifOnly(AlreadyExistsError));
   }
 };
 
@@ -75,4 +74,95 @@ export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<vo
   }
   await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
   await removeIfThere(storage, trashPaths.of(id));
+};
+
+/** Another process is done with what it has taken away by then. */
+const LONGEST_MS = 60 * 60 * 1000;
+const NAME = /^(taken|doomed)-(.*)$/u;
+
+/** Moves an entry of a trash that was taken away back into the trash. */
+const bringBack = async (
+  storage: StorageAdapter,
+  taken: SourcePath,
+  { kind, name }: Entry,
+): Promise<void> => {
+  const [from, to] = [taken.child(name), trashPaths.all.child(name)];
+  if (kind === 'file') return storage.moveFile(from, to, { createOnly: true });
+  try {
+    await moveFolder(storage, from, to);
+  } catch (error) {
+    if (!(error instanceof AlreadyExistsError) || !isTrashId(name)) throw error;
+    // Its item is arriving, and has made the folder anew.
+    const record = trashPaths.record(name);
+    await storage.moveFile(from.child(record.name), record, { createOnly: true });
+  }
+};
+
+const bringBackFrom = async (
+  storage: StorageAdapter,
+  taken: SourcePath,
+  isWanted: (name: string) => boolean,
+): Promise<void> => {
+  for await (const page of storage.list(taken, { detail: 'names' }))
+    for (const entry of page) if (isWanted(entry.name)) await bringBack(storage, taken, entry);
+};
+
+/**
+ * Takes all out of the trash in one step, for stores that move folders so. What has come into it since `ids` were
+ * listed goes back. The folder that is left is for the caller to remove; a sweep does it after a crash.
+ * @throws NotFoundError when there is no trash
+ */
+export const takeAll = async (
+  storage: StorageAdapter,
+  ids: ReadonlySet<string>,
+  options: OperationOptions,
+): Promise<SourcePath> => {
+  const id = newTrashId();
+  const taken = trashPaths.taken(id);
+  await moveFolder(storage, trashPaths.all, taken, options);
+  await bringBackFrom(storage, taken, (name) => !ids.has(name));
+  const doomed = trashPaths.doomed(id);
+  await moveFolder(storage, taken, doomed);
+  return doomed;
+};
+
+/** The folder of emptied trashes goes with the last of them. */
+const removeParent = (storage: StorageAdapter, options: OperationOptions): Promise<void> =>
+  storage.removeEmptyFolder(trashPaths.emptied, options).catch((error: unknown) => {
+    if (!(error instanceof NotEmptyError)) ifMissing(error);
+  });
+
+/** Removes a trash that was taken away. */
+export const removeEmptied = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  { signal }: OperationOptions,
+): Promise<void> => {
+  // A sweep may be faster.
+  await storage.removeFolder(folder, { signal }).catch(ifMissing);
+  await removeParent(storage, { signal });
+};
+
+/**
+ * Removes what emptying has left behind: after a crash or a failure. Of a trash that was taken away by a process that
+ * did not come to compare it, all goes back.
+ */
+export const sweepEmptied = async (storage: StorageAdapter, options: OperationOptions): Promise<void> => {
+  try {
+    for await (const page of storage.list(trashPaths.emptied, { detail: 'names', ...options }))
+      for (const { name } of page) {
+        options.signal?.throwIfAborted();
+        const [, state, id = ''] = NAME.exec(name) ?? [];
+        if (!isTrashId(id)) continue;
+        if (state === 'taken') {
+          if (Date.now() - timeOf(id) < LONGEST_MS) continue;
+          await bringBackFrom(storage, trashPaths.taken(id), () => true);
+        }
+        await removeEmptied(storage, trashPaths.emptied.child(name), options);
+      }
+  } catch (error) {
+    // Nothing was emptied.
+    return ifMissing(error);
+  }
+  await removeParent(storage, options);
 };

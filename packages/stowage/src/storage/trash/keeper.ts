@@ -3,7 +3,7 @@ import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
 import type { SourcePath } from '../source-path.ts';
-import { removeEmptied } from './empty.ts';
+import { removeEmptied } from './erase.ts';
 import { sweepTrash, type TrashPolicy } from './sweep.ts';
 
 /** Of what is gone by then, the client need not learn that it went later. */

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { ifMissing, StowageError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, ReadableStore, Stat, StorageAdapter } from '../adapter.ts';
 import { type About, aboutSchema } from '../about/about.ts';
-import { readKept } from '../kept-text.ts';
+import { readKept } from '../kept-files.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 

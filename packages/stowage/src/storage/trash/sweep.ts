@@ -1,8 +1,7 @@
-import { BusyError, ifNoSuch } from '../../errors/errors.ts';
+import { BusyError, ifNoSuch, ifOnly } from '../../errors/errors.ts';
 import type { OperationOptions, ReadableStore, StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
-import { sweepEmptied } from './empty.ts';
-import { eraseId, isHalfErased } from './erase.ts';
+import { sweepEmptied, eraseId, isHalfErased } from './erase.ts';
 import { findRecord } from './record.ts';
 import { isTrashId, timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
@@ -61,10 +60,8 @@ export const sweepTrash = async (
     }
     if (!isDue) continue;
     const erase = (): Promise<void> => eraseId(storage, id);
-    await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, erase).catch((error: unknown) => {
-      // The next sweep finds it again.
-      if (!(error instanceof BusyError)) throw error;
-    });
+    // What is busy, the next sweep finds again.
+    await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, erase).catch(ifOnly(BusyError));
     erased += 1;
   }
   return { erased, kept: maxBytes === undefined ? undefined : kept };

@@ -26,16 +26,15 @@ import type {
   WriteOptions,
 } from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
-import { isSameVersion } from '../../../storage/entry.ts';
+import { folderNamed, isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { stageLocally } from '../../../storage/staging.ts';
 import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import type { Keys } from './keys.ts';
-import { folderStat } from './glimpse.ts';
-import { hasBelow, Lookup, type FoundFile, openObject } from './lookup.ts';
 import type { Objects } from './objects.ts';
+import { hasBelow, Lookup, type FoundFile, openObject } from './lookup.ts';
 import { finishMove, JoinedRemovals } from './change.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
@@ -81,16 +80,16 @@ export class ObjectStoreAdapter implements StorageAdapter {
   /** One request where it is what the caller expects, else one more. */
   async stat(path: SourcePath, options: StatOptions = {}): Promise<Stat> {
     options.signal?.throwIfAborted();
-    if (path.isRoot) return folderStat(path);
+    if (path.isRoot) return folderNamed(path.name);
     return this.#lookup.inAnySpelling(path, options, async () => {
       const isFolder = options.expects === 'folder' && (await this.#lookup.isFolder(path, options));
-      if (isFolder) return folderStat(path);
+      if (isFolder) return folderNamed(path.name);
       if (options.expects === 'folder' && options.mayMiss === true) throw new NotFoundError();
       const key = this.#keys.of(path);
       const found = await this.#objects.find(key, options);
       if (found !== undefined) return this.#lookup.found(path, key, found).stat;
       const isAll = options.expects === 'folder' || (options.expects === 'file' && options.mayMiss === true);
-      if (!isAll && (await this.#lookup.isFolder(path, options))) return folderStat(path);
+      if (!isAll && (await this.#lookup.isFolder(path, options))) return folderNamed(path.name);
       throw new NotFoundError();
     });
   }

@@ -1,5 +1,4 @@
 import {
-  AlreadyExistsError,
   ChangedMeanwhileError,
   StorageDeniedError,
   StorageUnavailableError,
@@ -8,26 +7,9 @@ import {
 } from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { originalMayStay } from '../../../storage/move-tree.ts';
-import { firstKey } from './lookup.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
-import { createLimiter } from '../../../basics/concurrency/queues.ts';
-
-/**
- * To be called before a create-only copy: looks where the service does not decide by itself. Returns whether
- * it has looked. One wrong answer must not cost an object, so a listing is asked as well.
- * @throws AlreadyExistsError
- */
-export const requireFree = async (
-  objects: Pick<Objects, 'decides' | 'find' | 'pages'>,
-  key: string,
-  options: OperationOptions,
-): Promise<boolean> => {
-  if (objects.decides.copy) return false;
-  const [found, first] = await Promise.all([objects.find(key, options), firstKey(objects, key, options)]);
-  if (found !== undefined || first === key) throw new AlreadyExistsError();
-  return true;
-};
+import { forEachAtOnce } from '../../../basics/concurrency/queues.ts';
 
 /** A move whose copy was made. */
 export interface CopiedObject {
@@ -146,10 +128,9 @@ export class JoinedRemovals {
   }
 
   async #singly(some: readonly WaitingRemoval[]): Promise<void> {
-    const limiter = createLimiter(SINGLES_AT_ONCE);
-    for (const { key, etag, end } of some)
-      await limiter.add(() => this.#objects.remove(key, {}, etag).then(() => end(), end));
-    await limiter.drain();
+    await forEachAtOnce(SINGLES_AT_ONCE, some, ({ key, etag, end }) =>
+      this.#objects.remove(key, {}, etag).then(() => end(), end),
+    );
   }
 }
 
@@ -245,24 +226,17 @@ export class Remover {
   }
 
   async #removeSingly(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
-    const limiter = createLimiter(SINGLES_AT_ONCE);
     const codeFor = (error: unknown): string => {
       if (error instanceof ChangedMeanwhileError) return 'PreconditionFailed';
       return error instanceof StorageDeniedError ? 'AccessDenied' : 'failed';
     };
-    try {
-      for (const { key, etag } of objects) {
-        await limiter.add(async () => {
-          try {
-            await this.#objects.remove(key, options, etag);
-          } catch (error) {
-            options.signal?.throwIfAborted();
-            this.#note(key, codeFor(error));
-          }
-        });
+    await forEachAtOnce(SINGLES_AT_ONCE, objects, async ({ key, etag }) => {
+      try {
+        await this.#objects.remove(key, options, etag);
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        this.#note(key, codeFor(error));
       }
-    } finally {
-      await limiter.drain();
-    }
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createLimiter } from '../../../basics/concurrency/queues.ts';
+import { createLimiter, forEachAtOnce } from '../../../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -267,18 +267,11 @@ export class Folders {
       if (found.size > 0) break;
     }
     // The page may have moved on, and not every service begins behind a key.
-    const limiter = createLimiter(COPIES_AT_ONCE);
-    try {
-      for (const { key } of objects) {
-        if (found.has(key)) continue;
-        await limiter.add(async () => {
-          const facts = await this.#objects.find(key, {});
-          if (facts !== undefined) found.set(key, facts);
-        });
-      }
-    } finally {
-      await limiter.drain();
-    }
+    const missing = objects.filter(({ key }) => !found.has(key));
+    await forEachAtOnce(COPIES_AT_ONCE, missing, async ({ key }) => {
+      const facts = await this.#objects.find(key, {});
+      if (facts !== undefined) found.set(key, facts);
+    });
     return found;
   }
 }

@@ -1,6 +1,7 @@
 import { holdsWords } from '../../../basics/content/file-name.ts';
 import { UnsupportedError } from '../../../errors/errors.ts';
 import type { Entry } from '../../../storage/adapter.ts';
+import { folderNamed } from '../../../storage/entry.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
 import {
   WalkedFolders,
@@ -18,13 +19,6 @@ const isBefore = (left: string, right: string): boolean =>
   BEYOND_FIRST_PLANE.test(left + right)
     ? Buffer.compare(Buffer.from(left), Buffer.from(right)) < 0
     : left < right;
-
-const folderEntry = (name: string): Entry => ({
-  name,
-  kind: 'folder',
-  size: undefined,
-  modifiedAt: undefined,
-});
 
 /** The folder and the name in which a key lies. */
 const partsOf = (position: string): { readonly folders: readonly string[]; readonly name: string } => {
@@ -103,7 +97,7 @@ class KeyWalk {
       this.#names = this.#namesOf(this.#way);
       this.#seen += 1;
       const position = `${folders.slice(0, depth + 1).join('/')}/`;
-      this.#report(folders[depth] ?? '', position, folderEntry);
+      this.#report(folders[depth] ?? '', position, folderNamed);
     }
     this.#way = folders;
     this.#names = this.#namesOf(folders);

@@ -13,11 +13,9 @@ import type {
 } from '../../../storage/adapter.ts';
 import { passBody } from '../../remote/core/body.ts';
 import { type SourcePath, isSegment } from '../../../storage/source-path.ts';
-import type { ObjectFacts, Objects, ObjectPage } from './objects.ts';
-import { ListedNames } from '../../support/listed-names.ts';
-import { respell, type Spellings } from '../../support/spellings.ts';
+import { type ObjectFacts, type Objects, type ObjectPage, glimpseOf } from './objects.ts';
+import { ListedNames, respell, type Spellings } from '../../support/spellings.ts';
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
-import { glimpseOf } from './glimpse.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
 
 /** What an answer about its object says of a file. */

@@ -1,7 +1,15 @@
 import type { Readable } from 'node:stream';
 import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { NotFoundError, StorageUnavailableError } from '../../../errors/errors.ts';
-import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
+import type {
+  OperationOptions,
+  ReadOptions,
+  StorageCapabilities,
+  Glimpse,
+  Stat,
+} from '../../../storage/adapter.ts';
+import { folderNamed } from '../../../storage/entry.ts';
+import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
 
 const MB = 1024 * 1024;
 
@@ -151,3 +159,31 @@ export interface Objects {
 
   close(): Promise<void>;
 }
+
+/**
+ * What the first page of a folder shows of names, whose keys begin with `prefix` and come in the order of their bytes.
+ * What has two spellings or kinds, or another spelling than its path, is left to `stat`.
+ */
+export const glimpseOf = (
+  { objects, prefixes, isLast }: ObjectPage,
+  folder: SourcePath,
+  prefix: string,
+  fileStat: (path: SourcePath, object: ListedObject) => Stat,
+): Glimpse => {
+  const known = new Map<string, (() => Stat) | 'unknown'>();
+  const add = (written: string, look: (path: SourcePath) => Stat): void => {
+    const name = written.normalize('NFC');
+    const isClear = name === written && !known.has(name) && isSegment(name);
+    known.set(name, isClear ? () => look(folder.below(name)) : 'unknown');
+  };
+  for (const object of objects)
+    if (object.key !== prefix) add(object.key.slice(prefix.length), (path) => fileStat(path, object));
+  for (const one of prefixes) add(one.slice(prefix.length, -1), ({ name }) => folderNamed(name));
+  const last = [objects.at(-1)?.key ?? '', prefixes.at(-1) ?? ''].sort().at(-1) ?? '';
+  const isBefore = (name: string): boolean => /^[\u0020-\u007e]+$/u.test(name) && `${prefix}${name}/` < last;
+  return (name) => {
+    const found = known.get(name);
+    if (typeof found === 'function') return found();
+    return found ?? (isLast || isBefore(name) ? undefined : 'unknown');
+  };
+};

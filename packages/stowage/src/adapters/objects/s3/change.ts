@@ -10,7 +10,7 @@ import {
 } from '../../../errors/errors.ts';
 import { PART_BYTES, type Copy } from '../core/objects.ts';
 import { partBytes } from '../core/parts.ts';
-import { requireFree } from '../core/change.ts';
+import { firstKey } from '../core/lookup.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
@@ -94,12 +94,15 @@ export class Copier {
     }
   }
 
-  #requireFree(key: string, options: OperationOptions): Promise<boolean> {
-    const decides = { copy: this.isDecided, remove: false };
-    const bucket = this.#bucket;
-    const find: Bucket['find'] = (...asked) => bucket.find(...asked);
-    const pages: Bucket['pages'] = (...asked) => bucket.pages(...asked);
-    return requireFree({ decides, find, pages }, key, options);
+  /**
+   * Looks where the service does not decide by itself. One wrong answer must not cost an object, so a listing
+   * is asked as well. @throws AlreadyExistsError
+   */
+  async #requireFree(key: string, options: OperationOptions): Promise<void> {
+    if (this.isDecided) return;
+    const asked = [this.#bucket.find(key, options), firstKey(this.#bucket, key, options)] as const;
+    const [found, first] = await Promise.all(asked);
+    if (found !== undefined || first === key) throw new AlreadyExistsError();
   }
 
   /**

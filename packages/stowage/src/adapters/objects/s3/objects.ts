@@ -1,23 +1,18 @@
 import type { Readable } from 'node:stream';
-import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { CorruptError, StowageError, UnsupportedError } from '../../../errors/errors.ts';
 import type {
   Copy,
   Download,
   NotRemoved,
-  ObjectFacts,
   ObjectPage,
   Objects,
   ObjectToRemove,
   PageOptions,
-  Upload,
-  Uploaded,
 } from '../core/objects.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
-import { factsOf, type Bucket } from './requests.ts';
-import type { ConditionalWrites } from './conditional-writes.ts';
+import { factsOf } from './requests.ts';
 import { Copier } from './change.ts';
 import { fromS3Error, statusOf } from './errors.ts';
 import type { Support } from './known-services.ts';
@@ -30,47 +25,29 @@ const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]
  * The objects of a bucket. Create-only writes are decided by the service where it has conditional writes
  * (tried once); copies and moves look first, as most services ignore conditions on copies.
  */
-export class S3Objects implements Objects {
-  readonly #bucket: Bucket;
-  readonly #conditional: ConditionalWrites;
-  readonly #copier: Copier;
-  readonly #uploads: S3Uploads;
-
-  constructor(bucket: Bucket, conditional: ConditionalWrites) {
-    this.#bucket = bucket;
-    this.#conditional = conditional;
-    this.#copier = new Copier(bucket, conditional);
-    this.#uploads = new S3Uploads(bucket, conditional);
-  }
+export class S3Objects extends S3Uploads implements Objects {
+  readonly #copier = new Copier(this.bucket, this.conditional);
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */
   get capabilities(): StorageCapabilities {
-    const { create, match } = this.#conditional.known;
+    const { create, match } = this.conditional.known;
     return { ...DECLARED, atomicCreate: create, ifMatch: match !== undefined };
   }
 
   get decides(): Objects['decides'] {
-    return { copy: this.#copier.isDecided, remove: this.#conditional.known.remove };
-  }
-
-  get locks(): NameLocks {
-    return this.#uploads.locks;
+    return { copy: this.#copier.isDecided, remove: this.conditional.known.remove };
   }
 
   learn(options: OperationOptions): Promise<Support> {
-    return this.#conditional.learn(options);
-  }
-
-  find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
-    return this.#bucket.find(key, options);
+    return this.conditional.learn(options);
   }
 
   pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
-    return this.#bucket.pages(prefix, options, how);
+    return this.bucket.pages(prefix, options, how);
   }
 
   async get(key: string, options: ReadOptions): Promise<Download> {
-    const { output, release } = await this.#bucket.get(key, options);
+    const { output, release } = await this.bucket.get(key, options);
     const body = output.Body as Readable | undefined;
     if (body === undefined) {
       release();
@@ -85,20 +62,12 @@ export class S3Objects implements Objects {
     return fromS3Error(error, `GetObject ${key}`);
   }
 
-  upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
-    return this.#uploads.upload(upload, options);
-  }
-
-  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
-    return this.#uploads.putFolder(key, createOnly, options);
-  }
-
   copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     return this.#copier.copy(copy, options);
   }
 
   remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
-    return this.#bucket.remove(key, options, etag);
+    return this.bucket.remove(key, options, etag);
   }
 
   async removeBatch(
@@ -108,10 +77,10 @@ export class S3Objects implements Objects {
     const Objects = objects.map(({ key, etag }) =>
       etag === undefined ? { Key: key } : { Key: key, ETag: etag },
     );
-    const input = { Bucket: this.#bucket.name, Delete: { Quiet: true, Objects } };
+    const input = { Bucket: this.bucket.name, Delete: { Quiet: true, Objects } };
     const operation = `DeleteObjects ${objects[0]?.key ?? ''} and so on`;
     try {
-      const answer = await this.#bucket.connection.send(operation, signal, (s3, http) =>
+      const answer = await this.bucket.connection.send(operation, signal, (s3, http) =>
         s3.deleteObjects(input, http),
       );
       return (answer.Errors ?? [])
@@ -124,6 +93,6 @@ export class S3Objects implements Objects {
   }
 
   close(): Promise<void> {
-    return this.#bucket.connection.close();
+    return this.bucket.connection.close();
   }
 }

@@ -101,15 +101,15 @@ const conditionOf = ({ createOnly, ifMatch }: UploadTarget, support: Support): C
  * the service decides only those (up to 5 GB); beyond, and where it has no conditional writes, the key is
  * looked at just before the completion.
  */
-export class S3Uploads extends Uploads {
+export abstract class S3Uploads extends Uploads {
   readonly limits = { mostParts: MAX_PARTS, atOnce: PARTS_AT_ONCE };
-  readonly #bucket: Bucket;
-  readonly #conditional: ConditionalWrites;
+  protected readonly bucket: Bucket;
+  protected readonly conditional: ConditionalWrites;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
     super();
-    this.#bucket = bucket;
-    this.#conditional = conditional;
+    this.bucket = bucket;
+    this.conditional = conditional;
   }
 
   override async prepare(upload: Upload, options: OperationOptions): Promise<void> {
@@ -119,13 +119,13 @@ export class S3Uploads extends Uploads {
   }
 
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
-    return this.#bucket.find(key, options);
+    return this.bucket.find(key, options);
   }
 
   async put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     const support = await this.#supportFor(target, options);
     if (target.createOnly && !support.create) await this.#requireFree(target, options);
-    return this.#bucket.put(target.key, bytes, conditionOf(target, support), options);
+    return this.bucket.put(target.key, bytes, conditionOf(target, support), options);
   }
 
   override async putLarge(
@@ -137,7 +137,7 @@ export class S3Uploads extends Uploads {
     const { key, open, size = 0 } = upload;
     if (!support.create || support.complete || size > MAX_SINGLE_BYTES) return undefined;
     const put = async (content: SizedContent): Promise<Uploaded> => {
-      const etag = await this.#bucket.put(key, content, conditionOf(upload, support), options);
+      const etag = await this.bucket.put(key, content, conditionOf(upload, support), options);
       return { size: content.size, etag };
     };
     if (open !== undefined && upload.size !== undefined) return put({ open, size });
@@ -158,10 +158,10 @@ export class S3Uploads extends Uploads {
     const { key } = target;
     const support = await this.#supportFor(target, options);
     const upload = await beginMultipart(
-      this.#bucket,
+      this.bucket,
       {
         key,
-        attributes: this.#bucket.attributes(key),
+        attributes: this.bucket.attributes(key),
         condition: support.complete ? conditionOf(target, support) : {},
         check: support.complete ? undefined : () => this.#requireFree(target, options),
       },
@@ -172,7 +172,7 @@ export class S3Uploads extends Uploads {
       send: async ({ number, bytes }) => {
         if (number > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
         const input = { ...upload.named, PartNumber: number, Body: bytes, ContentLength: bytes.length };
-        const { ETag, ChecksumCRC32 } = await this.#bucket.connection.send(
+        const { ETag, ChecksumCRC32 } = await this.bucket.connection.send(
           `UploadPart ${key}`,
           options.signal,
           (s3, http) => s3.uploadPart(input, http),
@@ -183,12 +183,12 @@ export class S3Uploads extends Uploads {
   }
 
   async #supportFor(target: UploadTarget, options: OperationOptions): Promise<Support> {
-    return isConditional(target) ? this.#conditional.learn(options) : NOTHING;
+    return isConditional(target) ? this.conditional.learn(options) : NOTHING;
   }
 
   /** Decides where the service does not. */
   async #requireFree({ key, createOnly, ifMatch }: UploadTarget, options: OperationOptions): Promise<void> {
-    if (createOnly && (await this.#bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
-    if (ifMatch !== undefined) await this.#bucket.requireVersion(key, ifMatch, options);
+    if (createOnly && (await this.bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
+    if (ifMatch !== undefined) await this.bucket.requireVersion(key, ifMatch, options);
   }
 }

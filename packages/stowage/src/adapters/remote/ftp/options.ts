@@ -1,15 +1,14 @@
 import * as z from 'zod';
 import {
   authoritiesOption,
+  connectionOptions,
   countOption,
   filledOption,
   flagOption,
+  hostOption,
   optionsParser,
-  secondsOption,
   textOption,
 } from '../../support/option-fields.ts';
-
-const isHost = (text: string): boolean => /^[^\s/@\u0000-\u001f]+$/u.test(text);
 
 /** What ends a command would begin another one. */
 const isOneLine = (text: string): boolean => !/[\r\n\0]/u.test(text);
@@ -19,7 +18,7 @@ const ONE_LINE = 'must not hold line breaks or NUL characters';
 export const ftpOptionsSchema = z
   .strictObject(
     {
-      host: textOption.refine(isHost, 'must be the name or address of a host').describe('Name or address.'),
+      host: hostOption,
       port: countOption(1, 65_535).default(21).describe('Port.'),
       username: filledOption.refine(isOneLine, ONE_LINE).describe('Login.'),
       password: textOption.refine(isOneLine, ONE_LINE).describe('Password.'),
@@ -36,13 +35,7 @@ export const ftpOptionsSchema = z
         .default(true)
         .describe('With `tls`: check the certificate of the server, with the authorities of `ca`.'),
       ca: authoritiesOption,
-      timeout: secondsOption(3600)
-        .default(30)
-        .describe('Seconds without any answer, after which a connection counts as lost.'),
-      connections: countOption(1, 64).default(4).describe('Most connections at the same time.'),
-      idleTimeout: secondsOption(86_400)
-        .default(60)
-        .describe('Seconds that a connection without use is kept.'),
+      ...connectionOptions(60),
     },
     'must be an object',
   )

@@ -1,12 +1,15 @@
 import type { Readable } from 'node:stream';
-import { ListedNames } from '../../support/listed-names.ts';
+import { ListedNames } from '../../support/spellings.ts';
 import {
   AlreadyExistsError,
+  ChangedMeanwhileError,
+  ifMissing,
+  NotEmptyError,
   StorageDeniedError,
   UnsupportedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import { isStale, isTempName } from '../core/temporary.ts';
+import { isStale, isTempName, newTempName } from '../core/temporary.ts';
 import type {
   Entry,
   ListOptions,
@@ -22,11 +25,23 @@ import type {
   WriteOptions,
 } from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
-import { moveFile, moveFolder, removeEmptyFolder, removeFile, removeFolder } from './change.ts';
-import { putFile } from './write.ts';
-import { isSayable, type ListedEntry, type PathSession } from './session.ts';
+import {
+  isSayable,
+  type ListedEntry,
+  type Names,
+  type PathSession,
+  refusalOf,
+  removeTemporary,
+  removeTree,
+  staleIn,
+} from './session.ts';
 import type { PathStore } from './store.ts';
+import { isElsewhere, putFile, requireFree } from './write.ts';
+
+/** How long a change whose answer was lost may take to be seen on the server. */
+const LATE_MS = 60_000;
 
 /** The storage port on a store of paths. */
 export class PathAdapter<Session extends PathSession> implements StorageAdapter {
@@ -114,18 +129,58 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
-    await this.#store.prepare(path, options);
-    await removeFile(this.#store, path, options);
+    const { ifUnchanged } = options;
+    const store = this.#store;
+    await store.prepare(path, options);
+    await this.#change(path, options, async (session) => {
+      const found = await store.stat(session, path);
+      if (found.kind === 'folder') throw new WrongKindError();
+      if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged)) throw new ChangedMeanwhileError();
+      await session.unlink(path);
+      store.spellings.forget(path);
+    });
   }
 
+  /** The server decides whether it is empty. */
   async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    await this.#store.prepare(path, options);
-    await removeEmptyFolder(this.#store, path, options);
+    const store = this.#store;
+    await store.prepare(path, options);
+    await store.run(options, async (session) => {
+      await this.#requireFolder(session, path);
+      const refusalToRemove = (): Promise<unknown> =>
+        session.rmdir(path).catch((error: unknown) => {
+          if (!store.isPlainRefusal(error)) throw error;
+          return error;
+        });
+      const refusal = await refusalToRemove();
+      if (refusal === undefined) return;
+      const stale = await staleIn(session, path);
+      for (const one of stale) await removeTemporary(session, one);
+      if (stale.length > 0 && (await refusalToRemove()) === undefined) return;
+      throw new NotEmptyError({ cause: refusal });
+    });
   }
 
+  /**
+   * Takes a folder out of sight in one step, and then removes it with all it holds. What the server does not
+   * remove is shown again, under its old name or a numbered one.
+   */
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
-    await this.#store.prepare(path, options);
-    await removeFolder(this.#store, path, options);
+    const store = this.#store;
+    await store.prepare(path, options);
+    if (path.isRoot) throw rootStays();
+    const hidden = path.parent.below(newTempName());
+    await this.#hide({ from: path, to: hidden }, options);
+    try {
+      // It is removed for everybody by now: that cannot be broken off any more.
+      await store.run({}, (session) => removeTree(session, hidden, session.pathOf(hidden)).catch(ifMissing));
+    } catch (error) {
+      const task = (): Promise<boolean> => store.showAgain({ from: hidden, to: path }, 'folder');
+      if (!(await task())) store.leftovers.later(0, task);
+      throw store.isPlainRefusal(error)
+        ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
+        : error;
+    }
   }
 
   async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
@@ -135,20 +190,72 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
-    await this.#store.prepare(from, options);
-    await this.#store.prepare(to, options, true);
-    await moveFile(this.#store, { from, to }, options);
+    const [store, names, isNew] = [this.#store, { from, to }, options.createOnly === true];
+    await store.prepare(from, options);
+    await store.prepare(to, options, true);
+    await this.#change([from, to], options, async (session) => {
+      if (!(await isElsewhere(store, session, names, options))) return;
+      requireFree(await store.find(session, to), isNew);
+      await store.ensureFolder(session, to.parent);
+      await (isNew ? store.moveToNewName(session, names, 'file') : store.moveOver(session, names));
+      store.spellings.forget(from);
+    });
   }
 
   async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
-    await this.#store.prepare(from, options);
-    await this.#store.prepare(to, options, true);
+    const store = this.#store;
+    await store.prepare(from, options);
+    await store.prepare(to, options, true);
     if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
-    await moveFolder(this.#store, { from, to }, options);
+    await this.#change([from, to], options, async (session) => {
+      if ((await store.stat(session, from)).kind === 'file') throw new WrongKindError();
+      if (to.isRoot || (await store.find(session, to)) !== undefined) throw new AlreadyExistsError();
+      await store.ensureFolder(session, to.parent);
+      await store.moveToNewName(session, { from, to }, 'folder');
+      store.spellings.forget(from);
+    });
   }
 
   async close(): Promise<void> {
     await this.#store.close();
+  }
+
+  /** Runs requests under the locks of the names that they change. */
+  #change(
+    paths: SourcePath | readonly SourcePath[],
+    options: OperationOptions,
+    work: (session: Session) => Promise<void>,
+  ): Promise<void> {
+    return this.#store.lock(paths, options, () => this.#store.run(options, work));
+  }
+
+  /** @throws NotFoundError, WrongKindError, StorageDeniedError (the root) */
+  async #requireFolder(session: Session, path: SourcePath): Promise<void> {
+    if (path.isRoot) throw rootStays();
+    if ((await this.#store.stat(session, path)).kind === 'file') throw new WrongKindError();
+  }
+
+  /**
+   * Gives a folder a hidden name. When the answer is lost, a look shows whether the folder has it. A rename
+   * that takes effect only afterwards is undone.
+   */
+  async #hide({ from, to }: Names, options: OperationOptions): Promise<void> {
+    const store = this.#store;
+    let isAsked = false;
+    const hiding = this.#change(from, options, async (session) => {
+      await this.#requireFolder(session, from);
+      isAsked = true;
+      await session.rename({ from, to });
+    });
+    await hiding.catch(async (error: unknown) => {
+      if (!isAsked || refusalOf(error) !== undefined) throw error;
+      const looking = store.run({}, async (session) => (await session.look(to)) !== undefined);
+      const isHidden = await looking.catch(() => undefined);
+      if (isHidden === true) return;
+      const since = isHidden === undefined ? 0 : Date.now() + LATE_MS;
+      store.leftovers.later(since, () => store.showAgain({ from: to, to: from }, 'folder'));
+      throw error;
+    });
   }
 
   /** An entry that can be shown, and its name on the server. Removes what a killed process has left. */
@@ -181,3 +288,5 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     await learn().catch(() => options.signal?.throwIfAborted());
   }
 }
+
+const rootStays = (): Error => new StorageDeniedError({ detail: 'the root is not removed' });

@@ -1,6 +1,7 @@
-import { createLimiter } from '../../../basics/concurrency/queues.ts';
-import type { Leftover } from '../core/temporary.ts';
+import { forEachAtOnce } from '../../../basics/concurrency/queues.ts';
+import { isStale, isTempName, type Leftover } from '../core/temporary.ts';
 import type { EntryKind, Stat } from '../../../storage/adapter.ts';
+import { folderNamed } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import {
   type ErrorsByCode,
@@ -15,13 +16,7 @@ import { SilenceError } from '../core/connections.ts';
 export type Found = Omit<Stat, 'kind'> & { readonly kind: EntryKind | 'other' };
 
 /** What is said of the root. */
-export const ROOT: Found = {
-  name: '',
-  kind: 'folder',
-  size: undefined,
-  modifiedAt: undefined,
-  etag: undefined,
-};
+export const ROOT: Found = folderNamed('');
 
 /** An entry as the server lists it. */
 export interface ListedEntry {
@@ -121,12 +116,7 @@ export const removeTree = async (session: PathSession, path: SourcePath, whole: 
   for await (const page of session.entries(path, whole))
     for (const { written, found } of page)
       if (isEntryName(written)) (found.kind === 'folder' ? folders : others).push(`${whole}/${written}`);
-  const limiter = createLimiter(TOGETHER);
-  try {
-    for (const below of others) await limiter.add(() => session.unlink(path, below).catch(ifMissing));
-  } finally {
-    await limiter.drain();
-  }
+  await forEachAtOnce(TOGETHER, others, (below) => session.unlink(path, below).catch(ifMissing));
   for (const below of folders) await removeTree(session, path, below).catch(ifMissing);
   await session.rmdir(path, whole);
 };
@@ -138,4 +128,14 @@ export const removeTemporary = async (session: PathSession, { path, kind }: Left
   if (kind === 'file' || found.kind !== 'folder') await session.unlink(path);
   else await removeTree(session, path, session.pathOf(path));
   return true;
+};
+
+/** What a killed process has left in a folder long ago. */
+export const staleIn = async (session: PathSession, folder: SourcePath): Promise<readonly Leftover[]> => {
+  const stale: Leftover[] = [];
+  for await (const page of session.entries(folder))
+    for (const { written, found } of page)
+      if (isTempName(written) && isStale(written, found.modifiedAt, undefined))
+        stale.push({ path: folder.below(written), kind: found.kind === 'folder' ? 'folder' : 'file' });
+  return stale;
 };

@@ -2,7 +2,13 @@ import { respell, Spellings } from '../../support/spellings.ts';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
-import { AlreadyExistsError, ifMissing, NotFoundError, StorageDeniedError } from '../../../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  ifMissing,
+  ifOnly,
+  NotFoundError,
+  StorageDeniedError,
+} from '../../../errors/errors.ts';
 import type {
   EntryKind,
   OperationOptions,
@@ -118,16 +124,12 @@ export abstract class PathStore<Session extends PathSession> {
    */
   async tryLetterCase(options: OperationOptions): Promise<void> {
     const temp = SourcePath.root.below(newTempName());
-    try {
-      await this.run(options, async (session) => {
-        await session.mkdir(temp);
-        await this.learnCase(session, temp, options);
-      });
-    } catch (error) {
-      if (!(error instanceof StorageDeniedError)) throw error;
-    } finally {
-      await this.leftovers.remove({ path: temp, kind: 'folder' });
-    }
+    const trying = this.run(options, async (session) => {
+      await session.mkdir(temp);
+      await this.learnCase(session, temp, options);
+    });
+    const remove = (): Promise<void> => this.leftovers.remove({ path: temp, kind: 'folder' });
+    await trying.catch(ifOnly(StorageDeniedError)).finally(remove);
   }
 
   /** Runs what changes entries while no other operation of this process does. */
@@ -270,10 +272,8 @@ export abstract class PathStore<Session extends PathSession> {
     if (found !== undefined || path.isRoot)
       throw new NotFoundError({ detail: 'a parent is a file or a link' });
     await this.ensureFolder(session, path.parent);
-    await session.mkdir(path).catch((error: unknown) => {
-      // Another writer was faster.
-      if (!(error instanceof AlreadyExistsError)) throw error;
-    });
+    // Another writer may be faster.
+    await session.mkdir(path).catch(ifOnly(AlreadyExistsError));
     if ((await session.look(path))?.kind !== 'folder')
       throw new NotFoundError({ detail: 'a parent is a file or a link' });
   }

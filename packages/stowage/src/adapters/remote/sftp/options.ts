@@ -1,14 +1,13 @@
 import * as z from 'zod';
 import {
+  connectionOptions,
   countOption,
   filledOption,
+  hostOption,
   optionsParser,
-  secondsOption,
   textOption,
 } from '../../support/option-fields.ts';
 import { parseHostKeys } from './login.ts';
-
-const isHost = (text: string): boolean => /^[^\s/@\u0000-\u001f]+$/u.test(text);
 
 const isPrivateKey = (text: string): boolean =>
   /^\s*(?:-----BEGIN [A-Z ]*PRIVATE KEY-----|PuTTY-User-Key-File-\d)/u.test(text);
@@ -33,7 +32,7 @@ const exactlyOne = (
 export const sftpOptionsSchema = z
   .strictObject(
     {
-      host: textOption.refine(isHost, 'must be the name or address of a host').describe('Name or address.'),
+      host: hostOption,
       port: countOption(1, 65_535).default(22).describe('Port.'),
       username: filledOption.describe('Login.'),
       password: filledOption.optional().describe('Password.'),
@@ -60,13 +59,7 @@ export const sftpOptionsSchema = z
         .refine((text) => !text.includes('\0'), 'must not hold a NUL character')
         .default('')
         .describe('Folder of the server that is the root; it must exist. Default: where the login arrives.'),
-      timeout: secondsOption(3600)
-        .default(30)
-        .describe('Seconds without any answer, after which a connection counts as lost.'),
-      connections: countOption(1, 64).default(4).describe('Most connections at the same time.'),
-      idleTimeout: secondsOption(86_400)
-        .default(300)
-        .describe('Seconds that a connection without use is kept.'),
+      ...connectionOptions(300),
     },
     'must be an object',
   )

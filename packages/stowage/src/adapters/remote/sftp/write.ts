@@ -1,5 +1,5 @@
 import { createLimiter } from '../../../basics/concurrency/queues.ts';
-import { CorruptError, UnsupportedError } from '../../../errors/errors.ts';
+import { CorruptError, ifOnly, UnsupportedError } from '../../../errors/errors.ts';
 import type { Found, Names } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { PIECE, readAhead, TOGETHER, type OpenFile } from './read.ts';
@@ -10,13 +10,10 @@ const COPIED_AT_ONCE = 16 * 1024 * 1024;
 
 /** Flushes to the server's disk, where the server can. */
 const sync = async (session: Session, handle: Buffer, path: SourcePath): Promise<void> => {
-  try {
-    await session.change<unknown>('fsync', path, (sftp, answered) =>
-      sftp.ext_openssh_fsync(handle, answered),
-    );
-  } catch (error) {
-    if (!(error instanceof UnsupportedError)) throw error;
-  }
+  const flushing = session.change<unknown>('fsync', path, (sftp, answered) =>
+    sftp.ext_openssh_fsync(handle, answered),
+  );
+  await flushing.catch(ifOnly(UnsupportedError));
 };
 
 const sendChunks = async (

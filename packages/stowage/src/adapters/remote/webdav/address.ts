@@ -3,7 +3,7 @@ import { lookup as resolve } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { isSegment } from '../../../storage/source-path.ts';
 import { StorageUnavailableError } from '../../../errors/errors.ts';
-import { reachOf } from '../../../basics/network/address.ts';
+import { reachOf } from '../../../basics/network/checked-request.ts';
 
 /** The URL of what lies below the root collection. */
 export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'folder'): URL => {

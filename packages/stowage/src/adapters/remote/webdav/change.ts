@@ -12,7 +12,8 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import { isStale, isTempName, newAsideName } from '../core/temporary.ts';
 import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './list.ts';
-import type { Change, Names, Outcome } from './requests.ts';
+import type { Names } from '../paths/session.ts';
+import type { Change, Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
 /** Refused, perhaps while another client replaces the same file or works in the same folder. */

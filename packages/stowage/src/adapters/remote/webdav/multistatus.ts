@@ -5,6 +5,7 @@ import { ParseBudget } from '../../../basics/content/parse-budget.ts';
 import { CorruptError } from '../../../errors/errors.ts';
 import { strongEtag } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
+import { folderNamed } from '../../../storage/entry.ts';
 import type { DavAnswer } from './client.ts';
 
 /** One `response` of a multistatus (RFC 4918). */
@@ -30,7 +31,7 @@ export const timeOf = (text: string | undefined): number | undefined => {
 /** An entry from the properties of a resource. */
 export const statOf = (name: string, response: DavResponse): Stat =>
   response.isCollection
-    ? { name, kind: 'folder', size: undefined, modifiedAt: timeOf(response.lastModified), etag: undefined }
+    ? { ...folderNamed(name), modifiedAt: timeOf(response.lastModified) }
     : {
         name,
         kind: 'file',

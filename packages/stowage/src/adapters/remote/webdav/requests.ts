@@ -1,5 +1,4 @@
-import { ListedNames } from '../../support/listed-names.ts';
-import { respell, Spellings } from '../../support/spellings.ts';
+import { ListedNames, respell, Spellings } from '../../support/spellings.ts';
 import { CorruptError, ifMissing, NotFoundError, StowageError } from '../../../errors/errors.ts';
 import { pause } from '../core/http.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
@@ -7,6 +6,7 @@ import { SourcePath } from '../../../storage/source-path.ts';
 import { urlOf } from './address.ts';
 import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
 import { SilenceError } from '../core/connections.ts';
+import type { Names } from '../paths/session.ts';
 import { LostConnectionError } from './connection.ts';
 import { statOf, timeOf } from './multistatus.ts';
 import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
@@ -27,12 +27,6 @@ export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
   readonly again?: () => Promise<boolean>;
   /** Finds out what has happened when the answer is lost. Default: the loss is an error. */
   readonly outcome?: () => Promise<Outcome>;
-}
-
-/** From one name to another. */
-export interface Names {
-  readonly from: SourcePath;
-  readonly to: SourcePath;
 }
 
 /** One that can be shown. */

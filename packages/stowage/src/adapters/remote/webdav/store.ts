@@ -1,10 +1,11 @@
 import { decomposed } from '../../support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
-import { AlreadyExistsError, ifMissing, NotFoundError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, ifOnly, NotFoundError } from '../../../errors/errors.ts';
 import { isTempName, type Leftover, Leftovers, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
+import { folderNamed } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { errorOfStatus, isRefusalOfPath, statusOf } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
@@ -14,7 +15,6 @@ import type { Outcome, Resources } from './requests.ts';
 
 /** What servers answer for a missing parent folder, besides other things. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
-const ROOT: Stat = { name: '', kind: 'folder', size: undefined, modifiedAt: undefined, etag: undefined };
 
 /** Steps that several operations share: finding things, making folders, giving names, removing. */
 export class Store {
@@ -55,7 +55,7 @@ export class Store {
   /** @throws NotFoundError, also below a file, for which servers have several statuses */
   async stat(path: SourcePath, options: OperationOptions): Promise<Stat> {
     await this.prepare(path, options);
-    if (path.isRoot) return ROOT;
+    if (path.isRoot) return folderNamed('');
     try {
       return await this.resources.stat(path, options);
     } catch (error) {
@@ -102,10 +102,8 @@ export class Store {
     const found = await this.find(path, options);
     if (found?.kind === 'folder') return false;
     if (found !== undefined) throw new NotFoundError({ detail: 'a parent is a file' });
-    await this.makeFolder(path, options).catch((error: unknown) => {
-      // Another writer was faster.
-      if (!(error instanceof AlreadyExistsError)) throw error;
-    });
+    // Another writer may be faster.
+    await this.makeFolder(path, options).catch(ifOnly(AlreadyExistsError));
     return true;
   }
 

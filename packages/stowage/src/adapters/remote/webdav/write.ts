@@ -17,7 +17,8 @@ import type { Content } from './client.ts';
 import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './list.ts';
 import { giveFolderName, giveName } from './change.ts';
-import type { Names, Outcome } from './requests.ts';
+import type { Names } from '../paths/session.ts';
+import type { Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
 /** Contents of up to this size are kept in memory where they may have to be sent twice. */
