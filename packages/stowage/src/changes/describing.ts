@@ -1,6 +1,6 @@
 import { EVERYTHING } from '../access/access.ts';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
-import { NotFoundError } from '../errors/errors.ts';
+import { ifMissing } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import { type About, isNothing } from '../storage/about/about.ts';
 import { isSameVersion } from '../storage/entry.ts';
@@ -81,14 +81,10 @@ export const describing: Stage = async (passage, change, next) => {
           const context = { requester: { requestId, ...DESCRIBER }, services, log, holdSources, signal };
           const sources = { all: [source], find: () => source };
           const view = await new SourceViews(sources, EVERYTHING, { signal }).of(source);
-          await describePicture(context, view, path, (part) => carry(part, context)).catch(ignoreGone);
+          // It may have been moved or removed before its turn has come.
+          await describePicture(context, view, path, (part) => carry(part, context)).catch(ifMissing);
         });
       }
     }
   }
-};
-
-/** A picture may have been moved or removed before its turn has come. */
-const ignoreGone = (error: unknown): void => {
-  if (!(error instanceof NotFoundError)) throw error;
 };

@@ -1,5 +1,5 @@
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
-import { AlreadyExistsError, isRefusal, NotFoundError } from '../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, isRefusal } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -23,17 +23,8 @@ import { requireContents, requireRights } from './rights.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
 
-const lookAt = async (storage: StorageAdapter, path: SourcePath, signal?: AbortSignal) => {
-  try {
-    return await storage.stat(path, { signal });
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
-};
-
 const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
-  const found = await lookAt(storage, path).catch(() => undefined);
+  const found = await storage.stat(path).catch(() => undefined);
   return found?.kind === 'file' && isSameVersion(version, found);
 };
 
@@ -45,7 +36,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
   const { signal } = passage;
   const { open, path } = change;
   const storage = storeOf(open);
-  let old = await lookAt(storage, path, signal);
+  let old = await storage.stat(path, { signal }).catch(ifMissing);
   if (old === undefined) {
     try {
       // A store that does not show a file for a moment must not let it be replaced unseen.

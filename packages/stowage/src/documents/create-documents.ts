@@ -1,3 +1,4 @@
+import { Once } from '../basics/concurrency/abort.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
 import {
@@ -19,19 +20,6 @@ export interface DocumentsParts {
   readonly docxLimits?: Partial<DocxLimits>;
 }
 
-/** Makes a value at its first use, and again after a failure. `made` is the value as far as there is one. */
-const lazily = <Value>(make: () => Promise<Value>) => {
-  let value: Promise<Value> | undefined;
-  return {
-    get: (): Promise<Value> =>
-      (value ??= make().catch((error: unknown) => {
-        value = undefined;
-        throw error;
-      })),
-    made: (): Promise<Value> | undefined => value,
-  };
-};
-
 /**
  * Makes the port to both engines. Nothing is loaded or started before the first document; `close` ends what
  * was.
@@ -43,20 +31,21 @@ export const createDocuments = ({
   pdfLimits,
   docxLimits,
 }: DocumentsParts): DocumentMaker => {
-  const pdf = lazily<PdfEngine>(async () => {
+  const [pdf, docx] = [new Once<PdfEngine>(), new Once<DocxEngine>()];
+  const openPdf = async (): Promise<PdfEngine> => {
     const { createPdfEngine } = await import('./pdf/engine.ts');
     return createPdfEngine({ remote, log, browser, limits: { ...defaultPdfLimits, ...pdfLimits } });
-  });
-  const docx = lazily<DocxEngine>(async () => {
+  };
+  const openDocx = async (): Promise<DocxEngine> => {
     const { createDocxEngine } = await import('./docx/engine.ts');
     return createDocxEngine({ remote, log, limits: { ...defaultDocxLimits, ...docxLimits } });
-  });
+  };
   return {
-    pdf: async (job) => (await pdf.get()).print(job),
-    docx: async (job) => (await docx.get()).convert(job),
+    pdf: async (job) => (await pdf.get(openPdf)).print(job),
+    docx: async (job) => (await docx.get(openDocx)).convert(job),
     close: async () => {
-      const [printer, converter] = await Promise.all([pdf.made(), docx.made()]);
-      await Promise.all([printer?.close() ?? Promise.resolve(), converter?.close() ?? Promise.resolve()]);
+      const [printer, converter] = await Promise.all([pdf.begun, docx.begun]);
+      await Promise.all([printer?.close(), converter?.close()]);
     },
   };
 };

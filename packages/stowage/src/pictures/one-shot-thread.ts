@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../errors/errors.ts';
 
 const answerOf = <Answer>(worker: Worker): Promise<Answer> =>
@@ -27,22 +28,13 @@ export const runInThread = async <Answer>(
     stderr: true,
   });
   const answer = answerOf<Answer>(worker);
-  let isLate = false;
-  const end = (): void => void worker.terminate();
-  const timer = setTimeout(() => {
-    isLate = true;
-    end();
-  }, seconds * 1000);
-  signal?.addEventListener('abort', end);
+  const late = (): Error => new BrokenImageError({ message: 'The image takes too long to decode.' });
   try {
-    return await answer;
+    return await inTimeLimit(seconds * 1000, signal, (limit) => orAborted(answer, limit), late);
   } catch (error) {
     signal?.throwIfAborted();
-    if (isLate) throw new BrokenImageError({ message: 'The image takes too long to decode.' });
     throw error instanceof BrokenImageError ? error : new BrokenImageError({ cause: error });
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', end);
     await worker.terminate();
   }
 };

@@ -2,7 +2,7 @@ import { withoutCase } from '../basics/content/file-name.ts';
 import type { StorageAdapter } from './adapter.ts';
 import type { ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
-import { orAborted } from '../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import { BusyError } from '../errors/errors.ts';
 
 /** Where an entry of a store is, or is to be. */
@@ -80,19 +80,14 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
     enter: () => void,
   ): Promise<void> => {
     if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
-    const late = new AbortController();
-    const giveUp = (): void =>
-      late.abort(new BusyError({ detail: 'another operation on this location takes too long' }));
-    const timer = setTimeout(giveUp, longestWaitMs);
-    waiting += 1;
-    try {
+    const wait = async (limit: AbortSignal): Promise<void> => {
       for (let found = findHolder(locations); found !== undefined; found = findHolder(locations))
-        await orAborted(orAborted(found.ended, late.signal), signal);
+        await orAborted(found.ended, limit);
       enter();
-    } finally {
-      waiting -= 1;
-      clearTimeout(timer);
-    }
+    };
+    const late = (): Error => new BusyError({ detail: 'another operation on this location takes too long' });
+    waiting += 1;
+    await inTimeLimit(longestWaitMs, signal, wait, late).finally(() => (waiting -= 1));
   };
   return {
     hold: async (locations, { signal }, work) => {

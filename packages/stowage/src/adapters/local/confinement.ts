@@ -50,11 +50,27 @@ export const O_PATH = 0o10000000;
 const FOLDER = O_PATH | constants.O_DIRECTORY;
 const CHILD = FOLDER | constants.O_NOFOLLOW;
 
-class HandleFolder implements OpenFolder {
+/** A folder by a path: nothing is held, and nothing has to be compared. */
+abstract class FolderAt implements OpenFolder {
+  abstract readonly self: string;
+
+  at(name: Name): Name {
+    if (typeof name === 'string') return `${this.self}${sep}${name}`;
+    return Buffer.concat([Buffer.from(`${this.self}${sep}`), name]);
+  }
+
+  async verify(): Promise<void> {}
+
+  async close(): Promise<void> {}
+}
+
+/** The handle is the folder. */
+class HandleFolder extends FolderAt {
   readonly #fd: number;
   #open = true;
 
   constructor(fd: number) {
+    super();
     this.#fd = fd;
   }
 
@@ -64,16 +80,7 @@ class HandleFolder implements OpenFolder {
     return `/proc/self/fd/${this.#fd}`;
   }
 
-  at(name: Name): Name {
-    if (typeof name === 'string') return `${this.self}/${name}`;
-    return Buffer.concat([Buffer.from(`${this.self}/`), name]);
-  }
-
-  async verify(): Promise<void> {
-    // The handle is the folder.
-  }
-
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
     // No wait: the system asks no file system to close a handle that gives no access (O_PATH).
@@ -82,24 +89,12 @@ class HandleFolder implements OpenFolder {
 }
 
 /** The root by its path, which may lead through links: they are the administrator's, not the clients'. */
-class UnheldRoot implements OpenFolder {
+class UnheldRoot extends FolderAt {
   readonly self: string;
 
   constructor(root: string) {
+    super();
     this.self = root;
-  }
-
-  at(name: Name): Name {
-    if (typeof name === 'string') return `${this.self}/${name}`;
-    return Buffer.concat([Buffer.from(`${this.self}/`), name]);
-  }
-
-  async verify(): Promise<void> {
-    // Nothing was held that could be another folder now.
-  }
-
-  async close(): Promise<void> {
-    // Nothing is held.
   }
 }
 
@@ -153,22 +148,18 @@ interface Identity {
 const notADirectory = (path: string): NodeJS.ErrnoException =>
   Object.assign(new Error(`not a directory: ${path}`), { code: 'ENOTDIR' });
 
-class PathFolder implements OpenFolder {
+class PathFolder extends FolderAt {
   readonly self: string;
   /** The root and every folder down to this one. */
   readonly chain: readonly Identity[];
 
   constructor(chain: readonly Identity[]) {
+    super();
     this.chain = chain;
     this.self = chain.at(-1)?.path ?? '';
   }
 
-  at(name: Name): Name {
-    if (typeof name === 'string') return `${this.self}${sep}${name}`;
-    return Buffer.concat([Buffer.from(`${this.self}${sep}`), name]);
-  }
-
-  async verify(): Promise<void> {
+  override async verify(): Promise<void> {
     for (const [index, { path, dev, ino }] of this.chain.entries()) {
       // The root may be a link of the administrator, nothing below it may.
       const now = await (index === 0 ? followedStat(path) : exactLstat(path)).catch(() => undefined);
@@ -176,10 +167,6 @@ class PathFolder implements OpenFolder {
         throw new NotFoundError({ detail: 'a folder was replaced while it was in use' });
       }
     }
-  }
-
-  async close(): Promise<void> {
-    // Nothing is held.
   }
 }
 

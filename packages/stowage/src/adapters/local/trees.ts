@@ -126,11 +126,11 @@ const REMOVALS = 8;
 // Rounds over one folder while others keep putting things into it.
 const ROUNDS = 100;
 
-const unlessGone = async (removing: Promise<void>): Promise<void> => {
-  await removing.catch((error: unknown) => {
-    if (systemCode(error) !== 'ENOENT') throw error;
+const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
+  work.catch((error: unknown) => {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
   });
-};
 
 /** Up to a batch of entries, by the bytes of their names: what cannot be shown must go as well. */
 const readBatch = async (
@@ -225,10 +225,7 @@ const raiseAll = async (
   parent: string,
   stack: Raised[],
 ): Promise<boolean> => {
-  const folder = await confinement.openChild(area, parent).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const folder = await unlessGone(confinement.openChild(area, parent));
   if (folder === undefined) return false;
   try {
     await emptyFolder(confinement, folder, async (child) => {

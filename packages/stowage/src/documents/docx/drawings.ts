@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Picture } from 'stowage-html-docx';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
-import { orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 
 /** To the process. */
@@ -130,26 +130,24 @@ export class Drawings {
   async draw(order: DrawingOrder, signal: AbortSignal): Promise<Picture> {
     signal.throwIfAborted();
     const late = (): Error => new BrokenImageError('The drawing takes too long.');
-    const limit = new TimeLimit(this.#drawMs, signal, late);
-    const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
-      try {
-        return await orAborted(worker.draw(order), limit.signal);
-      } finally {
-        // One that was given up on is still busy with it.
-        if (limit.signal.aborted) worker.end();
-      }
-    };
-    try {
-      return await this.#pool.use((worker) =>
+    const draw = (limit: AbortSignal): Promise<Picture> => {
+      const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
+        try {
+          return await orAborted(worker.draw(order), limit);
+        } finally {
+          // One that was given up on is still busy with it.
+          if (limit.aborted) worker.end();
+        }
+      };
+      return this.#pool.use((worker) =>
         drawBy(worker).catch((error: unknown) => {
-          if (worker.isUsable || limit.signal.aborted) throw error;
+          if (worker.isUsable || limit.aborted) throw error;
           // It died while it was idle, or of this drawing; one more try will show.
           return this.#pool.use(drawBy);
         }),
       );
-    } finally {
-      limit.dispose();
-    }
+    };
+    return inTimeLimit(this.#drawMs, signal, draw, late);
   }
 
   /** Ends all processes. */

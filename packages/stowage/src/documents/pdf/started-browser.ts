@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Browser, CDPSession, PuppeteerNode } from 'puppeteer-core';
 import {
   makeTemporaryFolder,
@@ -7,7 +8,7 @@ import {
   sweepTemporaryFolders,
 } from '../../basics/files/temporary-folder.ts';
 import { notInstalled } from '../../errors/optional-package.ts';
-import { isExecutable } from '../../pictures/previews/programs.ts';
+import { isExecutable, killGroup } from '../../pictures/previews/programs.ts';
 
 interface BrowserExecutable {
   readonly path: string;
@@ -129,23 +130,10 @@ export interface StartedBrowser {
   close(): Promise<void>;
 }
 
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
-
-/**
- * The browser leads a process group of its own on POSIX systems, so that a wrapper script cannot leave it
- * behind.
- */
-const killGroup = (browser: Browser): void => {
+/** With what a wrapper script would leave behind. */
+const kill = (browser: Browser): void => {
   const child = browser.process();
-  if (child?.pid === undefined) return;
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    child.kill('SIGKILL');
-  }
+  if (child !== null) killGroup(child);
 };
 
 const listProcesses = async (session: CDPSession): Promise<readonly BrowserProcess[]> => {
@@ -200,13 +188,14 @@ const watched = async (browser: Browser, profile: string): Promise<StartedBrowse
     .target()
     .createCDPSession()
     .catch((error: unknown) => {
-      killGroup(browser);
+      kill(browser);
       throw error;
     });
   let closing: Promise<void> | undefined;
   const end = async (): Promise<void> => {
-    await Promise.race([browser.close(), pause(CLOSE_MS)]).catch(() => undefined);
-    killGroup(browser);
+    const patience = setTimeout(CLOSE_MS, undefined, { ref: false });
+    await Promise.race([browser.close(), patience]).catch(() => undefined);
+    kill(browser);
     gone.abort();
     await removeTemporaryFolder(profile);
   };

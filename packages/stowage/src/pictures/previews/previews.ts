@@ -14,7 +14,7 @@ import { readProgramEnvironment } from '../../config/environment.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 import type { ByteRange, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { commands, type DrawingProgram, findProgram, type PreviewCommand } from './programs.ts';
+import { commands, type DrawingProgram, findProgram, killGroup, type PreviewCommand } from './programs.ts';
 
 interface ProgramRun {
   /** Its whole path. */
@@ -58,14 +58,6 @@ const start = ({ path, args, folder, seconds }: ProgramRun): ChildProcess => {
     detached: isPosix,
     windowsHide: true,
   });
-};
-
-const killGroup = (child: ChildProcess): void => {
-  try {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    child.kill('SIGKILL');
-  }
 };
 
 /**

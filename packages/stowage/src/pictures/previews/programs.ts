@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { readProgramFolders } from '../../config/environment.ts';
@@ -48,6 +49,15 @@ export const findProgram = async (command: string): Promise<string | undefined> 
     : readProgramFolders().flatMap((folder) => names.map((name) => join(folder, name)));
   for (const path of paths) if (await isExecutable(path)) return path;
   return undefined;
+};
+
+/** Ends a process that leads a group of its own on POSIX systems, with all that it has started in it. */
+export const killGroup = (child: ChildProcess): void => {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    child.kill('SIGKILL');
+  }
 };
 
 /** Pixels of the longer side of what a program draws. */

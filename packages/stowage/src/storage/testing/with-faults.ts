@@ -1,5 +1,6 @@
 import { pipeline, Transform, type Readable } from 'node:stream';
 import type { SourcePath } from '../source-path.ts';
+import { orAborted } from '../../basics/concurrency/abort.ts';
 import { StorageUnavailableError } from '../../errors/errors.ts';
 import type { OperationOptions, StorageAdapter } from '../adapter.ts';
 import { stageContent } from '../staging.ts';
@@ -74,13 +75,6 @@ export interface FaultOptions {
 const failure = (fault: Fault): Error =>
   fault.error ?? new StorageUnavailableError({ detail: `injected fault: ${fault.effect}` });
 
-const untilAborted = (signal: AbortSignal | undefined): Promise<never> =>
-  new Promise((_, reject) => {
-    const fail = (): void => reject(signal?.reason as Error);
-    if (signal?.aborted === true) fail();
-    else signal?.addEventListener('abort', fail, { once: true });
-  });
-
 /**
  * The stream until `bytes`, then an error (`cut`) or an early end (`short`). Breaks the source off as well.
  */
@@ -118,7 +112,7 @@ const run = async <T>(
   operation: () => Promise<T>,
 ): Promise<T> => {
   if (fault?.effect === 'fail-before') throw failure(fault);
-  if (fault?.effect === 'stall') return untilAborted(options?.signal);
+  if (fault?.effect === 'stall') return orAborted(new Promise<never>(() => undefined), options?.signal);
   const result = await operation();
   if (fault?.effect === 'fail-after') throw failure(fault);
   return result;

@@ -1,4 +1,4 @@
-import { orAborted } from '../../../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { createSlots, type Slots } from '../../../basics/concurrency/queues.ts';
 
@@ -231,14 +231,10 @@ export class SilenceError extends Error {
 export class LostConnectionError extends Error {}
 
 /** What a promise gives, unless it takes longer. @throws SilenceError */
-export const inTime = async <Value>(promise: Promise<Value>, ms: number): Promise<Value> => {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SilenceError('no answer in time')), ms);
-  });
-  try {
-    return await Promise.race([promise, silence]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
+export const inTime = <Value>(promise: Promise<Value>, ms: number): Promise<Value> =>
+  inTimeLimit(
+    ms,
+    undefined,
+    (limit) => orAborted(promise, limit),
+    () => new SilenceError('no answer in time'),
+  );
