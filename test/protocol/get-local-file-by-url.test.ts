@@ -150,6 +150,19 @@ describe('getLocalFileByUrl', () => {
     expect(await status('open/a.png')).toBe(200);
   });
 
+  it('compares the path alone where baseurl is one', async () => {
+    const service = await startService({ sources: { files: { baseurl: '/photos/' } } });
+    await service.source('files').put({ 'sub/a.png': 'a' });
+    const status = async (url: string): Promise<number> =>
+      (await service.call('getLocalFileByUrl', { url })).status;
+    expect(await status('https://www.example.com/photos/sub/a.png?_tmp=1')).toBe(200);
+    expect(await status('//www.example.com/photos/sub/a.png')).toBe(200);
+    expect(await status('/photos/sub/a.png')).toBe(200);
+    expect(await status('https://www.example.com/photos2/sub/a.png')).toBe(404);
+    expect(await status('https://bob:secret@www.example.com/photos/sub/a.png')).toBe(404);
+    expect(await status('https://www.example.com@photos/sub/a.png')).toBe(404);
+  });
+
   it('takes no host from a header that holds none', async () => {
     const service = await startService({ sources: { files: { baseurl: '/files/' } } });
     await service.source('files').put({ 'a.png': 'a' });

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
+import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/folder-view.ts';
 import type { Rights } from '../view/rights.ts';
@@ -11,6 +12,16 @@ const KEYS = ['GET_LOCAL_FILE_BY_URL', 'FILES'];
 
 const isAllowed = (rights: Rights, path: SourcePath): boolean =>
   KEYS.every((key) => rights.may(key, path, 'file'));
+
+/**
+ * A `baseurl` that an operator gave as a path says nothing of the host: behind a proxy the page may have any.
+ * What fits with its host goes first.
+ */
+const candidatesFor = (sources: readonly Source[], url: string): PublicFile[] => {
+  const path = url.trim().replace(/^(?:https?:)?\/\/[^/?#@\\]*/iu, '');
+  const anywhere = sources.filter(({ baseurl, servesItself }) => baseurl.startsWith('/') && !servesItself);
+  return [...filesOfPublicUrl(sources, url), ...(path === url ? [] : filesOfPublicUrl(anywhere, path))];
+};
 
 type Outcome = 'denied' | 'missing' | Item;
 
@@ -45,7 +56,7 @@ export const getLocalFileByUrlAction = defineAction({
   }),
   run: async (context, { url }) => {
     let isDenied = false;
-    for (const candidate of filesOfPublicUrl(context.views.named(undefined), url)) {
+    for (const candidate of candidatesFor(context.views.named(undefined), url)) {
       const outcome = await check(context, candidate);
       if (outcome === 'denied') isDenied = true;
       else if (outcome !== 'missing') {
