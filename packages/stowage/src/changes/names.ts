@@ -1,6 +1,6 @@
 import { foldedFor, type NumberedNames, uploadNames } from '../basics/content/file-name.ts';
 import type { SameNameStrategy } from '../config/settings/values.ts';
-import { AlreadyExistsError, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { reservedNames } from '../view/rights.ts';
@@ -135,15 +135,7 @@ const takenNumbers = (search: NameSearch): Promise<TakenNumbers> => {
 export const isFree = async (
   { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal | undefined },
   target: SourcePath,
-): Promise<boolean> => {
-  try {
-    await storage.stat(target, { signal, mayMiss: true });
-    return false;
-  } catch (error) {
-    if (error instanceof NotFoundError) return true;
-    throw error;
-  }
-};
+): Promise<boolean> => (await storage.stat(target, { signal, mayMiss: true }).catch(ifMissing)) === undefined;
 
 /** What became of one name: taken by us, seen to be in use, or lost to another writer who was faster. */
 type Outcome<Taken> = { readonly taken: Taken } | 'in use' | 'lost';

@@ -5,9 +5,9 @@ import type { InspectionVerdict } from '../config/event.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
-import type { Entry, EntryKind, StorageAdapter, TransferOptions } from '../storage/adapter.ts';
+import type { Entry, EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { type CopiedTree, copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
-import { moveFolder } from '../storage/folders.ts';
+import { moveItem } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -18,17 +18,6 @@ import { incomingContent } from './incoming.ts';
 import { isFree } from './names.ts';
 import { incomingName } from './new-name.ts';
 import { verbOf } from './rights.ts';
-
-const moveItem = (
-  storage: StorageAdapter,
-  kind: EntryKind,
-  from: SourcePath,
-  to: SourcePath,
-  { signal, seen, isNoFolder }: TransferOptions = {},
-): Promise<void> =>
-  kind === 'folder'
-    ? moveFolder(storage, from, to, { signal })
-    : storage.moveFile(from, to, { createOnly: true, seen, isNoFolder, signal });
 
 /** A free name, which listings show: what a crash leaves under it is not out of reach. */
 const interimName = (kind: EntryKind, name: string): string => {
@@ -51,12 +40,12 @@ const changeLetterCase = async (
 ): Promise<void> => {
   const between = from.parent.child(interimName(kind, from.name));
   try {
-    await moveItem(storage, kind, from, between, { signal });
-    await moveItem(storage, kind, between, to);
+    await moveItem(storage, kind, from, between, { createOnly: true, signal });
+    await moveItem(storage, kind, between, to, { createOnly: true });
   } catch (error) {
     // Also after the first step, whose answer may be lost.
     try {
-      await moveItem(storage, kind, between, from);
+      await moveItem(storage, kind, between, from, { createOnly: true });
     } catch (cause) {
       if (!(await isFree({ storage, signal: undefined }, between).catch(() => false)))
         throw new MovedInPartError({ message: `The item is called "${between.name}" now.`, cause });
@@ -75,7 +64,7 @@ export const relocate = async (
   const isSame = isSameLocation({ storage, path: from }, { storage, path: to });
   const run = isSame && from.parent.equals(to.parent) ? changeLetterCase : moveItem;
   const isNoFolder = stat.kind === 'file' && (await open.isSeenNoFolder(to));
-  await run(storage, stat.kind, from, to, { signal, seen: stat, isNoFolder });
+  await run(storage, stat.kind, from, to, { createOnly: true, seen: stat, isNoFolder, signal });
 };
 
 /** Whether a folder holds what is kept beside files: thumbnails are made anew, words follow by themselves. */

@@ -1,10 +1,10 @@
 import { IntoItselfError, NotFoundError, StorageDeniedError, WrongKindError } from '../errors/errors.ts';
-import type { ListOptions, StorageAdapter } from './adapter.ts';
+import type { ListOptions, StorageAdapter, TransferOptions } from './adapter.ts';
 import { copyTree } from './copy-tree.ts';
 import { containsLocation } from './location.ts';
 import { moveTree } from './move-tree.ts';
 import type { SourcePath } from './source-path.ts';
-import type { Entry } from './entry.ts';
+import type { Entry, EntryKind } from './entry.ts';
 import type { ReadableStore } from './readable.ts';
 
 /** An entry found below a folder, with its path in the source. */
@@ -80,3 +80,15 @@ export const copyFolder = transferBy('copyFolder', copyTree);
  * @throws as copyFolder; MovedInPartError
  */
 export const moveFolder = transferBy('moveFolder', moveTree);
+
+/** Moves a file by the options, or a folder with all it holds. @throws as moveFolder, StorageAdapter.moveFile */
+export const moveItem = (
+  storage: StorageAdapter,
+  kind: EntryKind,
+  from: SourcePath,
+  to: SourcePath,
+  options: TransferOptions,
+): Promise<void> =>
+  kind === 'folder'
+    ? moveFolder(storage, from, to, { signal: options.signal })
+    : storage.moveFile(from, to, options);

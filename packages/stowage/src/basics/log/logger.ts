@@ -48,20 +48,23 @@ export interface Logger {
   error(message: string, fields?: LogFields): void;
 }
 
-type Level = 'debug' | 'info' | 'warn' | 'error';
+type Level = keyof Logger;
+
+const createLogger = (at: (level: Level) => Logger[Level]): Logger => ({
+  debug: at('debug'),
+  info: at('info'),
+  warn: at('warn'),
+  error: at('error'),
+});
 
 /** A logger that writes one JSON object per line. */
-export const createLineLogger = (write: (line: string) => void): Logger => {
-  const at =
-    (level: Level) =>
-    (message: string, fields: LogFields = {}): void => {
-      const rest = Object.fromEntries(
-        Object.entries(fields).map(([key, value]) => [key, plainValue(value, true)]),
-      );
-      write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...rest })}\n`);
-    };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-};
+export const createLineLogger = (write: (line: string) => void): Logger =>
+  createLogger((level) => (message, fields = {}) => {
+    const rest = Object.fromEntries(
+      Object.entries(fields).map(([key, value]) => [key, plainValue(value, true)]),
+    );
+    write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...rest })}\n`);
+  });
 
 /** Text of a request must not steer the terminal. */
 const printable = (text: string): string =>
@@ -71,20 +74,16 @@ const shortValue = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/u.test(value) ? value : JSON.stringify(value);
 
 /** A logger for people at a terminal: the message, its values, and stacks below. */
-export const createTerminalLogger = (write: (line: string) => void): Logger => {
-  const at =
-    (level: Level) =>
-    (message: string, { error, ...fields }: LogFields = {}): void => {
-      const values = Object.entries(fields)
-        .filter(([, value]) => value !== undefined)
-        .map(([key, value]) => `${key}=${shortValue(plainValue(value, false))}`);
-      const time = new Date().toISOString().slice(11, 19);
-      const line = [time, level.toUpperCase().padEnd(5), message, ...values].join(' ').replaceAll('\n', ' ');
-      const below = error === undefined ? '' : `\n${inspect(error, { depth: 3 })}`;
-      write(`${printable(`${line}${below}`)}\n`);
-    };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-};
+export const createTerminalLogger = (write: (line: string) => void): Logger =>
+  createLogger((level) => (message, { error, ...fields } = {}) => {
+    const values = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => `${key}=${shortValue(plainValue(value, false))}`);
+    const time = new Date().toISOString().slice(11, 19);
+    const line = [time, level.toUpperCase().padEnd(5), message, ...values].join(' ').replaceAll('\n', ' ');
+    const below = error === undefined ? '' : `\n${inspect(error, { depth: 3 })}`;
+    write(`${printable(`${line}${below}`)}\n`);
+  });
 
 /** The default logger: JSON lines on standard error, or lines for people where that is a terminal. */
 export const createStderrLogger = (): Logger => {
@@ -92,15 +91,8 @@ export const createStderrLogger = (): Logger => {
   return create((line) => process.stderr.write(line));
 };
 
-const nothing = (): void => undefined;
-
 /** A logger that drops everything. */
-export const createSilentLogger = (): Logger => ({
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
-});
+export const createSilentLogger = (): Logger => createLogger(() => () => undefined);
 
 /** Nested values and causes that are still included. */
 const MAX_DEPTH = 6;
@@ -159,12 +151,8 @@ const redacted = (value: unknown, depth: number): unknown => {
  * only the names, messages, codes, stacks and causes of errors pass, and no text passes with the password of
  * a URL, a signature or a key in it.
  */
-export const createRedactingLogger = (logger: Logger): Logger => {
-  const at =
-    (level: 'debug' | 'info' | 'warn' | 'error') =>
-    (message: string, fields?: LogFields): void => {
-      if (fields === undefined) logger[level](withoutSecrets(message));
-      else logger[level](withoutSecrets(message), redacted(fields, MAX_DEPTH) as LogFields);
-    };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-};
+export const createRedactingLogger = (logger: Logger): Logger =>
+  createLogger((level) => (message, fields) => {
+    if (fields === undefined) logger[level](withoutSecrets(message));
+    else logger[level](withoutSecrets(message), redacted(fields, MAX_DEPTH) as LogFields);
+  });

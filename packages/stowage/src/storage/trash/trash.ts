@@ -1,7 +1,7 @@
 import { ifNoSuch, isRefusal } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions } from '../adapter.ts';
 import type { About } from '../about/about.ts';
-import { moveFolder } from '../folders.ts';
+import { moveItem } from '../folders.ts';
 import { measure } from '../measure.ts';
 import type { SourcePath } from '../source-path.ts';
 import { eraseId, forgetId, forgetRecord } from './erase.ts';
@@ -23,17 +23,6 @@ export interface Removed {
   /** As it was found. */
   readonly seen: Stat;
 }
-
-const move = (
-  storage: StorageAdapter,
-  kind: EntryKind,
-  from: SourcePath,
-  to: SourcePath,
-  options: TransferOptions,
-): Promise<void> =>
-  kind === 'folder'
-    ? moveFolder(storage, from, to, { signal: options.signal })
-    : storage.moveFile(from, to, options);
 
 /** Writes the record, then has `bring` bring the item. When the store refuses that, the record goes again. */
 const enter = async (
@@ -71,7 +60,7 @@ export const putIntoTrash = (
   enter(storage, item, { ...by, replaced: false }, options, (target) =>
     // Only this operation knows the new folder, and a move that may replace is one step where one that may
     // only create is two.
-    move(storage, item.kind, item.path, target, {
+    moveItem(storage, item.kind, item.path, target, {
       seen: item.seen,
       isNoFolder: true,
       signal: options.signal,
@@ -99,7 +88,11 @@ export const takeFromTrash = (
   to: SourcePath,
   options: Pick<TransferOptions, 'isNoFolder' | 'signal'>,
 ): Promise<void> =>
-  move(storage, record.kind, trashedPath(record), to, { createOnly: true, seen: record.seen, ...options });
+  moveItem(storage, record.kind, trashedPath(record), to, {
+    createOnly: true,
+    seen: record.seen,
+    ...options,
+  });
 
 /**
  * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between
