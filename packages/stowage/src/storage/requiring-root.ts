@@ -8,9 +8,9 @@ import {
 import type { StagedFile, StatOptions, StorageAdapter } from './adapter.ts';
 import { SourcePath } from './source-path.ts';
 
-const LOOK_MS = 30_000;
-/** Looks within a second after which the last one stands for the rest of it. */
-const MOST_LOOKS = 20;
+const CHECK_MS = 30_000;
+/** Checks within a second after which the last one stands for the rest of it. */
+const MOST_CHECKS = 20;
 const SECOND = 1000;
 
 type Operation = (...given: unknown[]) => unknown;
@@ -22,10 +22,10 @@ const isPromise = (value: unknown): value is Promise<unknown> =>
 const optionsIn = (given: readonly unknown[]): StatOptions =>
   given.slice(1).find((one) => typeof one === 'object' && one !== null && !(one instanceof SourcePath)) ?? {};
 
-/** @throws StorageUnavailableError unless the root is there, or may not be looked at */
-const lookAtRoot = async (adapter: StorageAdapter): Promise<void> => {
+/** @throws StorageUnavailableError unless the root is there, or may not be checked */
+const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
   try {
-    await inTimeLimit(LOOK_MS, undefined, (signal) =>
+    await inTimeLimit(CHECK_MS, undefined, (signal) =>
       orAborted<unknown>(
         adapter.checkRoot?.({ signal }) ?? adapter.stat(SourcePath.root, { signal }),
         signal,
@@ -39,28 +39,28 @@ const lookAtRoot = async (adapter: StorageAdapter): Promise<void> => {
 };
 
 /**
- * Looks at the root after something was not found. Everybody gets a look that has begun after that: those who
+ * Checks the root after something was not found. Every caller gets a check that has begun after that: those who
  * ask while one is under way share the next.
  */
-const createRootLooks = (adapter: StorageAdapter): (() => Promise<void>) => {
+const createRootChecks = (adapter: StorageAdapter): (() => Promise<void>) => {
   let last: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
-  let [since, looks] = [0, 0];
-  const look = async (): Promise<void> => {
+  let [since, checks] = [0, 0];
+  const check = async (): Promise<void> => {
     next = undefined;
-    if (Date.now() - since >= SECOND) [since, looks] = [Date.now(), 0];
-    if (looks >= MOST_LOOKS) return;
-    looks += 1;
+    if (Date.now() - since >= SECOND) [since, checks] = [Date.now(), 0];
+    if (checks >= MOST_CHECKS) return;
+    checks += 1;
     try {
-      await lookAtRoot(adapter);
+      await checkRoot(adapter);
     } catch (error) {
-      looks = 0;
+      checks = 0;
       throw error;
     }
   };
   return () => {
     if (next !== undefined) return next;
-    next = last.then(look, look);
+    next = last.then(check, check);
     last = next;
     return next;
   };
@@ -72,10 +72,10 @@ const createRootLooks = (adapter: StorageAdapter): (() => Promise<void>) => {
  * not mounted, a bucket that is gone and a proxy that answers 404 to everything are outages, and nothing may
  * be removed, made again or said to be missing because of them.
  *
- * Costs one look at the root for each NotFoundError, shared by those of the same moment, at most 20 a second.
+ * Costs one check of the root for each NotFoundError, shared by those of the same moment, at most 20 a second.
  */
 export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Store => {
-  const looks = createRootLooks(adapter);
+  const checks = createRootChecks(adapter);
   const failureOf = async (error: unknown, given: readonly unknown[]): Promise<unknown> => {
     if (!(error instanceof NotFoundError)) return error;
     const [path] = given;
@@ -83,7 +83,7 @@ export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Sto
       return new StorageUnavailableError({ detail: 'the root of the source is missing', cause: error });
     const { signal, mayMiss } = optionsIn(given);
     if (mayMiss === true) return error;
-    return orAborted(looks(), signal).then(
+    return orAborted(checks(), signal).then(
       () => error,
       (failure: unknown) => failure,
     );
