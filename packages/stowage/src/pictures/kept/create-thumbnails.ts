@@ -1,16 +1,215 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { createImagePool, type ImagePool } from '../image-editor.ts';
 import { createPreviews } from '../previews/previews.ts';
-import { followersWith } from './follow.ts';
 import { iconNamed } from './icon.ts';
-import type { KeptContext } from './kept-pictures.ts';
+import { type KeptContext, openKeptFolder } from './kept-pictures.ts';
 import { createBacklog, describeWith, makeAllWith } from './listing.ts';
-import { KeptMemory } from './memory.ts';
-import { drawnNames } from './plan.ts';
+import { KeptMemory, type Target } from './memory.ts';
+import { drawnNames, createPlanner, hasThumbnailFolder, thumbnailOf, variantNameOf } from './plan.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
 import { showWith } from './show.ts';
-import { variantsWith } from './thumbnail-view.ts';
-import type { SvgGenerator, Thumbnails } from './thumbnails.ts';
+import { variantsWith, type ViewContext } from './thumbnail-view.ts';
+import type {
+  SvgGenerator,
+  Thumbnails,
+  DrawnThumbnail,
+  SourceLocation,
+  SourceVersion,
+} from './thumbnails.ts';
+import { BrokenImageError, BusyError, ifMissing, NotFoundError } from '../../errors/errors.ts';
+import { derivedStoreOf } from '../../sources/derived-store.ts';
+import type { Source } from '../../sources/source.ts';
+import { isSameVersion, type Entry } from '../../storage/entry.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+
+/** Larger ones are left to the first listing: they wait in memory until the upload is stored. */
+const MAX_DRAWN_BYTES = 256 * 1024;
+
+/** Of each kind, what may belong to an item: of an image its picture and variants, with a generator its icons. */
+interface Derived<Location> {
+  readonly pictures: readonly Location[];
+  readonly icons: readonly Location[];
+}
+
+const pathsOf = (
+  hasGenerator: boolean,
+  { source: { settings }, path }: SourceLocation,
+): Derived<SourcePath> => {
+  if (!hasThumbnailFolder(settings) || path.isRoot) return { pictures: [], icons: [] };
+  const planner = createPlanner(settings, hasGenerator);
+  const thumbs = path.parent.below(settings.thumbFolderName);
+  const unknown = { name: path.name, size: undefined, modifiedAt: undefined };
+  const plan = planner.plan({ ...unknown, kind: 'file' });
+  const icons = (['file', 'folder'] as const)
+    .map((kind) => planner.planIcon({ ...unknown, kind }))
+    .flatMap((icon) => (icon.kind === 'item' ? [thumbs.below(icon.name)] : []));
+  if (plan.kind !== 'picture') return { pictures: [], icons };
+  // Files that programs draw have no variants.
+  const presets = plan.program === undefined ? Object.entries(settings.imagePresets) : [];
+  const variants = presets.map(([preset, { format }]) => {
+    const { name } = variantNameOf(path.name, format, settings.imageExtensions);
+    return thumbs.below(preset).below(name);
+  });
+  return { pictures: [thumbs.below(plan.name), ...variants], icons };
+};
+
+const targetsOf = async (
+  { svgGenerator }: ViewContext,
+  location: SourceLocation,
+): Promise<Derived<Target>> => {
+  const { pictures, icons } = pathsOf(svgGenerator !== undefined, location);
+  if (pictures.length + icons.length === 0) return { pictures: [], icons: [] };
+  const store = await derivedStoreOf(location.source);
+  const at = (path: SourcePath): Target => ({ store, path });
+  return { pictures: pictures.map(at), icons: icons.map(at) };
+};
+
+const drop = async ({ memory }: KeptContext, targets: readonly (Target | undefined)[]): Promise<void> => {
+  for (const target of targets) {
+    if (target === undefined) continue;
+    await memory.forget(target);
+    await target.store.remove(target.path);
+  }
+};
+
+const dropAll = async (context: ViewContext, location: SourceLocation): Promise<void> => {
+  const { pictures, icons } = await targetsOf(context, location);
+  await drop(context, [...pictures, ...icons]);
+};
+
+/**
+ * Takes a kept picture along inside one store while it is at least as new as its image: only then it, which looks
+ * new at its next location, tells the truth. False when there was none to take.
+ */
+const take = async (
+  { memory }: KeptContext,
+  kind: 'move' | 'copy',
+  { from, to, image }: { from: Target | undefined; to: Target | undefined; image: Entry },
+): Promise<boolean> => {
+  if (!from || !to || from.store.files !== to.store.files) return false;
+  try {
+    const made = await from.store.files.stat(from.path, { expects: 'file', mayMiss: true });
+    const isCurrent = memory.isMadeOf(from, made, image);
+    await Promise.all([memory.forget(from), memory.forget(to)]);
+    if (!isCurrent) return false;
+    await to.store[kind](from.path, to.path, made);
+    // Of both, some stores change the time but not the tag.
+    const unknown = { modifiedAt: undefined };
+    if (made.etag !== undefined && made.changedAt === undefined)
+      memory.note(to, { item: { ...image, ...unknown }, outcome: 'made', made: { ...made, ...unknown } });
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+};
+
+const follow = async (
+  context: ViewContext,
+  kind: 'move' | 'copy',
+  from: SourceVersion,
+  to: SourceLocation,
+): Promise<void> => {
+  const [old, next] = await Promise.all([targetsOf(context, from), targetsOf(context, to)]);
+  const isMoved = kind === 'move';
+  for (let index = 0; index < Math.max(old.pictures.length, next.pictures.length); index += 1) {
+    const [source, target] = [old.pictures[index], next.pictures[index]];
+    if (await take(context, kind, { from: source, to: target, image: from.stat })) continue;
+    await drop(context, isMoved ? [source, target] : [target]);
+  }
+  await drop(context, isMoved ? [...old.icons, ...next.icons] : next.icons);
+};
+
+/**
+ * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Removes
+ * such thumbnails, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
+ * else one request to the store.
+ */
+const sweepBelow = async ({ memory }: KeptContext, { source, path }: SourceLocation): Promise<void> => {
+  if (!hasThumbnailFolder(source.settings) || path.isRoot) return;
+  const store = await derivedStoreOf(source);
+  const written = await memory.forgetBelow({ store, path });
+  if (written.length === 0) return;
+  if ((await store.files.stat(path).catch(ifMissing)) === undefined) return;
+  for (const one of written) {
+    await store.remove(one);
+    await store.removeEmptyFolders(one, path);
+  }
+};
+
+/** The thumbnail of a picture of this name, by its bytes alone; undefined where something else shows it. */
+const uploadedOf = (source: Source, entry: Entry): ReturnType<typeof thumbnailOf> | undefined => {
+  const plan = createPlanner(source.settings, false).plan(entry);
+  if (plan.kind !== 'picture' || plan.program !== undefined) return undefined;
+  return thumbnailOf(source.settings, entry, plan);
+};
+
+const drawWith =
+  ({ pool }: KeptContext): Thumbnails['draw'] =>
+  async (source, name, picture, signal) => {
+    const entry = { name, kind: 'file', size: undefined, modifiedAt: undefined } as const;
+    const spec = source.settings.createThumb ? uploadedOf(source, entry)?.spec : undefined;
+    if (spec === undefined) return undefined;
+    try {
+      const bytes = await pool.engine.thumbnail(picture, spec, signal, 'begun');
+      return bytes.length > MAX_DRAWN_BYTES ? undefined : { format: spec.format, bytes };
+    } catch (error) {
+      if (error instanceof BrokenImageError || error instanceof BusyError) return undefined;
+      throw error;
+    }
+  };
+
+/** Stores it. False when the picture is another one by now, or gone: then it would show what is not there. */
+const keep = async (
+  context: KeptContext,
+  { source, path, stat }: SourceVersion,
+  { format, bytes }: DrawnThumbnail,
+): Promise<boolean> => {
+  const entry = { ...stat, name: path.name };
+  const thumbnail = uploadedOf(source, entry);
+  if (thumbnail?.spec.format !== format) return true;
+  const kept = await openKeptFolder(context, source, { folder: path.parent, names: new Set() }, undefined);
+  if ((await kept.put(thumbnail.name, entry, async () => bytes)) !== 'made') return true;
+  const { files } = await derivedStoreOf(source);
+  return isSameVersion(stat, await files.stat(path));
+};
+
+/** Keeps thumbnails with their images. Failures are logged and never reach the client. */
+const followersWith = (
+  context: ViewContext,
+): Pick<Thumbnails, 'pathsOf' | 'removed' | 'moved' | 'copied' | 'changed' | 'draw' | 'keep'> => {
+  const quietly = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      context.log.warn('A thumbnail could not follow its image.', { error });
+    }
+  };
+  const changed = (location: SourceLocation): Promise<void> => quietly(() => dropAll(context, location));
+  return {
+    pathsOf: (location) => {
+      const { pictures, icons } = pathsOf(context.svgGenerator !== undefined, location);
+      return [...pictures, ...icons];
+    },
+    removed: (location) =>
+      quietly(async () => {
+        await dropAll(context, location);
+        await sweepBelow(context, location);
+      }),
+    changed,
+    moved: (from, to) =>
+      quietly(async () => {
+        await follow(context, 'move', from, to);
+        await sweepBelow(context, from);
+      }),
+    copied: (from, to) => quietly(() => follow(context, 'copy', from, to)),
+    draw: drawWith(context),
+    keep: async (stored, drawn) => {
+      const isTrue = await keep(context, stored, drawn).catch(() => false);
+      if (!isTrue) await changed(stored);
+    },
+  };
+};
 
 /** What thumbnails are made with. */
 export interface ThumbnailsOptions {
