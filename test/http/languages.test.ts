@@ -162,6 +162,11 @@ describe('the language of errors', () => {
       messages: ['Name: muss angegeben werden', 'Neuer Name: muss angegeben werden'],
       details: { parameters: 'name, newname' },
     });
+    const crop = await service.call('imageCrop', { language: 'de' });
+    expect(crop.messages).toEqual([
+      'Name: muss angegeben werden',
+      'Die Anfrage ist nicht gültig. (name, box)',
+    ]);
   });
 });
 

@@ -82,7 +82,7 @@ export const acceptedLanguage = (header: string): Language | undefined => {
 };
 
 /**
- * The messages of an error in a language, one for one problem. A problem that has no phrase in it is told as the
+ * The messages of an error in a language, one for one problem. Problems that have no phrase in it are told as the
  * error table does, with the parameters that are not valid.
  */
 export const messagesIn = (
@@ -96,10 +96,10 @@ export const messagesIn = (
     return exact !== undefined && messages.join() === english.messages[code] ? [exact] : messages;
   }
   const said = messages.map((message) => translated(phrases, message));
-  if (said.every((message) => message !== undefined)) return [...new Set(said)];
-  if (exact !== undefined) return [exact];
+  if (exact !== undefined && said.includes(undefined)) return [exact];
   const { parameters } = details;
-  return [parameters === undefined ? general[code] : `${general[code]} (${String(parameters)})`];
+  const vague = parameters === undefined ? general[code] : `${general[code]} (${String(parameters)})`;
+  return [...new Set(said.map((message) => message ?? vague))];
 };
 
 /** What an answer tells beside its data, in a language; in English where there is no phrase for it. */
