@@ -33,7 +33,7 @@ describe('the hook inspectUpload', () => {
       source: 'files',
       path: 'sub/deep',
       name: 'My_ notes.TXT',
-      mime: 'text/plain; charset=utf-8',
+      mime: 'text/plain',
       bytes: 7,
     };
     expect(seen).toEqual([

@@ -64,7 +64,7 @@ describe('items of an upload', () => {
         name: 'notes.txt',
         url: 'https://files.example/files/sub/deep/notes.txt',
         bytes: 5,
-        mime: 'text/plain; charset=utf-8',
+        mime: 'text/plain',
       },
     ]);
   });

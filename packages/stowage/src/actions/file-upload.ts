@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
+import { extensionOf, mediaTypeOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { Stored } from '../changes/change.ts';
 import { checkUpload, policyFor } from '../changes/new-name.ts';
@@ -47,7 +47,7 @@ export const uploadedItem = (
     name: path.name,
     url: services.links.to(view.stored(path, stat)),
     bytes,
-    mime: mimeTypeOf(path.name),
+    mime: mediaTypeOf(path.name),
     ...seen,
     about: view.may('FILES', path, 'file') ? about : undefined,
   };

@@ -1,5 +1,5 @@
 import { EVERYTHING } from '../access/access.ts';
-import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
+import { extensionOf, mediaTypeOf } from '../basics/content/file-type.ts';
 import { ifMissing } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import { type About, isNothing } from '../storage/about/about.ts';
@@ -42,7 +42,7 @@ export const describePicture = async (
     tenant: open.source.tenant,
     path: path.parent.isRoot ? '/' : path.parent.toString(),
     name: path.name,
-    mime: mimeTypeOf(path.name),
+    mime: mediaTypeOf(path.name),
     bytes: stat.size,
     about,
     open: async () => (await open.file(path).open()).stream,

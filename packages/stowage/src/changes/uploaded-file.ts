@@ -1,5 +1,5 @@
 import { sanitizeName } from '../basics/content/file-name.ts';
-import { mimeTypeOf } from '../basics/content/file-type.ts';
+import { mediaTypeOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { humanSize } from '../basics/content/human-size.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import { FileRefusedByHost, FileTooLargeError, isHttpError, StowageError } from '../errors/errors.ts';
@@ -112,7 +112,7 @@ export const inspectStaged = (
     tenant: source.tenant,
     path: parent.isRoot ? '/' : parent.toString(),
     name,
-    mime: mimeTypeOf(name),
+    mime: mediaTypeOf(name),
     bytes: staged.size,
     role,
     subject,

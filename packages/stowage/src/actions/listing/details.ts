@@ -1,4 +1,4 @@
-import { mimeTypeOf } from '../../basics/content/file-type.ts';
+import { mediaTypeOf } from '../../basics/content/file-type.ts';
 import type { PictureSize } from '../../pictures/engine.ts';
 import type { PictureSizes } from '../../pictures/kept/sizes.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
@@ -61,7 +61,7 @@ export const detailsOf = async (
         : {
             bytes: size,
             modified: isoTime(modifiedAt),
-            mime: mimeTypeOf(name),
+            mime: mediaTypeOf(name),
             etag,
             width: seen[index]?.width,
             height: seen[index]?.height,

@@ -118,9 +118,15 @@ const TYPES: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The media type by the extension, never by the content; `application/octet-stream` for unknown ones. */
+/**
+ * What `Content-Type` says of a file, by the extension, never by the content, with the charset of texts;
+ * `application/octet-stream` for unknown ones.
+ */
 export const mimeTypeOf = (name: string): string =>
   TYPES.get(extensionOf(name) ?? '') ?? 'application/octet-stream';
+
+/** The same for programs that compare it: the media type alone. */
+export const mediaTypeOf = (name: string): string => mimeTypeOf(name).replace(/;.*/u, '');
 
 /** The extensions whose media type is known. */
 export const mediaTypeExtensions: readonly string[] = [...TYPES.keys()];
