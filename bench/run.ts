@@ -4,6 +4,7 @@ import { listing } from './listing.ts';
 import type { Measurement, Row } from './measurement.ts';
 import { memory } from './memory.ts';
 import { million } from './million.ts';
+import { onDemand } from './on-demand.ts';
 import { parts } from './parts.ts';
 import { permissions } from './permissions.ts';
 import { picker } from './picker.ts';
@@ -27,6 +28,7 @@ const measurements: readonly Measurement[] = [
   listing,
   stalls,
   thumbnails,
+  onDemand,
   pictures,
   picker,
   upload,

@@ -12,8 +12,8 @@ export const PICTURES = 20;
 const ROUNDS = 7;
 const WIDTH = 4000;
 const HEIGHT = 3000;
-const SIDE = 250;
-const QUALITY = 90;
+export const SIDE = 250;
+export const QUALITY = 90;
 
 export const nameOf = (index: number): string => `photo-${String(index).padStart(2, '0')}.jpg`;
 

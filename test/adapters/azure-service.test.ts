@@ -45,10 +45,10 @@ describe.skipIf(azuriteMissing !== undefined)(
     const openApp = (azure: Options, more: object = {}): App => openServiceWith('azure', azure, more);
 
     /** A store behind the proxy. */
-    const openStore = (prefix: string): AzureAdapter => {
+    const openStore = (prefix: string, readTimeout = 2): AzureAdapter => {
       const { pathname } = new URL(server.accountUrl);
       const accountUrl = new URL(pathname, proxy.endpoint).href;
-      const parsed = parseAzureOptions({ ...optionsOf({ accountUrl, readTimeout: 2 }), prefix });
+      const parsed = parseAzureOptions({ ...optionsOf({ accountUrl, readTimeout }), prefix });
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
       const adapter = new AzureAdapter(parsed.value);
       onTestFinished(() => adapter.close());
@@ -114,6 +114,50 @@ describe.skipIf(azuriteMissing !== undefined)(
       const copying = adapter.copyFile(at('a.txt'), at('b.txt'), { signal: abort.signal });
       await expect(copying).rejects.toThrow('gone');
       expect(proxy.counts()).toMatchObject({ COPY: 1, 'PUT copy': 1 });
+    });
+
+    describe('removes many files with few requests', () => {
+      const NAMES = Array.from({ length: 257 }, (_, number) => `ü & ${String(number)}%.txt`);
+
+      const filled = async (names = NAMES) => {
+        const prefix = randomUUID();
+        const put = (name: string, text: string) => container.put(`${prefix}/many/${name}`, text);
+        await Promise.all(names.map((name) => put(name, 'old')));
+        return { store: openStore(prefix, 60), put, left: () => container.keys(`${prefix}/many/`) };
+      };
+
+      it('of a folder', async () => {
+        const { store, left } = await filled();
+        proxy.reset();
+        await store.removeFolder(at('many'));
+        expect(proxy.counts()).toMatchObject({ 'POST batch': 2 });
+        expect(proxy.counts()).not.toHaveProperty('DELETE');
+        expect(await left()).toEqual([]);
+      });
+
+      it('at the same time, but none that was replaced meanwhile', async () => {
+        const few = NAMES.slice(0, 20);
+        const { store, put, left } = await filled(few);
+        proxy.before('POST batch', 1, () => put(few[7] ?? '', 'newer'));
+        const seen = await Promise.all(few.map((name) => store.stat(at(`many/${name}`))));
+        const removed = await Promise.allSettled(
+          seen.map((stat) => store.removeFile(at(`many/${stat.name}`), { seen: stat })),
+        );
+        const failed = removed.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+        expect(failed).toMatchObject([{ code: 'CHANGED_MEANWHILE' }]);
+        expect(await left()).toEqual([few[7]]);
+      });
+
+      it.each([
+        ['the answer of a batch is lost', { kind: 'lose' }, 1],
+        ['there are no batches', { kind: 'answer', status: 405 }, 9],
+        ['batches are denied', { kind: 'answer', status: 403 }, 9],
+      ] as const)('also when %s', async (_what, effect, times) => {
+        const { store, left } = await filled(NAMES.slice(0, 20));
+        proxy.fail({ operation: 'POST batch', effect, times });
+        await store.removeFolder(at('many'));
+        expect(await left()).toEqual([]);
+      });
     });
 
     it('says nothing of the account when the key is wrong or nobody answers', async () => {

@@ -17,9 +17,11 @@ import {
   listingFailure,
   type Copy,
   type Download,
+  type NotRemoved,
   type ObjectFacts,
   type ObjectPage,
   type Objects,
+  type ObjectToRemove,
   type PageOptions,
 } from '../core/objects.ts';
 import { markedWrite, Uploads, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
@@ -27,6 +29,7 @@ import type { PartLimits } from '../core/parts.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { factsOf, pageOf, fromAzureError } from './errors.ts';
+import { removeInBatches } from './change.ts';
 import type { Connection } from './connection.ts';
 import type { AzureOptions } from './options.ts';
 
@@ -170,8 +173,17 @@ export class AzureObjects extends Uploads implements Objects {
     const removal = this.#connection.send(`Delete ${key}`, signal, ({ container }, http) =>
       container.getBlobClient(key).delete({ ...conditions, ...http }),
     );
-    // An attempt before may have removed it.
-    await removal.catch(ifMissing);
+    await removal.catch(async (error: unknown) => {
+      // A condition fails on what is not there, too. An attempt before may have removed it.
+      const hasFailed = error instanceof ChangedMeanwhileError;
+      if (!hasFailed || (await this.find(key, { signal })) !== undefined) ifMissing(error);
+    });
+  }
+
+  /** What a batch has not removed is tried once more alone. */
+  removeBatch(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]> {
+    const singly = ({ key, etag }: ObjectToRemove) => this.remove(key, options, etag);
+    return removeInBatches(this.#connection, objects, options, singly);
   }
 
   close(): Promise<void> {

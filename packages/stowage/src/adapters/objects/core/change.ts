@@ -144,6 +144,30 @@ const failureFor = (code: string | undefined): Error | undefined => {
 };
 
 const SINGLES_AT_ONCE = 16;
+
+const codeFor = (error: unknown): string => {
+  if (error instanceof ChangedMeanwhileError) return 'PreconditionFailed';
+  return error instanceof StorageDeniedError ? 'AccessDenied' : 'failed';
+};
+
+/** Removes objects one by one, some at the same time. Returns those that are still there, as a batch does. */
+export const removeSingly = async (
+  objects: readonly ObjectToRemove[],
+  remove: (object: ObjectToRemove) => Promise<void>,
+  { signal }: OperationOptions,
+): Promise<readonly NotRemoved[]> => {
+  const left: NotRemoved[] = [];
+  await forEachAtOnce(SINGLES_AT_ONCE, objects, async (object) => {
+    try {
+      await remove(object);
+    } catch (error) {
+      signal?.throwIfAborted();
+      left.push({ key: object.key, code: codeFor(error) });
+    }
+  });
+  return left;
+};
+
 const NAMED = 20;
 
 const nameOfKey = (key: string): string => key.replace(/\/$/u, '').split('/').at(-1) ?? '';
@@ -226,17 +250,7 @@ export class Remover {
   }
 
   async #removeSingly(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
-    const codeFor = (error: unknown): string => {
-      if (error instanceof ChangedMeanwhileError) return 'PreconditionFailed';
-      return error instanceof StorageDeniedError ? 'AccessDenied' : 'failed';
-    };
-    await forEachAtOnce(SINGLES_AT_ONCE, objects, async ({ key, etag }) => {
-      try {
-        await this.#objects.remove(key, options, etag);
-      } catch (error) {
-        options.signal?.throwIfAborted();
-        this.#note(key, codeFor(error));
-      }
-    });
+    const remove = ({ key, etag }: ObjectToRemove) => this.#objects.remove(key, options, etag);
+    for (const { key, code } of await removeSingly(objects, remove, options)) this.#note(key, code);
   }
 }
