@@ -1,21 +1,87 @@
-import type { RuleKeys } from './access/access.ts';
-import { createActions, type Actions } from './actions/registry.ts';
-import { ruleKeysOf } from './actions/registry.ts';
+import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
+import { accessKeyOf, mayAllowAction } from './actions/action.ts';
+import { type Actions, createActions, ruleKeysOf } from './actions/registry.ts';
 import { createBuiltInFactories } from './adapters/table.ts';
+import type { Logger } from './basics/log/logger.ts';
 import { readSourceEnvironment } from './config/environment.ts';
-import { requireStateDirectory } from './config/settings/operations.ts';
 import { loadConfig } from './config/load.ts';
-import { riskLine, type SettingRisk } from './config/risks/value-risks.ts';
 import { settingRisks, unusedSettings } from './config/risks/setting-risks.ts';
+import { riskLine, type SettingRisk } from './config/risks/value-risks.ts';
+import { requireStateDirectory } from './config/settings/operations.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
 import { ConfigError } from './errors/errors.ts';
 import { checkHooks, type ConnectorHooks } from './hooks.ts';
 import { canReadTokens } from './http/roles.ts';
-import type { Logger } from './basics/log/logger.ts';
-import { halfDenied, openActions, type RuledActions } from './open-actions.ts';
 import { missingPackages, packagesOf } from './optional-packages.ts';
 import { registeredFactories, type StorageFactories, type StorageFactory } from './storage/registry.ts';
+import { SourcePath } from './storage/source-path.ts';
+
+export interface RuledActions {
+  readonly config: ConnectorConfig;
+  readonly actions: Actions;
+  readonly ruleKeys: RuleKeys;
+}
+
+/** The actions that change something and that the configured rules allow to a role, at some item of a folder. */
+const changesOf = (
+  { config: { sources }, actions }: RuledActions,
+  rules: RuleBook,
+  role: string,
+  folder = SourcePath.root,
+): readonly string[] => {
+  const access = rules.forRole(role);
+  const hasTrash = sources.some((source) => source.settings.trash !== undefined);
+  return [...actions.values()]
+    .filter(({ name }) => hasTrash || !accessKeyOf(name).startsWith('TRASH_'))
+    .filter(({ name, changes }) => changes && mayAllowAction(access, actions, name, folder))
+    .map(({ name }) => name);
+};
+
+const rulesOf = ({ config: { settings }, ruleKeys }: RuledActions): RuleBook =>
+  compileRules(settings.accessControl, ruleKeys);
+
+/** Whether requests can come without anything that says who sends them. */
+const isAnonymous = ({ settings: { auth } }: ConnectorConfig, hooks: ConnectorHooks): boolean =>
+  hooks.checkAuthentication === undefined &&
+  hooks.accessControl === undefined &&
+  (auth === undefined || auth.jwt?.optional === true);
+
+/** What everybody may change without a login; undefined where a hook, a proxy or a token has to vouch. */
+export const openActions = (ruled: RuledActions, hooks: ConnectorHooks): readonly string[] | undefined =>
+  isAnonymous(ruled.config, hooks)
+    ? changesOf(ruled, rulesOf(ruled), ruled.config.settings.defaultRole)
+    : undefined;
+
+/** What only those who write may do. A role that has neither is meant to read. */
+const MEANT_TO_READ = ['fileUpload', 'fileRemove'];
+
+/** More folders would delay the start. */
+const MOST_FOLDERS = 20;
+
+/** Rules that deny uploading and removing, and forget other ways to change files. */
+export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
+  const { accessControl, defaultRole } = ruled.config.settings;
+  const rules = rulesOf(ruled);
+  const named = (key: 'role' | 'path'): readonly string[] =>
+    accessControl.flatMap(({ [key]: one }) => (one === undefined || one === '*' ? [] : [one]));
+  const folders = [...new Set(['', ...named('path')])].slice(0, MOST_FOLDERS);
+  return [...new Set([defaultRole, ...named('role')])].flatMap((role) => {
+    for (const folder of folders) {
+      const allowed = changesOf(ruled, rules, role, SourcePath.parse(folder));
+      if (allowed.length === 0 || MEANT_TO_READ.some((name) => allowed.includes(name))) continue;
+      const where = folder === '' ? '' : ` in "${folder}"`;
+      return [
+        {
+          key: 'accessControl',
+          text: `the role "${role}" may neither upload nor remove files${where}, and yet change them by: ${allowed.join(', ')}`,
+          fix: 'Write "CHANGE": false for roles that only read.',
+        },
+      ];
+    }
+    return [];
+  });
+};
 
 /** The warning about a service that is open to all. */
 export const UNGUARDED =

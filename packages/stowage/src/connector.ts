@@ -15,8 +15,7 @@ import { createProxyRole, createTokenRole } from './http/roles.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
-import { createStderrLogger, type Logger } from './basics/log/logger.ts';
-import { createRedactingLogger } from './basics/log/logger.ts';
+import { createRedactingLogger, createStderrLogger, type Logger } from './basics/log/logger.ts';
 import { createSourceGroup, openAtStart, seenInTexts, unavailableIn } from './sources/source-group.ts';
 import type { SourceGroup } from './sources/source.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
@@ -81,39 +80,28 @@ const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'],
 /** Undefined: the configured sources. */
 type LeaseSources = (request: HookRequest | undefined) => Promise<SourceLease>;
 
-/** Gives each request a lease of the configured sources or those of its tenant. */
+/** Gives each request a lease of the configured sources or those of its tenant, until the connector closes. */
 const createSourceLeasing = (
   statics: SourceGroup,
   tenants: TenantCache,
   hooks: ConnectorHooks,
   build: (tenant: ResolvedTenant) => SourceGroup,
+  closing: AbortSignal,
 ): LeaseSources => {
   const shared: SourceLease = { sources: statics, extend: () => shared, release: () => undefined };
   return async (request) => {
+    closing.throwIfAborted();
     const tenant = request && (await tenantOf(hooks, request));
+    // The hook may have taken its time: stores would open again and stay open.
+    closing.throwIfAborted();
     if (tenant === undefined) return shared;
     try {
       return tenants.acquire(tenant.id, tenant.sources, () => build(tenant));
     } catch (error) {
-      throw new InternalError({
-        detail: 'the sources of resolveSources are not valid',
-        cause: error,
-      });
+      throw new InternalError({ detail: 'the sources of resolveSources are not valid', cause: error });
     }
   };
 };
-
-/** Stores would open again and stay open: there is no lease when the connector closes. */
-const whileOpen =
-  (lease: LeaseSources, closing: AbortSignal): LeaseSources =>
-  async (request) => {
-    closing.throwIfAborted();
-    const leased = await lease(request);
-    // The hook may have taken its time.
-    if (closing.aborted) leased.release();
-    closing.throwIfAborted();
-    return leased;
-  };
 
 /** What works on texts of the host, who may see everything, until the connector closes. */
 const textLinksOf = (
@@ -176,16 +164,15 @@ export const createConnector = <Native>(
   const { state, redis } = createState(settings, log);
   const stageInMemory = createMemoryStaging(settings.imageMemory / UPLOADS_SHARE);
   const services = createServices(settings, hooks, state, log);
-  const leaseSources = createSourceLeasing(statics, tenants, hooks, ({ id, sources }) =>
-    createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id }),
-  );
+  const closing = new AbortController();
+  const { signal } = closing;
+  const build = ({ id, sources }: ResolvedTenant): SourceGroup =>
+    createSourceGroup(loadSources(sources, settings, factories), { factories, log, tenant: id });
+  const resolveSources = createSourceLeasing(statics, tenants, hooks, build, signal);
   const clientOf = createClientNames(settings.trustedProxies, log);
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
   const resumable = createResumableUploads(settings, services.quotas, log);
-  const closing = new AbortController();
-  const { signal } = closing;
   let closed: Promise<void> | undefined;
-  const resolveSources = whileOpen(leaseSources, signal);
   const handle = createPipeline({
     settings,
     actions,

@@ -3,7 +3,7 @@ import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { type AccessRule, loadAccessRules, unknownKeyWarnings } from './config/access-rules.ts';
 import { hintAt, mustBe, problemAt, unknownKey } from './config/problems.ts';
 import type { SourcesInput } from './config/types.ts';
-import { ConfigError, InternalError } from './errors/errors.ts';
+import { ConfigError, InternalError, isHttpError, StowageError } from './errors/errors.ts';
 import type { ServiceEvent } from './config/event.ts';
 import type { HookRequest, Identity } from './http/message.ts';
 import type { DescribePicture } from './operations/describing/describer.ts';
@@ -57,7 +57,7 @@ export interface ConnectorHooks<Native = unknown> {
     event: ServiceEvent,
   ) => string | null | undefined | void | Promise<string | null | undefined | void>;
   /**
-   * Looks at all content that users send or fetch, as it came, before anything decodes, names or stores it. A
+   * Inspects all content that users send or fetch, as it came, before anything decodes, names or stores it. A
    * text that it returns is the reason for which the content is refused (422); throw `HttpError` for another
    * status. Any other exception, and any other result, answers 500, and nothing is stored.
    */
@@ -131,9 +131,8 @@ const membersOf = (hooks: object): readonly (readonly [name: string, hook: unkno
  * @throws ConfigError with every problem.
  */
 export const checkHooks = (hooks: ConnectorHooks): void => {
-  if (typeof hooks !== 'object' || (hooks as unknown) === null || Array.isArray(hooks)) {
+  if (typeof hooks !== 'object' || (hooks as unknown) === null || Array.isArray(hooks))
     throw new ConfigError([problemAt(['hooks'], mustBe('an object of functions by their names', hooks))]);
-  }
   const problems = membersOf(hooks).flatMap(([name, hook]) => {
     const problem = hookProblem(name, hook);
     return problem === undefined ? [] : [problemAt(['hooks', name], problem)];
@@ -175,6 +174,28 @@ export const createRulesFor = (
     compiled.set(list, { text, rules });
     return rules;
   };
+};
+
+/**
+ * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
+ * includes our own errors about requests, which a hook may meet when it works with a store: they are not
+ * about this request.
+ */
+export const asHookFailure = (error: unknown, hook: keyof ConnectorHooks): unknown => {
+  if (isHttpError(error) || (error instanceof StowageError && error.status >= 500)) return error;
+  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+};
+
+/** Waits for a hook and turns its failure into ours. */
+export const fromHook = async <Value>(
+  hook: keyof ConnectorHooks,
+  call: () => Value | Promise<Value>,
+): Promise<Value> => {
+  try {
+    return await call();
+  } catch (error) {
+    throw asHookFailure(error, hook);
+  }
 };
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -80,7 +80,7 @@ export { english, catalogues } from './errors/languages/languages.ts';
 export { translated } from './errors/languages/phrases.ts';
 export { detailedMessages, errorTable } from './errors/table.ts';
 export { toNodeHandler } from './http/bridges/node.ts';
-export { writeJson } from './http/json-stream.ts';
+export { writeJson } from './http/representation.ts';
 export { createPipeline } from './http/pipeline.ts';
 export { listen } from './http/server.ts';
 export { decodeBmp } from './pictures/bmp.ts';

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { adapterTable, packagesOfAdapter } from './adapters/table.ts';
 import type { ConnectorConfig } from './config/types.ts';
 
-/** A package that only some need. */
 export interface OptionalPackage {
   readonly name: string;
   /** What does not work without it. */

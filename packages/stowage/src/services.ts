@@ -8,7 +8,6 @@ import { createDescriber } from './operations/describing/describer.ts';
 import { createEvents, createSinks } from './operations/events/events.ts';
 import { createInspector } from './operations/inspection/inspector.ts';
 import { createYieldToLoop } from './basics/concurrency/time-slice.ts';
-import { fromHook } from './http/request-scope.ts';
 import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 import { createImageEditor, createImagePool } from './pictures/image-editor.ts';
 import { createPictureSizes } from './pictures/kept/sizes.ts';
@@ -21,7 +20,7 @@ import { createNameMemory } from './storage/moved/memory.ts';
 import { createTrashKeeper } from './storage/trash/keeper.ts';
 import { readBrowser, readThreadPoolSize } from './config/environment.ts';
 import type { ConnectorConfig } from './config/types.ts';
-import type { ConnectorHooks } from './hooks.ts';
+import { type ConnectorHooks, fromHook } from './hooks.ts';
 import { createLinks } from './view/links.ts';
 import type { Logger } from './basics/log/logger.ts';
 

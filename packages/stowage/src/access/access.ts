@@ -1,4 +1,4 @@
-import type { AccessRule } from '../config/settings.ts';
+import { type AccessRule, extensionsOf } from '../config/access-rules.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
@@ -72,26 +72,18 @@ interface CompiledRule {
   readonly effects: ReadonlyMap<string, boolean>;
 }
 
-const extensionsOf = (value: string | readonly string[] | undefined): ReadonlySet<string> | undefined => {
-  if (value === undefined) return undefined;
-  const texts = typeof value === 'string' ? [value] : value;
-  const extensions = texts.flatMap((text) => text.split(/[\s,]+/u)).filter((text) => text !== '');
-  if (extensions.length === 0 || extensions.includes('*')) return undefined;
-  return new Set(extensions.map((text) => text.replace(/^\./u, '').toLowerCase()));
-};
-
 const pathOf = (text: string | undefined): SourcePath | undefined => {
   const path = text === undefined || text === '*' ? SourcePath.root : SourcePath.parse(text);
   return path.isRoot ? undefined : path;
 };
 
 const compileRule = (rule: AccessRule, index: number): CompiledRule => {
-  const { role, path, extensions, ...keys } = rule;
+  const { role, path, extensions: _, ...keys } = rule;
   return {
     index,
     role: role === undefined || role === '*' ? undefined : role,
     path: pathOf(path),
-    extensions: extensionsOf(extensions),
+    extensions: extensionsOf(rule),
     effects: new Map(
       Object.entries(keys).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'),
     ),

@@ -10,9 +10,8 @@ import type { PictureSizes } from '../pictures/kept/sizes.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Links } from '../view/links.ts';
-import { forBoth, type KeysByKind, type Rights } from '../view/rights.ts';
+import { forBoth, type KeysByKind, LISTING_KEY, type Rights } from '../view/rights.ts';
 import type { SourceViews } from '../view/source-views.ts';
-import type { EditorKind } from './editor-answers.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/parameters.ts';
@@ -68,12 +67,26 @@ export type ActionData = Readonly<Record<string, unknown>>;
 /** What an action answers: data for the JSON envelope, a file, what an editor reads, or results by item. */
 export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer | ManyAnswer;
 
-/** The result of an action that answers a file instead of the JSON envelope. */
 export interface FileResult {
   readonly contentType: string;
   /** Shape of the answer's `data` without `code`, for requests that give the parameter `changesWith`. */
   readonly data?: z.ZodType;
 }
+
+/** The editors that read answers in a form of their own, by the kind of answer. */
+export const editors = {
+  upload: ['ckeditor', 'tinymce', 'editorjs', 'froala', 'suneditor', 'easymde', 'trumbowyg', 'url'],
+  listing: ['froala', 'suneditor'],
+} as const;
+
+/** An editor whose simple upload reads answers of its own form; `url` for programs that want the address. */
+export type Editor = (typeof editors.upload)[number];
+
+/** An editor whose own browser of pictures reads a listing of its own form. */
+export type ListingEditor = (typeof editors.listing)[number];
+
+/** What of an action's answers editors read in a form of their own. */
+export type EditorKind = keyof typeof editors;
 
 /** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
 export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
@@ -85,7 +98,6 @@ export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
 export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** As in the path: `fileRename`. */
   readonly name: string;
-  /** One sentence for the interface description. */
   readonly summary: string;
   readonly methods: readonly ('GET' | 'POST')[];
   /** The access keys that the action needs where it acts: see `neededKeys`. */
@@ -120,11 +132,9 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
 export const accessKeyOf = (name: string): string =>
   name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();
 
-const SIGHT: Readonly<Record<EntryKind, string>> = { file: 'FILES', folder: 'FOLDERS' };
-
 /** All keys that an action needs for an item: those of what it does, and that of seeing it where it must. */
 export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofShown'>, kind: EntryKind) =>
-  ofShown ? [...keys[kind], SIGHT[kind]] : keys[kind];
+  ofShown ? [...keys[kind], LISTING_KEY[kind]] : keys[kind];
 
 /**
  * Whether the rules may allow the named action for a folder or for something below it: by all its keys for
@@ -147,6 +157,12 @@ export const asksForChange = (
 ): boolean => {
   const value = changesWith === undefined ? undefined : parameters[changesWith];
   return changes || (typeof value === 'string' ? value.trim() !== '' : value !== undefined);
+};
+
+/** The editor that `responseType` names, as far as the action knows it. */
+export const editorFor = (action: Action | undefined, responseType: unknown): Editor | undefined => {
+  const kind = action?.answersEditors;
+  return kind && editors[kind].find((editor) => editor === responseType);
 };
 
 type Defaulted = 'methods' | 'keys' | 'takesFiles';

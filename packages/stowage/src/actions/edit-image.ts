@@ -37,11 +37,10 @@ const fitSide = (
 export const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
   const across = fitSide(box.x, box.width, seen.width);
   const down = fitSide(box.y, box.height, seen.height);
-  if (!across || !down) {
+  if (!across || !down)
     throw new InvalidParametersError(
       `The box must lie inside of the image of ${seen.width}x${seen.height} pixels.`,
     );
-  }
   return { x: across.start, y: down.start, width: across.length, height: down.length };
 };
 
@@ -55,7 +54,6 @@ export const numberField = z
   .union([z.number(), z.string().regex(DECIMAL, MISSING).transform(Number)], { error: MISSING })
   .refine(Number.isFinite, MISSING);
 
-/** A size in whole pixels. */
 const wholeSizeField = numberField
   .refine((value) => value > 0, 'must be greater than zero')
   .refine(
@@ -91,6 +89,8 @@ type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
 const imageResultSchema = z.object({
   newPath: z.string().describe('Public URL of the written file.'),
 });
+
+const shared = { load: 'pictures', changes: true, result: imageResultSchema } as const;
 
 /** Where the result goes; undefined: over the original. Refused before anything is read. */
 const requireTarget = async (
@@ -165,34 +165,29 @@ export const editImage = async (
   return { newPath: services.links.toWritten(written) };
 };
 
-/** Scales an image to exactly the given size. */
 export const imageResizeAction = defineAction({
+  ...shared,
   name: 'imageResize',
-  load: 'pictures',
   summary: 'Scales an image to a size, over the original or as another file.',
-  changes: true,
   parameters: z.object({
     ...editedImageShape,
     box: z
       .object({ w: wholeSizeField, h: wholeSizeField }, 'must hold w and h')
       .refine(({ w, h }) => w * h <= MAX_RESULT_PIXELS, 'must not have more than 100 megapixels'),
   }),
-  result: imageResultSchema,
   run: (context, { box: { w: width, h: height }, ...input }) =>
     editImage(context, 'IMAGE_RESIZE', input, () => ({ kind: 'resize', to: { width, height } })),
 });
 
 /** Cuts a box out of an image, as the user sees it. */
 export const imageCropAction = defineAction({
+  ...shared,
   name: 'imageCrop',
-  load: 'pictures',
   summary: 'Cuts a box out of an image, over the original or as another file.',
-  changes: true,
   parameters: z.object({
     ...editedImageShape,
     box: z.object({ x: offsetField, y: offsetField, w: sizeField, h: sizeField }, 'must hold x, y, w and h'),
   }),
-  result: imageResultSchema,
   run: (context, { box: { x, y, w: width, h: height }, ...input }) =>
     editImage(context, 'IMAGE_CROP', input, (seen) => ({
       kind: 'crop',
@@ -211,13 +206,12 @@ const angleField = z
 
 /** Turns or mirrors an image, as the user sees it. */
 export const imageRotateAction = defineAction({
+  ...shared,
   name: 'imageRotate',
   // It came after the protocol: rules that are older do not know its key.
   follows: 'IMAGE_RESIZE',
-  load: 'pictures',
   summary:
     'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',
-  changes: true,
   parameters: z.object({
     ...editedImageShape,
     angle: angleField.optional(),
@@ -226,11 +220,9 @@ export const imageRotateAction = defineAction({
       .optional()
       .describe('`horizontal`: left and right change sides.'),
   }),
-  result: imageResultSchema,
   run: (context, { angle, flip, ...input }) => {
-    if (angle === undefined && flip === undefined) {
+    if (angle === undefined && flip === undefined)
       throw new InvalidParametersError('One of angle and flip must be given.');
-    }
     return editImage(context, 'IMAGE_ROTATE', input, () => ({
       kind: 'rotate',
       rotation: { angle: angle ?? 0, flip },

@@ -3,35 +3,18 @@ import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { isFilesField, type UploadedFile } from '../changes/uploaded-file.ts';
 import { choice } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';
+import { type Editor, type ListingEditor, editors } from './action.ts';
 import { EditorAnswer } from './file-answer.ts';
 
-const readers = {
-  upload: ['ckeditor', 'tinymce', 'editorjs', 'froala', 'suneditor', 'easymde', 'trumbowyg', 'url'],
-  listing: ['froala', 'suneditor'],
-} as const;
-
-/** An editor whose simple upload reads answers of its own form; `url` for programs that want the address. */
-export type Editor = (typeof readers.upload)[number];
-
-/** An editor whose own browser of pictures reads a listing of its own form. */
-export type ListingEditor = (typeof readers.listing)[number];
-
-/** What of an action's answers editors read in a form of their own. */
-export type EditorKind = keyof typeof readers;
-
 /** `responseType` of uploads: which editor reads the answer; the envelope when absent. */
-export const responseTypeField = choice(readers.upload).describe(
+export const responseTypeField = choice(editors.upload).describe(
   'Answers in the form that the simple upload of this editor reads, about the first file.',
 );
 
 /** `responseType` of a listing. */
-export const listingTypeField = choice(readers.listing).describe(
+export const listingTypeField = choice(editors.listing).describe(
   "Answers with the pictures of one folder in the form that this editor's own browser reads.",
 );
-
-/** The editor that `responseType` names, as far as the action knows it. */
-export const editorOf = (kind: EditorKind, responseType: unknown): Editor | undefined =>
-  readers[kind].find((editor) => editor === responseType);
 
 /**
  * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an
@@ -55,7 +38,6 @@ interface Uploaded extends z.output<z.ZodObject<typeof sizeShape>> {
 /** Links of a picture in several widths: `default`, and others by their width in pixels. */
 export type Urls = Readonly<Record<string, string>>;
 
-/** How an editor wants to be answered. */
 interface EditorForm {
   readonly uploaded: (
     file: Uploaded,
@@ -109,7 +91,6 @@ const forms: Readonly<Record<Editor, EditorForm>> = {
   },
 };
 
-/** What an editor reads of a successful upload. */
 export const editorUploadSchema = z.union([
   z.object({
     uploaded: z.literal(1),
@@ -138,7 +119,6 @@ export const editorUploadSchema = z.union([
   z.object({ url: z.string(), name: z.string(), bytes: z.number(), ...sizeShape }),
 ]);
 
-/** What an editor reads of a failure. */
 export const editorErrorSchema = z.union([
   z.object({ uploaded: z.literal(0), error: z.object({ message: z.string() }) }),
   z.object({ error: z.object({ message: z.string() }) }),
@@ -179,7 +159,6 @@ export interface ListedPicture {
   readonly tag: string;
 }
 
-/** What an editor's own browser reads. */
 export const editorListingSchema = z.union([
   z.array(z.object({ url: z.string(), thumb: z.string(), name: z.string(), tag: z.string() })),
   z.object({
@@ -202,7 +181,6 @@ const mapped = <From, To>(items: Iterable<From>, map: (item: From) => To): Itera
   },
 });
 
-/** The answer of a listing for an editor. */
 export const listingFor = (editor: ListingEditor, pictures: Iterable<ListedPicture>): EditorAnswer =>
   new EditorAnswer(
     editor === 'froala'

@@ -1,9 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ByteRange, Stat } from '../storage/entry.ts';
 
-/** What a file answer is made of. */
 export interface FileAnswerFields {
-  /** File name for `Content-Disposition`. */
   readonly filename: string;
   readonly contentType: string;
   readonly stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
@@ -50,7 +48,6 @@ export class HandedOverAnswer {
  * describing it costs nothing.
  */
 export class MadeFileAnswer {
-  /** File name for `Content-Disposition: attachment`. */
   readonly filename: string;
   readonly contentType: string;
   /** Makes the whole file. Called at most once. */
@@ -75,14 +72,12 @@ export class EditorAnswer {
   }
 }
 
-/** What has become of one of several items. */
 export interface ItemOutcome {
   /** As the request names it. */
   readonly name: string;
   readonly failure: { readonly error: unknown } | undefined;
 }
 
-/** An answer about several items, some of which may have failed. */
 export class ManyAnswer {
   readonly outcomes: readonly ItemOutcome[];
 

@@ -1,9 +1,111 @@
 import * as z from 'zod';
+import { ArchiveLimitError } from '../errors/errors.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
-import { defineAction } from './action.ts';
+import type { Entry } from '../storage/entry.ts';
+import type { SourcePath } from '../storage/source-path.ts';
+import type { SourceView } from '../view/source-view.ts';
+import { type ActionContext, defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
-import { downloadMany } from './zip/download-many.ts';
+import { PlannedEntries, PortableNames } from './zip/portable-names.ts';
+import { zipBatches } from './zip/zip-batches.ts';
+import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
+
+const KEY = 'FILE_DOWNLOAD';
+export interface DownloadOfMany {
+  readonly folder: SourcePath;
+  readonly names: readonly string[];
+}
+
+class ArchivePlan {
+  readonly #entries = new PlannedEntries();
+  readonly #names = new PortableNames();
+  readonly #view: SourceView;
+  readonly #folder: SourcePath;
+  #bytes = 0;
+  #seen = 0;
+
+  constructor(view: SourceView, folder: SourcePath) {
+    this.#view = view;
+    this.#folder = folder;
+  }
+
+  /** @throws ArchiveLimitError */
+  add(path: SourcePath, { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
+    const { zipLimits } = this.#view.source.settings;
+    this.#bytes += size ?? 0;
+    if (this.#entries.count === zipLimits.entries || this.#bytes > zipLimits.bytes)
+      throw new ArchiveLimitError();
+    const name = path.segments.slice(this.#folder.segments.length).join('/');
+    const isFolder = kind === 'folder';
+    // Before the files: they give way.
+    if (isFolder) this.#names.folder(`${name}/`);
+    this.#entries.add({ name: isFolder ? `${name}/` : name, size, modifiedAt });
+  }
+
+  /** Adds what lies below a folder. @throws ArchiveLimitError */
+  async addBelow(folder: SourcePath): Promise<void> {
+    const { zipLimits, searchLimits } = this.#view.source.settings;
+    const pages = this.#view.walk(folder, {
+      key: KEY,
+      detail: 'full',
+      words: [],
+      most: zipLimits.entries + 1,
+    });
+    for await (const { found, seen } of pages) {
+      for (const { path, entry } of found) this.add(path, entry);
+      // Also of what is left out, there may be too much to walk through in one request.
+      this.#seen += seen;
+      if (this.#seen > searchLimits.entries) throw new ArchiveLimitError();
+    }
+  }
+
+  /** The entries to be sent. To be asked for once. */
+  batches(): Iterable<ZipBatch> {
+    const planned = { entries: this.#entries, names: this.#names };
+    return zipBatches(this.#view, this.#folder, planned);
+  }
+}
+
+/**
+ * Sends several files and folders of a folder as one archive, nothing compressed, made while it is sent. An
+ * item that is missing or denied refuses the request; below folders, what listings hide and what is denied is
+ * left out. What fails or changes on the way breaks the answer off.
+ * @throws NotFoundError, AccessDeniedError, ArchiveLimitError beyond `zipLimits`
+ */
+export const downloadMany = async (
+  { signal, isHead, services }: ActionContext,
+  view: SourceView,
+  { folder, names }: DownloadOfMany,
+): Promise<FileAnswer> => {
+  const named = names.map((name) => folder.child(name));
+  const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
+  // Before the store is asked: a request that is denied does not learn what exists.
+  for (const path of paths) view.require(KEY, path, 'file');
+  const plan = new ArchivePlan(view, folder);
+  // A walk through folders costs as much as a search.
+  const leave = await services.searches.take(signal);
+  try {
+    for (const path of paths) {
+      const { stat } = await view.look(path);
+      if (stat.kind === 'folder') view.require([KEY, 'FOLDERS'], path, 'folder');
+      plan.add(path, stat);
+      // Headers depend on nothing that lies below.
+      if (stat.kind === 'folder' && !isHead) await plan.addBelow(path);
+    }
+  } finally {
+    leave();
+  }
+  const [only] = paths;
+  const name = (paths.length === 1 ? only?.name : folder.name) || view.source.title || view.source.name;
+  const { bytes } = view.source.settings.zipLimits;
+  return new FileAnswer({
+    filename: `${name}.zip`,
+    contentType: 'application/zip',
+    stat: { size: undefined, modifiedAt: undefined, etag: undefined },
+    open: () => Promise.resolve(new ZipStream(plan.batches(), bytes)),
+  });
+};
 
 // Never the file's own type: a browser must not open it on this origin.
 const contentType = 'application/octet-stream';

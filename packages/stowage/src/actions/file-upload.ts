@@ -15,9 +15,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { answerFor, filesOf, responseTypeField, type Urls } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { sourceHeader } from './listing/each-source.ts';
 
-/** A stored file, as answers of uploads describe it. */
 export const uploadedItemSchema = z.object({
   source: z.string().describe('Name of the source.'),
   path: z.string().describe('The folder, as listings write it: `/` at the root.'),
@@ -34,24 +32,20 @@ export const uploadedItemSchema = z.object({
 
 export type UploadedItem = z.output<typeof uploadedItemSchema>;
 
-/** Describes a stored file. */
 export const uploadedItem = (
   { services }: ActionContext,
   view: SourceView,
   { path, stat, bytes, seen, about }: Stored,
-): UploadedItem => {
-  const { name, path: folder } = sourceHeader(view.source, path.parent);
-  return {
-    source: name,
-    path: folder,
-    name: path.name,
-    url: services.links.to(view.stored(path, stat)),
-    bytes,
-    mime: mediaTypeOf(path.name),
-    ...seen,
-    about: view.may('FILES', path, 'file') ? about : undefined,
-  };
-};
+): UploadedItem => ({
+  source: view.source.name,
+  path: path.parent.toString() || '/',
+  name: path.name,
+  url: services.links.to(view.stored(path, stat)),
+  bytes,
+  mime: mediaTypeOf(path.name),
+  ...seen,
+  about: view.may('FILES', path, 'file') ? about : undefined,
+});
 
 /**
  * The links of a stored picture in the widths of the presets that keep its shape, made now where the service does
@@ -84,7 +78,6 @@ export const urlsOf = async (
   return { default: services.links.to(item), ...Object.fromEntries(byWidth) };
 };
 
-/** What an upload answers. */
 export const uploadAnswerSchema = z.object({
   baseurl: z.string(),
   messages: z.array(z.string()).describe('One per file.'),
@@ -95,7 +88,6 @@ export const uploadAnswerSchema = z.object({
 
 export type UploadAnswer = z.output<typeof uploadAnswerSchema>;
 
-/** Describes stored files, each with a message of its own. */
 export const uploadAnswer = (
   context: ActionContext,
   view: SourceView,
@@ -182,7 +174,6 @@ export const fileUploadAction = defineAction({
   run,
 });
 
-/** What is said of a file before its bytes come. */
 export const announcedUploadFields = z.object({
   source: sourceField,
   path: pathField,
@@ -191,7 +182,6 @@ export const announcedUploadFields = z.object({
     .transform((name) => name.split(/[\\/]/u).at(-1) ?? ''),
 });
 
-/** Where a file will be stored when its bytes have come. */
 export interface CheckedUpload {
   readonly source: string;
   readonly tenant: string | undefined;

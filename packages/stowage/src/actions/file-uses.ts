@@ -32,7 +32,6 @@ const usesFrom = (answer: unknown): readonly FileUse[] => {
 
 const KEYS = ['FILE_USES', 'FILES'];
 
-/** Says which pages of the host show a file, as its hook `findUses` knows. */
 export const fileUsesAction = defineAction({
   name: 'fileUses',
   keys: forBoth(...KEYS),

@@ -4,7 +4,6 @@ import { newFolderName } from '../changes/new-name.ts';
 import { newNameField, pathField, sourceField } from '../parameters/fields.ts';
 import { defineAction, messagesSchema } from './action.ts';
 
-/** Creates a folder. Unsafe characters of its name become `_`. */
 export const folderCreateAction = defineAction({
   name: 'folderCreate',
   summary: 'Creates a folder; unsafe characters of its name become an underscore.',

@@ -20,11 +20,11 @@ import { collect } from '../pictures/picture-file.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { Item, ViewedFile } from '../view/folder-view.ts';
 import type { KeysByKind } from '../view/rights.ts';
-import { type ActionContext, defineAction } from './action.ts';
+import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
 import { MadeFileAnswer } from './file-answer.ts';
 import { type UploadAnswer, uploadAnswerSchema } from './file-upload.ts';
 import { entryShownAt, filesOfPublicUrl, itemAt, type PublicFile, type ShownEntry } from './public-files.ts';
-import { type DocumentTarget, savedNameField, saveDocument } from './save-document.ts';
+import { savedNameField, saveDocument } from './save-document.ts';
 
 /** Most characters of a header or footer. */
 const MAX_LINE = 200;
@@ -41,7 +41,6 @@ const lineField = (where: string) =>
 
 const alignField = choice(alignments).describe('center when absent.');
 
-/** The pages of a document. */
 export const documentOptionsField = z
   .object({
     format: choice(paperFormats).describe('A4 when absent.'),
@@ -68,7 +67,6 @@ export const documentOptionsField = z
 const lineOf = (text: string | undefined, align: PageLine['align'] = 'center'): PageLine | undefined =>
   text === undefined ? undefined : { parts: readLine(text, new Date()), align };
 
-/** What the options say of the pages. */
 export const pageSetupOf = (options: z.output<typeof documentOptionsField>): PageSetup => ({
   format: options?.format,
   orientation: options?.page_orientation,
@@ -176,79 +174,53 @@ const made = async (
   return document;
 };
 
-interface Making {
-  /** Of the action. */
-  readonly key: string;
-  readonly extension: string;
-  readonly contentType: string;
-  readonly make: (job: DocumentJob) => Promise<Uint8Array>;
-}
-
 /** A document that is saved needs the key at its own path, and is uploaded; another needs it at the folder. */
 const keysOf = (key: string): KeysByKind => ({ file: [key, 'FILE_UPLOAD'], folder: [key] });
 
-/** Answers with the document; with a name it is saved instead. */
-const answerWith = async (
-  context: ActionContext,
-  input: Parameters<typeof documentJob>[1] &
-    Omit<DocumentTarget, 'name'> & { readonly name?: string | undefined },
-  { key, extension, contentType, make }: Making,
-): Promise<MadeFileAnswer | UploadAnswer> => {
-  const { source, path, name } = input;
-  if (name === undefined) context.views.require(key, path, 'folder');
-  const job = documentJob(context, input);
-  const makeNamed = (filename: string) => made(context, filename, () => make(job));
-  if (name !== undefined)
-    return saveDocument(context, { source, path, name }, keysOf(key).file, () => makeNamed(name));
-  const filename = `document.${extension}`;
-  return new MadeFileAnswer({ filename, contentType, make: () => makeNamed(filename) });
+/** An action that answers with a document; with a name it is saved instead. */
+const documentAction = (
+  extension: 'pdf' | 'docx',
+  { name, contentType, summary }: Record<'name' | 'contentType' | 'summary', string>,
+) => {
+  const keys = keysOf(accessKeyOf(name));
+  return defineAction({
+    name,
+    load: 'documents',
+    changes: false,
+    changesWith: 'name',
+    takesLongText: true,
+    keys,
+    summary,
+    parameters: z.object({
+      source: sourceField,
+      path: pathField,
+      name: savedNameField(extension),
+      html: htmlField,
+      options: documentOptionsField,
+    }),
+    result: { contentType, data: uploadAnswerSchema },
+    run: async (context, input): Promise<MadeFileAnswer | UploadAnswer> => {
+      const { source, path, name: savedAs } = input;
+      if (savedAs === undefined) context.views.require(keys.folder, path, 'folder');
+      const job = documentJob(context, input);
+      const make = (filename: string) =>
+        made(context, filename, () => context.services.documents[extension](job));
+      if (savedAs !== undefined)
+        return saveDocument(context, { source, path, name: savedAs }, keys.file, () => make(savedAs));
+      const filename = `document.${extension}`;
+      return new MadeFileAnswer({ filename, contentType, make: () => make(filename) });
+    },
+  });
 };
 
-const shared = { load: 'documents', changes: false, changesWith: 'name', takesLongText: true } as const;
-
-const parametersFor = (extension: string) =>
-  z.object({
-    source: sourceField,
-    path: pathField,
-    name: savedNameField(extension),
-    html: htmlField,
-    options: documentOptionsField,
-  });
-
-const PDF = 'application/pdf';
-
-/** Renders HTML as a PDF file. */
-export const generatePdfAction = defineAction({
-  ...shared,
+export const generatePdfAction = documentAction('pdf', {
   name: 'generatePdf',
-  keys: keysOf('GENERATE_PDF'),
+  contentType: 'application/pdf',
   summary: 'Renders HTML as document.pdf; with a name, as a file of a source.',
-  parameters: parametersFor('pdf'),
-  result: { contentType: PDF, data: uploadAnswerSchema },
-  run: (context, input) =>
-    answerWith(context, input, {
-      key: 'GENERATE_PDF',
-      extension: 'pdf',
-      contentType: PDF,
-      make: (job) => context.services.documents.pdf(job),
-    }),
 });
 
-const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
-
-/** Converts HTML into a DOCX file. */
-export const generateDocxAction = defineAction({
-  ...shared,
+export const generateDocxAction = documentAction('docx', {
   name: 'generateDocx',
-  keys: keysOf('GENERATE_DOCX'),
+  contentType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   summary: 'Converts HTML into document.docx; with a name, into a file of a source.',
-  parameters: parametersFor('docx'),
-  result: { contentType: DOCX, data: uploadAnswerSchema },
-  run: (context, input) =>
-    answerWith(context, input, {
-      key: 'GENERATE_DOCX',
-      extension: 'docx',
-      contentType: DOCX,
-      make: (job) => context.services.documents.docx(job),
-    }),
 });

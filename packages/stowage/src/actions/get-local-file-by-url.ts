@@ -41,7 +41,6 @@ const check = async (context: ActionContext, { source, path }: PublicFile): Prom
   }
 };
 
-/** Finds the file of a source that a public URL shows, over all sources. */
 export const getLocalFileByUrlAction = defineAction({
   name: 'getLocalFileByUrl',
   ofShown: true,

@@ -58,9 +58,8 @@ export const imageLoadAction = defineAction({
     const { settings } = view.source;
     const path = input.path.child(input.name);
     const { stat, file } = await view.find('IMAGE_LOAD', path, 'file');
-    if (!settings.imageExtensions.includes(extensionOf(path.name) ?? '')) {
+    if (!settings.imageExtensions.includes(extensionOf(path.name) ?? ''))
       throw new TypeNotAllowedError('This file is not an image.');
-    }
     if ((stat.size ?? 0) > settings.maxUploadFileSize) throw new FileTooLargeError();
     const read = await file.open();
     // An unread stream, of a client that has left, ends with its request.

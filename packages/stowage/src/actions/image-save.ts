@@ -179,17 +179,17 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   const view = await context.views.open(input.source);
   const sent = requireUpload(context, view);
   await view.requireFolder(input.path);
-  const looked = (path: SourcePath, file: UploadedFile): Promise<UploadedFile> =>
+  const inspectedAt = (path: SourcePath, file: UploadedFile): Promise<UploadedFile> =>
     inspected(context, view, path, file);
   const bare = bareName(sent, input);
   // Its content decides about the name, and is decoded for it.
-  const named = bare === undefined ? sent : await looked(input.path.child(bare), sent);
+  const named = bare === undefined ? sent : await inspectedAt(input.path.child(bare), sent);
   const name = await savedImageName(context, view.source.settings, named, input);
   const path = input.path.child(name);
   view.require(KEY, path, 'file');
   requirePictureName(view.source.settings, name);
   const overwrite = await isOverwrite(view, path, input.name);
-  const upload = await looked(path, named);
+  const upload = await inspectedAt(path, named);
   const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
   // Before it is decoded: what is not stored of it is discarded.
   const texts = await textsOfSent(context, view.source, upload, name);

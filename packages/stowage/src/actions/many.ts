@@ -3,9 +3,7 @@ import { createLimiter } from '../basics/concurrency/queues.ts';
 import type { ActionContext } from './action.ts';
 import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
 
-/** Most items of one request. */
 export const MOST_ITEMS = 1000;
-/** Items at the same time. */
 const AT_ONCE = 4;
 
 /** Several values of a parameter, each once; one alone counts as a list of one. */
@@ -48,7 +46,6 @@ export const itemsDoneSchema = z.object({
     .describe('Where several items were asked for: what has become of each, in their order.'),
 });
 
-/** The items that a request names. */
 export interface Selection<Item> {
   readonly one: Item | undefined;
   readonly several: readonly Item[] | undefined;

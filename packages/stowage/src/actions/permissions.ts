@@ -4,7 +4,6 @@ import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { forBoth, type Rights } from '../view/rights.ts';
 import { accessKeyOf, type Action, type ActionContext, defineAction } from './action.ts';
-import { trashPolicyOf } from '../view/trashed.ts';
 import { usageOf } from '../changes/quota.ts';
 import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
 
@@ -80,8 +79,8 @@ const keysOf = (
   { services: { findUses } }: ActionContext,
   { settings }: Source,
 ): ((key: string) => boolean) => {
-  const hasTrash = trashPolicyOf(settings) !== undefined;
-  return (key) => (key === 'FILE_USES' ? findUses !== undefined : hasTrash || !key.startsWith('TRASH_'));
+  return (key) =>
+    key === 'FILE_USES' ? findUses !== undefined : settings.trash !== undefined || !key.startsWith('TRASH_');
 };
 
 /** What the role may do in the source; by exact spelling where its store cannot be opened. */

@@ -19,8 +19,7 @@ import { PROTOCOL, createPermissionsAction } from './permissions.ts';
 import { fileRemoveAction, folderRemoveAction } from './remove.ts';
 import { fileRenameAction, folderRenameAction } from './rename.ts';
 import { fileCopyAction, fileMoveAction, folderCopyAction, folderMoveAction } from './transfer.ts';
-import { trashListAction } from './trash/trash-list.ts';
-import { trashEmptyAction, trashRemoveAction, trashRestoreAction } from './trash/trash-remove.ts';
+import { trashEmptyAction, trashListAction, trashRemoveAction, trashRestoreAction } from './trash.ts';
 
 /**
  * Actions by name. Routes, parameter checks, access keys and the interface description all come from here.

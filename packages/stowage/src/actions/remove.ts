@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { EntryKind } from '../storage/entry.ts';
-import { trashPolicyOf } from '../view/trashed.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
 
@@ -17,7 +16,7 @@ const parameters = z
 
 /** Files that are removed for good at the same time. */
 const REMOVED_AT_ONCE = 100;
-/** From here on many entries of a folder are looked at together. */
+/** From here on many entries of a folder are read together. */
 const FEW = 4;
 
 type RemoveParameters = z.output<typeof parameters>;
@@ -28,10 +27,10 @@ const remove =
     const view = await context.views.open(input.source);
     const several = input.names;
     // Removals at the same time are one request, where the store has one for many.
-    const isForGood = kind === 'file' && trashPolicyOf(view.source.settings) === undefined;
+    const isForGood = kind === 'file' && view.source.settings.trash === undefined;
     const atOnce = isForGood ? { atOnce: REMOVED_AT_ONCE } : {};
     const wanted = { one: input.name, several, nameOf: (name: string) => name, ...atOnce };
-    if (kind === 'file' && (several?.length ?? 0) > FEW) await view.lookAtMany(input.path);
+    if (kind === 'file' && (several?.length ?? 0) > FEW) await view.prefetch(input.path);
     return forEachItem(context, wanted, async (name) => {
       const path = input.path.child(name);
       const { stat: seen } = await view.find(key, path, kind);
@@ -41,7 +40,6 @@ const remove =
 
 const shared = { changes: true, parameters, result: itemsDoneSchema } as const;
 
-/** Removes a file with its thumbnail, or several. */
 export const fileRemoveAction = defineAction({
   ...shared,
   name: 'fileRemove',

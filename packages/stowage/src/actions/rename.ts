@@ -32,7 +32,6 @@ export const fileRenameAction = defineAction({
   },
 });
 
-/** Renames a folder. A name that is taken, its own included, is refused. */
 export const folderRenameAction = defineAction({
   ...shared,
   name: 'folderRename',

@@ -33,8 +33,7 @@ export const savedNameField = (extension: string) =>
     .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
     .describe('Saves the document in the folder under this name, as uploads are, and answers about that.');
 
-/** Where a document goes. */
-export interface DocumentTarget {
+interface DocumentTarget {
   readonly source: string | undefined;
   readonly path: SourcePath;
   readonly name: string;

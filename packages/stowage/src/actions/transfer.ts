@@ -98,7 +98,6 @@ export const folderCopyAction = defineAction({
 
 const movingKeys = { file: ['FILE_MOVE'], folder: ['FOLDER_MOVE'] };
 
-/** Moves a file or folder into another folder. */
 export const fileMoveAction = defineAction({
   ...shared,
   name: 'fileMove',
@@ -107,7 +106,6 @@ export const fileMoveAction = defineAction({
   run: transfer('move', 'file'),
 });
 
-/** Moves a folder or file into another folder. */
 export const folderMoveAction = defineAction({
   ...shared,
   name: 'folderMove',

@@ -6,7 +6,6 @@ import { listIds } from '../storage/trash/sweep.ts';
 import { trashPaths } from '../storage/trash/trash-folder.ts';
 import type { TrashRecord } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { ChangeContext, EmptyTrash, Passage } from './change.ts';
 import { freeing, measured, quotaKeyOf } from './quota.ts';
@@ -17,7 +16,7 @@ export const tendTrash = (
   open: SourceView,
   arrived = 0,
 ): void => {
-  const policy = trashPolicyOf(open.source.settings);
+  const policy = open.source.settings.trash;
   if (policy === undefined) return;
   const { trash: keeper, quotas } = services;
   const onErased = (): void => void quotas.forget(quotaKeyOf(open.source));

@@ -4,7 +4,6 @@ import { isSameLocation } from '../storage/location.ts';
 import type { Noted } from '../storage/moved/memory.ts';
 import type { NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { memoryOf } from '../view/moved.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Done, Passage, Restore, Stage, Stored } from './change.ts';
@@ -35,7 +34,7 @@ const heldIn = async (storage: StorageAdapter, folder: SourcePath): Promise<Hold
 
 /** What is remembered of a name and of the folders above it, as far as the source remembers anything. */
 const historiesOf = async ({ view, path }: ViewLocation): Promise<readonly NameHistory[]> => {
-  if (memoryOf(view.source.settings) === undefined) return [];
+  if (view.source.settings.redirectMoved === undefined) return [];
   const histories = await Promise.all(path.ancestry().map((about) => view.history(about)));
   return histories.filter(({ events }) => events.length > 0);
 };
@@ -45,7 +44,7 @@ const noted = (
   { view, path }: ViewLocation,
   change: Noted['change'],
 ): readonly Noted[] => {
-  const policy = memoryOf(view.source.settings);
+  const policy = view.source.settings.redirectMoved;
   return policy === undefined ? [] : [{ use: { store: storeOf(view), policy, hold }, path, change }];
 };
 

@@ -11,7 +11,6 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { TRASH_RECORDS } from '../storage/trash/trash-folder.ts';
 import { trashedPath } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { ChangeContext, Content, Next, Passage, Stage, Transfer } from './change.ts';
 import { isFree } from './names.ts';
@@ -113,7 +112,7 @@ export const measured = (
 
 /** Whether the old content of replaced files goes into the trash. */
 export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
-  trashPolicyOf(settings) !== undefined && settings.trash?.keepReplaced === true;
+  settings.trash?.keepReplaced === true;
 
 /** Lets something be stored in a source that has room for it. `need` is asked only where it has a quota. */
 const storing = async <T>(
@@ -218,7 +217,7 @@ export const quota: Stage = (passage, change, next) => {
   if (change.type !== 'remove') return go();
   const { open, path, kind } = change;
   // What goes into the trash still takes its room.
-  return trashPolicyOf(open.source.settings) === undefined
+  return open.source.settings.trash === undefined
     ? freeing(passage, open, () => measured(passage, open, path, kind), go)
     : moving(passage, open, go);
 };

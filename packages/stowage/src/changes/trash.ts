@@ -12,7 +12,6 @@ import {
   takeFromTrash,
   twinOf,
 } from '../storage/trash/trash.ts';
-import { trashPolicyOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { tendTrash } from './empty-trash.ts';
@@ -93,7 +92,7 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
 };
 
 const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
-  trashPolicyOf(open.source.settings) !== undefined;
+  open.source.settings.trash !== undefined;
 
 /**
  * Puts into the trash what is removed, and the old content of what is replaced, where the source keeps it;

@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util';
 import { UnsafePathError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
-/** What the command line asks for. */
 export type Command =
   | { readonly name: 'help'; /** No command was given. */ readonly isMissing: boolean }
   | { readonly name: 'version' }
@@ -132,9 +131,8 @@ const parseNamed = (name: string, words: readonly string[], options: Options): C
     if (first === undefined) throw new UsageError(`${name} needs the name of a source.`);
     return { name, config, source: first, folder: second ?? '' };
   }
-  if (first === undefined || second === undefined || third === undefined) {
+  if (first === undefined || second === undefined || third === undefined)
     throw new UsageError('explain needs a role, an action and a path.');
-  }
   return { name: 'explain', config, role: first, action: second, path: third };
 };
 

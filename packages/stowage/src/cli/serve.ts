@@ -15,9 +15,8 @@ import type { HookRequest } from '../http/message.ts';
  */
 export const parsePort = (name: string, text: string): number => {
   const port = Number(text);
-  if (!/^\d{1,5}$/u.test(text) || port > 65_535) {
+  if (!/^\d{1,5}$/u.test(text) || port > 65_535)
     throw new UsageError(`${name} must be a port number from 0 to 65535, not ${JSON.stringify(text)}.`);
-  }
   return port;
 };
 
@@ -74,11 +73,9 @@ const stopSignal = (): Promise<NodeJS.Signals> =>
     for (const signal of SIGNALS) process.on(signal, listen);
   });
 
-/** The address as a URL. */
 export const urlOf = ({ host, port }: Address): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
 
-/** What goes with the service. */
 export interface Companions {
   /** Watched at this address. */
   readonly health?: { readonly server: Health; readonly address: Address } | undefined;

@@ -29,7 +29,6 @@ export class ProgressLine {
   }
 }
 
-/** What a command does with a folder of a source and all below. */
 export interface SourceWork {
   readonly source: string;
   readonly folder: string;

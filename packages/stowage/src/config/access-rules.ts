@@ -58,6 +58,13 @@ const ruleShape = z
   })
   .catchall(z.boolean());
 
+/** The extensions that a rule is about, in lower case and without dots; undefined: every file. */
+export const extensionsOf = ({ extensions = [] }: AccessRule): ReadonlySet<string> | undefined => {
+  const texts = [extensions].flat().flatMap((text) => text.split(/[\s,]+/u).filter((one) => one !== ''));
+  if (texts.length === 0 || texts.includes('*')) return undefined;
+  return new Set(texts.map((text) => text.replace(/^\./u, '').toLowerCase()));
+};
+
 const accessRuleKeys: readonly string[] = Object.keys(ruleShape.shape);
 
 // The inferred type cannot separate the catch-all from the named keys; the interface above can.

@@ -3,7 +3,6 @@ import { delimiter, isAbsolute } from 'node:path';
 /** A variable of the process; one that is set to nothing counts as not set. */
 export const readVariable = (name: string): string | undefined => process.env[name] || undefined;
 
-/** Where a service listens. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -23,7 +22,6 @@ export interface SourceEnvironment {
 /** Where files are taken to be served when `SOURCE_BASEURL` is not set. A start-up warning says so. */
 export const DEFAULT_BASEURL = 'http://localhost:8080/files/';
 
-/** Reads the variables of the default source from the environment of the process. */
 export const readSourceEnvironment = (): SourceEnvironment => {
   const { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL } = process.env;
   return { SOURCE_NAME, SOURCE_ROOT, SOURCE_BASEURL, signingSecret: readSigningSecret() };

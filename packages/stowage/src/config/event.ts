@@ -20,7 +20,7 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number];
 
-/** What has come of the look at content that was stored: see `inspection` and the hook `inspectUpload`. */
+/** The result of the inspection of stored content: see `inspection` and the hook `inspectUpload`. */
 export interface InspectionVerdict {
   /** `skipped`: clamd was not asked, or could not be. */
   readonly verdict: 'clean' | 'skipped';

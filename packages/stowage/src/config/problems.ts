@@ -30,7 +30,6 @@ const describeValue = (value: unknown): string => {
 export const mustBe = (wanted: string, value: unknown): string =>
   value === undefined ? 'is required' : `must be ${wanted}, not ${describeValue(value)}`;
 
-/** One problem under its dotted key. */
 export const problemAt = (where: readonly PropertyKey[], text: string): string =>
   where.length === 0 ? `configuration: ${text}` : `${where.map(String).join('.')}: ${text}`;
 
@@ -108,11 +107,10 @@ const expectedOf = (issue: Issue): string =>
   issue.code === 'invalid_type' ? (EXPECTED[issue.expected] ?? issue.expected) : 'of another form';
 
 const sizeProblem = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, value: unknown): string => {
-  if (typeof value === 'string') {
+  if (typeof value === 'string')
     return issue.code === 'too_small'
       ? 'must not be empty'
       : `must not be longer than ${String(issue.maximum)}`;
-  }
   if (issue.code === 'too_big') return mustBe(`at most ${String(issue.maximum)}`, value);
   return mustBe(`${issue.inclusive === true ? 'at least' : 'greater than'} ${String(issue.minimum)}`, value);
 };
@@ -121,15 +119,12 @@ const textOf = (issue: Issue, value: unknown): string => {
   // Written beside the schema, and so better than what can be made from the kind of fault.
   if (issue.message.startsWith('must be ')) return mustBe(issue.message.slice('must be '.length), value);
   if (/^(?:must|belongs|is required) /u.test(issue.message)) return issue.message;
-  if (issue.code === 'invalid_key') {
+  if (issue.code === 'invalid_key')
     return `the name ${issue.issues.map((ofKey) => textOf(ofKey, issue.path.at(-1))).join(', ')}`;
-  }
-  if (issue.code === 'invalid_value') {
+  if (issue.code === 'invalid_value')
     return mustBe(`one of ${issue.values.map((one) => JSON.stringify(one)).join(', ')}`, value);
-  }
-  if (issue.code === 'invalid_union') {
+  if (issue.code === 'invalid_union')
     return mustBe([...new Set(issue.errors.flat().map(expectedOf))].join(' or '), value);
-  }
   if (issue.code === 'too_small' || issue.code === 'too_big') return sizeProblem(issue, value);
   return mustBe(expectedOf(issue), value);
 };

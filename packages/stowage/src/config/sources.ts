@@ -4,19 +4,13 @@ import { givesUrls, optionsSchemas } from '../adapters/table.ts';
 import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { checkWritten, globalKeys, overrideSettings, type Settings, settingsShape } from './settings.ts';
-import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject, without, withSlash } from './values.ts';
+import { ownAddress } from './settings/values.ts';
+import { freezeDeep, isPlainObject, type PlainObject, without } from './values.ts';
 import { hintAt, mustBe, problemAt } from './problems.ts';
 import type { SourceConfig } from './types.ts';
 
 /** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
 const PROTOCOL_ADAPTERS = Object.keys(optionsSchemas);
-
-const publicUrl = z.string().transform((text, context) => {
-  const message = baseurlProblem(text);
-  if (message === undefined) return withSlash(text);
-  context.issues.push({ code: 'custom', input: text, message });
-  return z.NEVER;
-});
 
 const ofTheTop = z.undefined('belongs to the top of the configuration, not into a source').optional();
 
@@ -24,8 +18,8 @@ const ofTheTop = z.undefined('belongs to the top of the configuration, not into 
 const ownShape = {
   name: z.string().min(1).optional(),
   title: z.string(),
-  baseurl: publicUrl.optional(),
-  baseurlAliases: z.array(publicUrl).default([]),
+  baseurl: ownAddress.optional(),
+  baseurlAliases: z.array(ownAddress).default([]),
   root: z.string().optional(),
   storageAdapter: z.string().min(1).default('local'),
   sources: ofTheTop,
@@ -75,16 +69,14 @@ const checkStorage = (
   // The schema has reported values that are empty or not text.
   if (typeof adapter !== 'string' || adapter === '') return { problems: [] };
   const factory = factories.get(adapter);
-  if (factory === undefined) {
+  if (factory === undefined)
     return { problems: [problemAt([...where, 'storageAdapter'], problemOfAdapter(adapter, factories))] };
-  }
   const wrongRoot = problemOfRoot(root, adapter, factory.requiresRoot === true);
   const problems = wrongRoot === undefined ? [] : [problemAt([...where, 'root'], wrongRoot)];
   const at = [...where, adapter];
   const options = written[adapter];
-  if (options === undefined && PROTOCOL_ADAPTERS.includes(adapter)) {
+  if (options === undefined && PROTOCOL_ADAPTERS.includes(adapter))
     return { problems: [...problems, problemAt(at, `is required with storageAdapter "${adapter}"`)] };
-  }
   const parsed = factory.parseOptions?.(options) ?? { value: options };
   if ('value' in parsed) return { options: parsed.value, problems };
   // An adapter reports each problem under its dotted key, and one of the options as a whole under no key.
@@ -129,6 +121,13 @@ const pictureProblems = (
   return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
 };
 
+/** Without what a source has switched off: a trash that keeps nothing, and names that no link of the service has. */
+const inForce = (settings: Settings): Settings => ({
+  ...settings,
+  trash: settings.trash?.retentionDays === 0 ? undefined : settings.trash,
+  redirectMoved: settings.serve === 'off' ? undefined : settings.redirectMoved,
+});
+
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
 /** Checks one source as written. A relative root of a local source is taken from the working directory. */
@@ -148,7 +147,7 @@ const checkSource = (
   const nameless = isNameless ? [problemAt([...where, 'name'], 'is required where the key is empty')] : [];
   const all = [...problems, ...unserved, ...nameless, ...storage.problems];
   if (all.length > 0 || data === undefined) return { problems: all };
-  const own = overrideSettings(settings, without(written, Object.keys(ownShape)));
+  const own = inForce(overrideSettings(settings, without(written, Object.keys(ownShape))));
   const incomplete = [...servingProblems(where, data.storageAdapter, own), ...pictureProblems(where, own)];
   if (incomplete.length > 0) return { problems: incomplete };
 

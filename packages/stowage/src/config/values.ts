@@ -30,9 +30,8 @@ export const parseOrigin = (text: string): string | undefined => {
  * query and no fragment, and they go to every client, so it has no user name and no password.
  */
 export const baseurlProblem = (text: string): string | undefined => {
-  if (!/^(?:https?:\/\/[^\s/\\]|\/(?![/\\]))[^\s\\]*$/iu.test(text) || !URL.canParse(text, 'http://host')) {
+  if (!/^(?:https?:\/\/[^\s/\\]|\/(?![/\\]))[^\s\\]*$/iu.test(text) || !URL.canParse(text, 'http://host'))
     return 'must be an absolute http or https URL such as https://cdn.example.com/files/, or a path such as /files/';
-  }
   const url = new URL(text, 'http://host');
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   return /[?#]/u.test(text) ? 'must not hold a query or a fragment' : undefined;
@@ -83,9 +82,8 @@ export const withoutNulls = (
   isKnown: KeyTest = () => true,
   path: readonly string[] = [],
 ): unknown => {
-  if (Array.isArray(value)) {
+  if (Array.isArray(value))
     return value.map((entry, index) => withoutNulls(entry, isKnown, [...path, String(index)]));
-  }
   if (!isPlainObject(value)) return value;
   const kept = Object.entries(value).filter(
     ([key, inner]) => inner !== undefined && (inner !== null || !isKnown(path, key)),
@@ -119,6 +117,5 @@ export const freezeDeep = <Value>(value: Value): Value => {
   return value;
 };
 
-/** The object without these keys. */
 export const without = (value: PlainObject, keys: readonly string[]): PlainObject =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));

@@ -19,7 +19,6 @@ const isIn = (address: Address, [network, bits]: Network): boolean =>
 const parseAddress = (text: unknown): Address | undefined =>
   typeof text === 'string' && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 
-/** A request whose client can be named. */
 export type ClientRequest = Pick<ConnectorRequest, 'headers' | 'native' | 'peer'>;
 
 const peerOf = ({ native, peer }: Pick<ClientRequest, 'native' | 'peer'>): Address | undefined =>

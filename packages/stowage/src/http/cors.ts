@@ -1,16 +1,14 @@
 import type { Settings } from '../config/settings.ts';
 import { OriginRefusedError } from '../errors/errors.ts';
 import type { Logger } from '../basics/log/logger.ts';
-import { asHookFailure, type OriginHook } from './request-scope.ts';
+import { asHookFailure, type ConnectorHooks } from '../hooks.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
-/** What cross-origin rules say of one request. */
 export interface CorsVerdict {
   /** Go with every answer to the request. */
   readonly headers: Readonly<Record<string, string>>;
   /** `none`: not a cross-origin matter. `failed`: the hook threw. */
   readonly origin: 'none' | 'accepted' | 'refused' | 'failed';
-  /** What the hook threw. */
   readonly failure?: unknown;
 }
 
@@ -31,14 +29,8 @@ const tusHeaders =
   'Location, Tus-Extension, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset';
 
 /** The host of an origin or URL, as browsers send it; undefined for anything else. */
-export const hostOf = (origin: string | undefined): string | undefined => {
-  if (origin === undefined) return undefined;
-  try {
-    return new URL(origin).host;
-  } catch {
-    return undefined;
-  }
-};
+export const hostOf = (origin = ''): string | undefined =>
+  URL.canParse(origin) ? new URL(origin).host : undefined;
 
 type Sender = 'own' | 'foreign' | 'unknown';
 
@@ -79,7 +71,7 @@ const NOT_ACCEPTED = 'the hook allowedOrigins did not accept it.';
  */
 export const createOriginCheck = (
   settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins' | 'tus'>,
-  hook: OriginHook | undefined,
+  hook: ConnectorHooks['allowedOrigins'],
   log: Pick<Logger, 'warn'>,
 ): OriginCheck => {
   if (!settings.allowCrossOrigin) {
@@ -93,7 +85,7 @@ export const createOriginCheck = (
   const name = createForeignOriginLog(log, hook === undefined ? NOT_LISTED : NOT_ACCEPTED);
   const { allowedOrigins, tus } = settings;
   const exposed = tus === undefined ? exposedHeaders : `${exposedHeaders}, ${tusHeaders}`;
-  const isAccepted: OriginHook =
+  const isAccepted: NonNullable<typeof hook> =
     hook ?? ((origin) => allowedOrigins === null || allowedOrigins.includes(origin));
   return async (request) => {
     const { origin } = request.headers;
@@ -151,11 +143,7 @@ export const answerOptions = (
           'access-control-max-age': '86400',
         }
       : {};
-  return {
-    status: 200,
-    headers: { allow, 'content-length': '0', ...preflight },
-    body: undefined,
-  };
+  return { status: 200, headers: { allow, 'content-length': '0', ...preflight }, body: undefined };
 };
 
 /**

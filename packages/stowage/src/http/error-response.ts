@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import { editorFailure, type Editor } from '../actions/editor-answers.ts';
+import type { Editor } from '../actions/action.ts';
+import { editorFailure } from '../actions/editor-answers.ts';
 import type { Settings } from '../config/settings.ts';
 import { FileRefusedByHost, isHttpError, StowageError } from '../errors/errors.ts';
 import {
@@ -16,13 +17,11 @@ import { type ClientWording, errorEnvelope, jsonResponse } from './run-action.ts
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 
-/** What answering errors needs. */
 export interface ErrorResponderOptions {
   readonly settings: Pick<Settings, 'debug' | 'errorHttpStatus' | 'logRequests'>;
   readonly log: Logger;
 }
 
-/** What an error's answer needs to know of its request. */
 export type ErrorScope = Pick<
   RequestScope,
   'ofAction' | 'isFile' | 'about' | 'editor' | 'language' | 'form' | 'milliseconds'

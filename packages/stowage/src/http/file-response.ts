@@ -3,6 +3,7 @@ import { contentDisposition } from '../basics/content/file-name.ts';
 import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
+import { listMatches } from './representation.ts';
 
 /**
  * Reads a `Range` header for a file of that size. Undefined: to be ignored (another unit, malformed, several
@@ -24,7 +25,6 @@ const parseRange = (header: string | undefined, size: number): ByteRange | 'unsa
   return start >= size ? 'unsatisfiable' : { start, end };
 };
 
-/** The version of a file that conditional requests are compared with. */
 export interface Version {
   /** Strong, quoted; undefined: none. */
   readonly etag: string | undefined;
@@ -41,19 +41,6 @@ const parseDate = (header: string | undefined): number | undefined => {
   return Number.isNaN(time) ? undefined : seconds(time);
 };
 
-/** Entity tags may hold commas, so the list is not split but searched. */
-const tagsOf = (header: string): readonly string[] => header.match(/(?:W\/)?"[^"]*"/gu) ?? [];
-
-const listMatches = (header: string, etag: string | undefined, weak: boolean): boolean => {
-  if (header.trim() === '*') return true;
-  if (etag === undefined) return false;
-  return tagsOf(header).some((tag) => (weak ? tag.replace(/^W\//u, '') : tag) === etag);
-};
-
-/** Whether `If-None-Match` names the version that a client would get now. */
-export const hasVersion = (ifNoneMatch: string | undefined, etag: string): boolean =>
-  ifNoneMatch !== undefined && listMatches(ifNoneMatch, etag.replace(/^W\//u, ''), true);
-
 const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boolean | undefined =>
   modifiedAt === undefined || date === undefined ? undefined : seconds(modifiedAt) > date;
 
@@ -69,9 +56,8 @@ const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-m
     return 'failed';
   }
   const ifNoneMatch = headers['if-none-match'];
-  if (ifNoneMatch !== undefined) {
+  if (ifNoneMatch !== undefined)
     return listMatches(ifNoneMatch, version.etag, true) ? 'not-modified' : 'send';
-  }
   return modifiedSince(version, parseDate(headers['if-modified-since'])) === false ? 'not-modified' : 'send';
 };
 
@@ -116,14 +102,11 @@ const contentHeaders = (
 /** The part that a GET asks for. @throws StowageError RANGE_NOT_SATISFIABLE */
 const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | undefined => {
   const { size } = answer.stat;
-  if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, answer.stat)) {
+  if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, answer.stat))
     return undefined;
-  }
   const range = parseRange(request.headers['range'], size);
   if (range !== 'unsatisfiable') return range;
-  throw new RangeNotSatisfiableError({
-    headers: { 'Content-Range': `bytes */${String(size)}` },
-  });
+  throw new RangeNotSatisfiableError({ headers: { 'Content-Range': `bytes */${String(size)}` } });
 };
 
 /**
@@ -136,18 +119,15 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   const verdict = reads ? checkPreconditions(request.headers, answer.stat) : 'send';
   // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
   if (verdict === 'failed') throw new ChangedMeanwhileError();
-  if (verdict === 'not-modified') {
-    return { status: 304, headers: addValidators({}, answer), body: undefined };
-  }
+  if (verdict === 'not-modified') return { status: 304, headers: addValidators({}, answer), body: undefined };
   const { size } = answer.stat;
   const range = requestedRange(answer, request);
   const headers = addValidators(contentHeaders(answer), answer);
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
-    if (range !== undefined) {
+    if (range !== undefined)
       headers['content-range'] = `bytes ${String(range.start)}-${String(range.end)}/${String(size)}`;
-    }
   }
   const body = request.method === 'HEAD' ? undefined : await answer.open(range);
   return { status: range === undefined ? 200 : 206, headers, body };

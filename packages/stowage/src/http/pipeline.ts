@@ -1,8 +1,7 @@
-import { asksForChange } from '../actions/action.ts';
+import { asksForChange, editorFor } from '../actions/action.ts';
 import type { Actions } from '../actions/registry.ts';
 import type { SourceSet } from '../sources/source.ts';
 import { type TextBounds, textBoundsOf } from '../parameters/fields.ts';
-import { authorize, createActionContext, createAdmission, holderOf, leaseSources } from './requester.ts';
 import {
   answerOptions,
   type CorsVerdict,
@@ -11,11 +10,19 @@ import {
   refuseUnknownSender,
   withCorsHeaders,
 } from './cors.ts';
-import { editorFor, type PipelineDependencies, type RequestFacts, RequestScope } from './request-scope.ts';
+import {
+  authorize,
+  createActionContext,
+  holderOf,
+  leaseSources,
+  type PipelineDependencies,
+  type RequestFacts,
+  RequestScope,
+} from './request-scope.ts';
 import { findAction, pingResponse, requireAccess, runAction } from './run-action.ts';
 import { clientWording, createErrorResponder } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
-import { readInput, type RequestInput } from './read-input.ts';
+import { createAdmission, readInput, type RequestInput } from './read-input.ts';
 import { answerFile } from './served-file.ts';
 import { type RepresentationRules, represented } from './representation.ts';
 import { answerTus } from './tus-route.ts';
@@ -58,7 +65,7 @@ const noteReader = (
   const given = new URLSearchParams(query);
   const actionName = action ?? given.get('action') ?? undefined;
   scope.language = given.get('language');
-  scope.editor = editorFor({ actions, actionName }, undefined, given.get('responseType'));
+  scope.editor = editorFor(actions.get(actionName ?? ''), given.get('responseType'));
 };
 
 const describeInput = (
@@ -109,7 +116,7 @@ const answerAction = async (
 
   // 4. The sources that serve this request.
   const lease = await leaseSources(dependencies, request, ownSegments(target));
-  scope.holdLease(lease);
+  scope.lease = lease;
   const { sources } = lease;
 
   // 5. Who asks, and what they may do.
@@ -123,7 +130,7 @@ const answerAction = async (
   const input = await readInput(request, target, receiving, scope);
 
   describeInput(scope.about, input, sources, actions);
-  scope.looks.isWide = actions.get(input.actionName ?? '')?.changes === true;
+  scope.statCaches.isWide = actions.get(input.actionName ?? '')?.changes === true;
 
   // 7. Whether they may.
   requireAccess(access, actions, input);
@@ -195,7 +202,6 @@ const rulesFor = (
     : { compresses: compressAnswers, isKept: isRead };
 };
 
-/** Builds the core of a connector out of its parts. */
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
   const { settings, version } = dependencies;
   const checkOrigin = createOriginCheck(settings, dependencies.isOriginAllowed, dependencies.log);

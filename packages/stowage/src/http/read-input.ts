@@ -21,11 +21,12 @@ import {
 import type { TextBounds } from '../parameters/fields.ts';
 import type { ConnectorRequest, ParsedBody } from './message.ts';
 import type { FormContent, FormReading } from './body/multipart.ts';
-import { mayAllowAction } from '../actions/action.ts';
+import { editorFor, type Load, mayAllowAction } from '../actions/action.ts';
+import type { SourceLease } from '../sources/tenants.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { editorFor, type RequestScope } from './request-scope.ts';
+import type { PipelineDependencies, RequestScope } from './request-scope.ts';
 import { actionParameter, type Target } from './target.ts';
-import { createUploadReceiver, type UploadContext } from './upload-receiver.ts';
+import { type Admit, createUploadReceiver, type UploadContext } from './upload-receiver.ts';
 
 /** Largest JSON or urlencoded body in bytes, as sent and after decompression. */
 const TEXT_LIMIT = 102_400;
@@ -92,7 +93,6 @@ export const readBoundedText = async (
   }
 };
 
-/** The kinds of bodies that carry parameters. */
 export type BodyKind = 'json' | 'urlencoded' | 'multipart';
 
 const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
@@ -121,9 +121,8 @@ const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
   } catch (cause) {
     throw new BrokenBodyError({ message: 'The request body is not valid JSON.', cause });
   }
-  if (typeof value !== 'object' || value === null) {
+  if (typeof value !== 'object' || value === null)
     throw new BrokenBodyError('The request body must be a JSON object.');
-  }
   return Array.isArray(value) ? noParameters() : fromObject(value, bounds).all();
 };
 
@@ -223,21 +222,45 @@ export const readInput = async (
   const query = parseQuery(target.query, bounds);
   const actionName = target.action ?? actionParameter(query);
   const { access, actions } = context;
-  if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root)) {
+  if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root))
     throw new AccessDeniedError();
-  }
   await context.admit(actionName);
   const { fields, uploads } = await readBody(
     request,
     { receiver: () => createUploadReceiver({ ...context, request, query, actionName, scope }), bounds },
     context.times,
   );
-  scope.holdUploads(uploads);
+  scope.uploads = uploads;
   scope.form.isRead = true;
   const named = actionName ?? actionParameter(fields) ?? target.prefix;
   const parameters = mergeParameters(query, fields);
   await context.admit(named, parameters);
   scope.language = parameters['language'];
-  scope.editor = editorFor({ actions, actionName: named }, undefined, parameters['responseType']);
+  scope.editor = editorFor(actions.get(named ?? ''), parameters['responseType']);
   return { actionName: named, parameters, uploads };
+};
+
+/**
+ * Counts a request once for each kind of load, as soon as it is known which action it asks for: a form may
+ * hold files before it names another action than an upload. @see Admit
+ */
+export const createAdmission = (
+  { actions, rateLimits, clientOf }: PipelineDependencies,
+  request: ConnectorRequest,
+  { about }: RequestScope,
+  lease: SourceLease,
+): Admit => {
+  const counted = new Map<Load, Promise<void>>();
+  return async (actionName = '', parameters) => {
+    const load = rateLimits && actions.get(actionName)?.load;
+    const known = typeof load === 'function' ? parameters && load(parameters) : load;
+    if (rateLimits === undefined || known === undefined) return;
+    let counting = counted.get(known);
+    if (counting === undefined) {
+      const tenant = lease.sources.all.find((source) => source.tenant !== undefined)?.tenant;
+      counting = rateLimits.count(known, clientOf(request, about.subject, tenant));
+      counted.set(known, counting);
+    }
+    await counting;
+  };
 };

@@ -1,23 +1,32 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { finished, Readable } from 'node:stream';
 import type { Access } from '../access/access.ts';
-import type { Action, ActionServices } from '../actions/action.ts';
-import type { Settings } from '../config/settings.ts';
+import type { Action, ActionContext, ActionServices, Editor } from '../actions/action.ts';
 import type { LogFields, Logger } from '../basics/log/logger.ts';
+import type { UploadedFile } from '../changes/uploaded-file.ts';
+import type { Settings } from '../config/settings.ts';
+import { InternalError } from '../errors/errors.ts';
+import { type ConnectorHooks, fromHook } from '../hooks.ts';
+import { type RequestAddress, seenFrom } from '../sources/source-group.ts';
+import type { SourceSet } from '../sources/source.ts';
 import type { SourceLease } from '../sources/tenants.ts';
-import type { ResumableUploads } from './tus/resumable-uploads.ts';
+import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapter.ts';
+import { SourceViews } from '../view/source-views.ts';
+import { StatCaches } from '../view/stat-cache.ts';
 import type { BodyTimes } from './body/pour.ts';
 import type { ClientNames } from './client-address.ts';
-import type { ConnectorResponse, HookRequest, Identity, RequestObserver } from './message.ts';
+import { hostOf } from './cors.ts';
+import type {
+  ConnectorRequest,
+  ConnectorResponse,
+  HookRequest,
+  Identity,
+  RequestObserver,
+} from './message.ts';
 import type { RateLimits } from './rate-limits.ts';
-import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapter.ts';
-import { editorOf, type Editor } from '../actions/editor-answers.ts';
-import { InternalError, isHttpError, StowageError } from '../errors/errors.ts';
-import type { UploadedFile } from '../changes/uploaded-file.ts';
-import { RequestLooks } from '../view/looks.ts';
-
-/** The hook that decides about an origin; it wins over `allowedOrigins`. */
-export type OriginHook = (origin: string, request: HookRequest) => boolean | Promise<boolean>;
+import { segmentsOf } from './target.ts';
+import type { ResumableUploads } from './tus/resumable-uploads.ts';
 
 /**
  * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole
@@ -34,7 +43,6 @@ export type StageUpload = (
  * throw.
  */
 export interface PipelineDependencies {
-  /** The global settings. */
   readonly settings: Settings;
   readonly actions: ReadonlyMap<string, Action>;
   readonly services: ActionServices;
@@ -46,11 +54,9 @@ export interface PipelineDependencies {
   readonly isMounted?: boolean | undefined;
   /** The sources for a request; the edge gives them back when the request has ended. */
   readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
-  /** The request's role. */
   readonly authenticate: (request: HookRequest) => unknown;
   readonly accessFor: (identity: Identity, request: HookRequest) => Access | Promise<Access>;
-  /** The hook `allowedOrigins`. */
-  readonly isOriginAllowed?: OriginHook | undefined;
+  readonly isOriginAllowed?: ConnectorHooks['allowedOrigins'];
   readonly stageUpload: StageUpload;
   readonly rateLimits?: RateLimits | undefined;
   /** @see ClientNames */
@@ -84,11 +90,9 @@ const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT
 export class RequestScope {
   /** The request has come as far as the steps that concern an action. */
   ofAction = false;
-  /** The request asks for an action that changes something. */
   isChange = false;
   /** The request asks for a file itself: its errors are short texts. */
   isFile = false;
-  /** The request is part of an upload in parts. */
   isTus = false;
   /** Go with the answer, also with that of an error. */
   readonly headers: Record<string, string> = {};
@@ -101,15 +105,15 @@ export class RequestScope {
    * skipped because it holds no uploads.
    */
   readonly form: { files: number; isRead: boolean; otherField?: string } = { files: 0, isRead: false };
-  /** What the request has seen in its sources. */
-  readonly looks = new RequestLooks();
-  /** What is known of the request so far, for the log. */
+  readonly statCaches = new StatCaches();
+  /** Is given back at the end. */
+  lease: SourceLease | undefined;
+  /** Those that no action stores are discarded at the end. */
+  uploads: readonly UploadedFile[] = [];
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #startedAt = performance.now();
   readonly #request: HookRequest;
   readonly #log: Logger;
-  #lease: SourceLease | undefined;
-  #uploads: readonly UploadedFile[] = [];
   readonly #atEnd: (() => void)[] = [];
 
   constructor(request: HookRequest, log: Logger) {
@@ -135,22 +139,13 @@ export class RequestScope {
     };
   }
 
-  /** Has something done when the request has ended. */
   atEnd(work: () => void): void {
     this.#atEnd.push(work);
   }
 
-  holdLease(lease: SourceLease): void {
-    this.#lease = lease;
-  }
-
   /** Whether the answer may hold links with signatures, which are as good as a password while they last. */
   get maySign(): boolean {
-    return this.#lease?.sources.all.some(({ settings }) => settings.serve === 'signed') === true;
-  }
-
-  holdUploads(uploads: readonly UploadedFile[]): void {
-    this.#uploads = uploads;
+    return this.lease?.sources.all.some(({ settings }) => settings.serve === 'signed') === true;
   }
 
   /**
@@ -159,59 +154,136 @@ export class RequestScope {
    * that it is cut off.
    */
   async endWith(body: ConnectorResponse['body']): Promise<void> {
-    if (this.#uploads.length > 0) {
-      const discarding = await Promise.allSettled(this.#uploads.map((upload) => upload.staged.discard()));
+    if (this.uploads.length > 0) {
+      const discarding = await Promise.allSettled(this.uploads.map((upload) => upload.staged.discard()));
       for (const outcome of discarding) {
         if (outcome.status === 'rejected')
           this.#log.warn('An uploaded file could not be discarded.', { error: outcome.reason as unknown });
       }
     }
     const end = (): void => {
-      this.#lease?.release();
+      this.lease?.release();
       for (const work of this.#atEnd) work();
     };
     if (!(body instanceof Readable)) return end();
     finished(body, (error) => {
       end();
-      if (error && !drops.has(error.code ?? '') && !this.#request.signal.aborted) {
+      if (error && !drops.has(error.code ?? '') && !this.#request.signal.aborted)
         this.#log.error('An answer broke off.', { error });
-      }
     });
   }
 }
 
-/**
- * The editor that is to be answered, when the action knows editors. The name from path and query wins over
- * that of a field.
- */
-export const editorFor = (
-  {
-    actions,
-    actionName,
-  }: { readonly actions: ReadonlyMap<string, Action>; readonly actionName: string | undefined },
-  inBody: string | undefined,
-  responseType: unknown,
-): Editor | undefined => {
-  const kind = actions.get(actionName ?? inBody ?? '')?.answersEditors;
-  return kind && editorOf(kind, responseType);
+const identityFrom = (result: unknown): Identity => {
+  const given = typeof result === 'object' && result !== null && 'role' in result ? result : { role: result };
+  const { role, subject }: { role: unknown; subject?: unknown } = given;
+  // The empty text is what a host has of users who are not logged in.
+  const isRole = typeof role === 'string' && role.trim() !== '';
+  if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
+  const what = role === '' ? 'an empty text' : typeof result;
+  throw new InternalError({ detail: `checkAuthentication returned ${what}, not a role` });
 };
 
-/**
- * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
- * includes our own errors about requests, which a hook may meet when it works with a store: they are not
- * about this request.
- */
-export const asHookFailure = (error: unknown, hook: string): unknown => {
-  if (isHttpError(error)) return error;
-  if (error instanceof StowageError && error.status >= 500) return error;
-  return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
+/** Where the request has come to: what was cut from its URL, and what a mount has left in it. */
+const addressOf = (
+  { isMounted = false }: PipelineDependencies,
+  { mount = '', url, headers, isExact = false }: ConnectorRequest,
+  ownSegments: number,
+): RequestAddress => {
+  const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
+  const left = segments.slice(0, Math.max(0, segments.length - ownSegments));
+  const hosts = [
+    headers['host'] ?? headers[':authority'],
+    hostOf(headers['origin']),
+    hostOf(headers['referer']),
+  ];
+  return {
+    mount: mount + left.map((segment) => `/${segment}`).join(''),
+    hosts: [...new Set(hosts.filter((host) => host !== undefined))],
+  };
 };
 
-/** Waits for a hook and turns its failure into ours. */
-export const fromHook = async <Value>(hook: string, call: () => Value | Promise<Value>): Promise<Value> => {
-  try {
-    return await call();
-  } catch (error) {
-    throw asHookFailure(error, hook);
-  }
+/** The sources that serve a request, as they are configured. The lease is the caller's. */
+export const leaseConfigured = (
+  { resolveSources }: PipelineDependencies,
+  request: ConnectorRequest,
+): Promise<SourceLease> => fromHook('resolveSources', () => resolveSources(request));
+
+/** Sources with their addresses as a request sees them. `ownSegments`: how many at the end of its path are no mount. */
+export const seenBy = (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  ownSegments: number,
+  sources: SourceSet,
+): SourceSet =>
+  seenFrom(addressOf(dependencies, request, ownSegments), sources, dependencies.settings.publicUrl);
+
+/** The sources that serve a request, as it sees them: `seenBy`. The lease is the caller's. */
+export const leaseSources = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  ownSegments: number,
+): Promise<SourceLease> => {
+  const lease = await leaseConfigured(dependencies, request);
+  return { ...lease, sources: seenBy(dependencies, request, ownSegments, lease.sources) };
+};
+
+export const authorize = async (
+  dependencies: PipelineDependencies,
+  request: ConnectorRequest,
+  scope: RequestScope,
+): Promise<Access> => {
+  const identity = identityFrom(
+    await fromHook('checkAuthentication', () => dependencies.authenticate(request)),
+  );
+  scope.about.role = identity.role;
+  if (identity.subject !== undefined) scope.about.subject = identity.subject;
+  return fromHook('accessControl', () => dependencies.accessFor(identity, request));
+};
+
+export interface Granted {
+  readonly access: Access;
+  readonly lease: SourceLease;
+  readonly scope: RequestScope;
+}
+
+/** Keeps the sources of a lease open beyond the request; returns the way to give them back. */
+export const holderOf = (lease: SourceLease) => (): (() => void) => {
+  const longer = lease.extend();
+  return () => longer.release();
+};
+
+/** All that an action is to know of its request, whose files are `uploads`. */
+export const createActionContext = (
+  { services, log }: PipelineDependencies,
+  { access, lease, scope }: Granted,
+  uploads: readonly UploadedFile[],
+  request: Pick<HookRequest, 'signal' | 'method'>,
+  keptRoom?: string,
+): ActionContext => {
+  // Made at its first use: signals are expensive, and many actions have no use for one.
+  const life = {
+    get signal() {
+      const { signal } = request;
+      // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
+      // bound.
+      setMaxListeners(0, signal);
+      return signal;
+    },
+  };
+  return {
+    views: new SourceViews(lease.sources, access, life, scope.statCaches),
+    requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
+    uploads,
+    services,
+    keptRoom,
+    isHead: request.method === 'HEAD',
+    otherField: scope.form.otherField,
+    log,
+    holdSources: holderOf(lease),
+    atEnd: (work) => scope.atEnd(work),
+    get signal() {
+      return life.signal;
+    },
+  };
 };

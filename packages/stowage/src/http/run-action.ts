@@ -22,17 +22,14 @@ import { parseParameters } from '../parameters/fields.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { fileResponse, madeFileResponse } from './file-response.ts';
-import { writeJson } from './json-stream.ts';
 import type { RequestInput } from './read-input.ts';
+import { writeJson } from './representation.ts';
 
 const jsonHeaders = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
 } as const;
-
-/** Headers of every JSON answer. */
-export const headersOfJson: Readonly<Record<string, string>> = jsonHeaders;
 
 /** The code of every success, in `data.code`. */
 export const SUCCESS_CODE = 220;
@@ -60,10 +57,8 @@ export const errorEnvelope = (
   details?: ErrorDetails,
 ): string => JSON.stringify({ success: false, data: { code, error, messages, details } });
 
-/** The answer of the health check. */
 export const pingResponse = (): ConnectorResponse => jsonResponse(200, '{"success":true}');
 
-/** How an error is told to a client. */
 export interface PublicFailure {
   readonly code: ErrorCode;
   readonly status: number;
@@ -134,9 +129,9 @@ const valueResponse = async (
 ): Promise<ConnectorResponse> => {
   const json = await writeJson(value, yieldToLoop);
   if (typeof json === 'string') return jsonResponse(200, json);
-  if (method !== 'HEAD') return { status: 200, headers: headersOfJson, body: json };
+  if (method !== 'HEAD') return { status: 200, headers: jsonHeaders, body: json };
   json.destroy();
-  return { status: 200, headers: headersOfJson, body: undefined };
+  return { status: 200, headers: jsonHeaders, body: undefined };
 };
 
 /** How often a download starts over because its file was replaced between the headers and the bytes. */
@@ -168,7 +163,6 @@ export const answerWhole = async (
   }
 };
 
-/** How answers are told to a client. */
 export interface ClientWording {
   readonly failure: (error: unknown) => PublicFailure;
   readonly messages: (texts: readonly string[]) => readonly string[];

@@ -3,8 +3,13 @@ import { serveFile } from '../actions/serving/serve-file.ts';
 import { NotFoundError } from '../errors/errors.ts';
 import type { CorsVerdict } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
-import type { PipelineDependencies, RequestScope } from './request-scope.ts';
-import { authorize, leaseConfigured, seenBy } from './requester.ts';
+import {
+  authorize,
+  leaseConfigured,
+  type PipelineDependencies,
+  type RequestScope,
+  seenBy,
+} from './request-scope.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, isOfFileRoute } from './target.ts';
@@ -45,7 +50,7 @@ export const answerFile = async (
     if (modes.has('protected')) await authorize(dependencies, request, scope);
     throw new NotFoundError();
   }
-  scope.holdLease(lease);
+  scope.lease = lease;
   scope.isFile = true;
   const { source, segments } = served;
   Object.assign(scope.about, { action: 'file', source: source.name, item: segments.join('/').slice(0, 300) });

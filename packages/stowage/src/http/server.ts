@@ -1,10 +1,5 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, errorTable } from '../errors/table.ts';
@@ -68,7 +63,6 @@ class Connections {
     socket.once('close', () => this.#owed.delete(socket));
   }
 
-  /** Notes that an answer is owed until it is closed. */
   begin(response: ServerResponse, socket: Socket): void {
     const owed = this.#owed.get(socket);
     owed?.add(response);
@@ -92,7 +86,6 @@ class Connections {
   }
 }
 
-/** Where and how a standalone service listens. */
 export interface ListenOptions {
   /** 0: any free one. */
   readonly port: number;
@@ -114,15 +107,6 @@ export interface ListeningServer {
 
 const GRACE_MS = 30_000;
 
-const listening = (server: Server, { port, host }: ListenOptions): Promise<AddressInfo> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve(server.address() as AddressInfo);
-    });
-  });
-
 /** Says "go on" to a client that waits for it, when the reading of its body begins. */
 const continueWhenRead = (request: IncomingMessage, response: ServerResponse): void => {
   const goOn = (event: string): void => {
@@ -141,9 +125,8 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (closed !== undefined) return refuse(response, 'SHUTTING_DOWN', { ...headers, 'retry-after': '2' });
-    if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    if (request.headers.host === undefined && request.httpVersion === '1.1')
       return refuse(response, 'INVALID_PARAMETERS', headers);
-    }
     connections.begin(response, request.socket);
     handler(request, response).catch(() => response.destroy());
   };
@@ -179,7 +162,9 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     peerAddress({ socket });
     connections.add(socket);
   });
-  const { port, address } = await listening(server, options);
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const { port, address } = server.address() as AddressInfo;
 
   const close = (graceMs: number): Promise<void> =>
     new Promise((resolve) => {

@@ -5,7 +5,6 @@ import type { ConnectorRequest, HookRequest } from './message.ts';
 import { FILE_ROUTE } from '../sources/source-group.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 
-/** What a request's URL says, before the query is parsed. */
 export interface Target {
   /**
    * The decoded path without slashes around it: the action's name; undefined at the root. Unknown paths are
@@ -21,12 +20,11 @@ export interface Target {
   readonly query: string;
 }
 
-const decoded = (text: string): string => {
-  if (!text.includes('%')) return text;
+const decoded = (segment: string): string | undefined => {
   try {
-    return decodeURIComponent(text);
+    return decodeURIComponent(segment);
   } catch {
-    return text;
+    return undefined;
   }
 };
 
@@ -39,7 +37,8 @@ export const parseTarget = (url: string): Target => {
   const local = url.startsWith('/') ? url : url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '');
   const mark = local.indexOf('?');
   const path = mark === -1 ? local : local.slice(0, mark);
-  const name = decoded(path.slice(path.startsWith('/') ? 1 : 0, path.endsWith('/') ? -1 : undefined));
+  const written = path.slice(path.startsWith('/') ? 1 : 0, path.endsWith('/') ? -1 : undefined);
+  const name = decoded(written) ?? written;
   return { action: name === '' ? undefined : name, query: mark === -1 ? '' : local.slice(mark + 1) };
 };
 
@@ -113,14 +112,6 @@ export interface ServedPath {
   readonly segments: readonly string[];
 }
 
-const decodedSegment = (segment: string): string | undefined => {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
-};
-
 /** The path of a URL without the slash at its beginning, in segments as sent. */
 export const segmentsOf = (url: string): readonly string[] => {
   const [path = ''] = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '').split('?', 1);
@@ -152,7 +143,7 @@ export const findServedPath = (
 ): ServedPath | undefined => {
   const segments = segmentsOf(url);
   for (const index of candidates(segments, isExact || !isMounted)) {
-    const [name, ...rest] = segments.slice(index + 1).map(decodedSegment);
+    const [name, ...rest] = segments.slice(index + 1).map(decoded);
     const source = name === undefined || rest.length === 0 ? undefined : sources.find(name);
     if (source === undefined || source.settings.serve === 'off') continue;
     const whole = rest.filter((segment) => segment !== undefined);
@@ -161,11 +152,9 @@ export const findServedPath = (
   return undefined;
 };
 
-/** The route of uploads in parts. */
 export const TUS_ROUTE = 'tus';
 const TUS_ID = /^[0-9a-f]{40}$/u;
 
-/** A URL that is about uploads in parts. */
 export interface TusPath {
   /** Undefined for the route itself, where uploads begin. */
   readonly id: string | undefined;

@@ -11,10 +11,17 @@ import {
   type TusAnswer,
   type TusRequest,
 } from './tus/protocol.ts';
-import { authorize, createActionContext, createAdmission, type Granted, leaseSources } from './requester.ts';
 import { withBatches } from './body/pour.ts';
 import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
-import type { PipelineDependencies, RequestScope } from './request-scope.ts';
+import { createAdmission } from './read-input.ts';
+import {
+  authorize,
+  createActionContext,
+  type Granted,
+  leaseSources,
+  type PipelineDependencies,
+  type RequestScope,
+} from './request-scope.ts';
 import { clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import { findAction, runAction } from './run-action.ts';
@@ -88,12 +95,7 @@ const serviceFor = (
       const destination = { source, path: path.toString(), filename };
       const { subject } = about;
       const client = dependencies.clientOf(request, subject, tenant);
-      return {
-        owner: { tenant, role, subject },
-        client,
-        destination,
-        room,
-      };
+      return { owner: { tenant, role, subject }, client, destination, room };
     },
     store: async (file, signal) => {
       const { source, path, filename } = file.destination;
@@ -151,7 +153,7 @@ export const answerTus = async (
   }
   if (settings.refuseCrossSite) refuseCrossSite(request, cors);
   const lease = await leaseSources(dependencies, request, path.ownSegments);
-  scope.holdLease(lease);
+  scope.lease = lease;
   const access = await authorize(dependencies, request, scope);
   const service = serviceFor(dependencies, { access, lease, scope }, request);
   const { headers, signal } = request;

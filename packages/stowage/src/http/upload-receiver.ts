@@ -1,7 +1,6 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import type { Access } from '../access/access.ts';
-import { type Action, mayAllowAction } from '../actions/action.ts';
-import type { Editor } from '../actions/editor-answers.ts';
+import { type Action, type Editor, editorFor, mayAllowAction } from '../actions/action.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
 import { policyFor, uploadName } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
@@ -11,11 +10,11 @@ import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import type { RequestLooks } from '../view/looks.ts';
 import { sourceFor, SourceViews } from '../view/source-views.ts';
+import type { StatCaches } from '../view/stat-cache.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { HookRequest } from './message.ts';
-import { editorFor, type StageUpload } from './request-scope.ts';
+import type { StageUpload } from './request-scope.ts';
 
 /**
  * Is told which action a request asks for, perhaps several times, and at last with all its parameters;
@@ -23,7 +22,6 @@ import { editorFor, type StageUpload } from './request-scope.ts';
  */
 export type Admit = (actionName: string | undefined, parameters?: RawParameters) => Promise<void>;
 
-/** What receiving the files of one request needs. */
 export interface UploadContext {
   readonly sources: SourceSet;
   readonly access: Access;
@@ -41,12 +39,11 @@ export interface UploadContext {
   readonly scope: {
     editor: Editor | undefined;
     language: unknown;
-    readonly looks: RequestLooks;
+    readonly statCaches: StatCaches;
     readonly form: { files: number; otherField?: string };
   };
 }
 
-/** Passes bytes on and fails when there are too many. */
 class ByteLimit extends Transform {
   readonly #refuse: () => Error;
   readonly #most: number;
@@ -98,9 +95,8 @@ const takesFiles = ({ actions, access, actionName }: UploadContext, fields: Para
   const isDenied = (action: Action): boolean =>
     !mayAllowAction(access, actions, action.name, SourcePath.root);
   const name = actionName ?? fields.text('action');
-  if (name === undefined || name === '') {
+  if (name === undefined || name === '')
     return [...actions.values()].some((action) => action.takesFiles && !isDenied(action));
-  }
   const action = actions.get(name);
   if (action === undefined || !action.takesFiles) return false;
   if (isDenied(action)) throw new AccessDeniedError();
@@ -192,8 +188,8 @@ const refuseFolder = async (
   const [source] = possible;
   const key = `${sourceName ?? ''}:${folder.toString()}`;
   if (source === undefined || checkedFolders.has(key)) return;
-  scope.looks.isWide = true;
-  const view = await new SourceViews(sources, access, request, scope.looks).of(source);
+  scope.statCaches.isWide = true;
+  const view = await new SourceViews(sources, access, request, scope.statCaches).of(source);
   if (!mayAllowAction(view, actions, 'fileUpload', folder)) throw new AccessDeniedError();
   // Without a source in the query a later field may name another one.
   if (typeof query['source'] === 'string' || sources.all.length === 1) await view.requireFolder(folder);
@@ -238,7 +234,8 @@ export const createUploadReceiver = (context: UploadContext): FileReceiver => {
     const filename = withinBounds(file.filename);
     const { scope, query } = context;
     scope.language ??= fields.text('language');
-    scope.editor ??= editorFor(context, fields.text('action'), textOf(query, fields, 'responseType'));
+    const named = context.actions.get(context.actionName ?? fields.text('action') ?? '');
+    scope.editor ??= editorFor(named, textOf(query, fields, 'responseType'));
     const isFiles = (source: Source): boolean => scope.editor !== undefined || isFilesField(field, source);
     if (!takesFiles(context, fields)) return undefined;
     if (!sources.all.some(isFiles)) {

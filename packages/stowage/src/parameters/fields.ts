@@ -82,9 +82,8 @@ export const textBoundsOf = (schemas: Iterable<z.core.$ZodType>): TextBounds => 
   const bounds = new Map(ALWAYS.map((name) => [name, MOST_UNITS]));
   for (const schema of schemas) {
     const shape = schema instanceof z.ZodObject ? (schema.shape as Record<string, z.core.$ZodType>) : {};
-    for (const [name, field] of Object.entries(shape)) {
+    for (const [name, field] of Object.entries(shape))
       bounds.set(name, Math.max(bounds.get(name) ?? MOST_UNITS, declaredIn(field) ?? 0));
-    }
   }
   return (parameter) => bounds.get(parameter);
 };
@@ -124,9 +123,8 @@ export const parseParameters = <Schema extends z.ZodType>(
   const details = {
     parameters: [...new Set(issues.slice(0, MOST_NAMED).map(({ path }) => nameOf(path)))].join(', '),
   };
-  if (issues.some((issue) => issue.code === 'custom' && issue.params?.['unprocessable'] === true)) {
+  if (issues.some((issue) => issue.code === 'custom' && issue.params?.['unprocessable'] === true))
     throw new UnprocessableError({ messages, details });
-  }
   throw new InvalidParametersError({ messages, details });
 };
 
@@ -179,13 +177,11 @@ export const nameField = z
 /** A required text that is not blank. */
 export const textField = z.string().refine((text) => text.trim() !== '', 'must not be empty');
 
-/** The name that a file or folder shall get. */
 export const newNameField = textField.describe('The new name. Unsafe characters become `_`.');
 
 /** Longest address that is looked at, in UTF-16 units. */
 export const MOST_ADDRESS_UNITS = 8192;
 
-/** A required address. */
 export const addressField = textField.meta({ maxLength: MOST_ADDRESS_UNITS });
 
 /** An optional text; blank counts as absent. */

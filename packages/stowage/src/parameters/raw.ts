@@ -102,9 +102,8 @@ export class ParameterDraft {
   #append(top: string, index: string, value: RawValue): void {
     const old = this.#values[top];
     const list = old === undefined ? [] : listOf(old);
-    if (index !== '' && Number(index) !== list.length) {
+    if (index !== '' && Number(index) !== list.length)
       throw new InvalidParametersError('The items of a list must be numbered from 0, without gaps.');
-    }
     list.push(value);
     this.#values[top] = list;
   }

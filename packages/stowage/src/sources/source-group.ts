@@ -19,7 +19,6 @@ export const FILE_ROUTE = 'file';
 export const servedBelow = (mount: string, { name }: Pick<Source, 'name'>): string =>
   `${mount}/${FILE_ROUTE}/${encodeURIComponent(name)}/`;
 
-/** What a request says of the address that it came to. */
 export interface RequestAddress {
   /** The path that the service is mounted below, without a slash at the end. */
   readonly mount: string;
@@ -82,7 +81,6 @@ export const seenInTexts = (
   return { all, find: (name) => all.find((source) => source.name === name || source.key === name) };
 };
 
-/** What building sources needs from its connector. */
 export interface SourceDependencies {
   readonly factories: StorageFactories;
   readonly log: Logger;
@@ -96,9 +94,8 @@ const openStorage = async (
   { factories, log, sweeps }: SourceDependencies,
 ): Promise<StorageAdapter> => {
   const factory = factories.get(config.storageAdapter);
-  if (factory === undefined) {
+  if (factory === undefined)
     throw new UnsupportedError({ detail: `no storage adapter named ${config.storageAdapter}` });
-  }
   const { adapterOptions, root, name } = config;
   return factory.create({ options: adapterOptions, root, sourceName: name, log, sweeps });
 };

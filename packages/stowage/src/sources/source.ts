@@ -3,7 +3,6 @@ import type { StorageAdapter } from '../storage/adapter.ts';
 import type { KnownRecords } from '../storage/moved/known-records.ts';
 import type { TrashRecords } from '../storage/trash/record.ts';
 
-/** A named file location of a connector. */
 export interface Source {
   /** Key in `sources`; requests may use it as well as `name`. */
   readonly key: string;

@@ -99,7 +99,6 @@ export class Item<Known extends Entry = Stat> {
     return this.stat.kind;
   }
 
-  /** What the rules have decided for this item. */
   may(key: string): boolean {
     return this.#host.may(key, this.stat, this.#path);
   }
@@ -110,7 +109,6 @@ export class Item<Known extends Entry = Stat> {
     return (serve !== 'protected' && serve !== 'signed') || keys.every((key) => this.may(key));
   }
 
-  /** Its content. */
   get file(): ViewedFile {
     return this.#host.fileAt(this.path);
   }
@@ -168,7 +166,6 @@ export class FolderView {
     };
   }
 
-  /** What the rules say of an entry of the folder. */
   may(key: string, entry: Pick<Entry, 'name' | 'kind'>): boolean {
     let test = this.#tests.get(key);
     if (test === undefined) {

@@ -220,7 +220,6 @@ export const createLinks = (
   return links;
 };
 
-/** What has addresses, or had them. */
 export interface Addressed extends SourceLocation {
   readonly kind: EntryKind;
 }

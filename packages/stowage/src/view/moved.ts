@@ -1,5 +1,4 @@
 import type { TimeSlice } from '../basics/concurrency/time-slice.ts';
-import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
 import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -16,7 +15,6 @@ const LEAST_BOUND = 4096;
 /** Steps of a way that are read by themselves. */
 const SHORT_WAY = 8;
 
-/** An event of a name, or of a folder above it. */
 interface Step extends NameEvent {
   readonly about: SourcePath;
 }
@@ -51,13 +49,6 @@ const isTaking = (step: Step, path: SourcePath): boolean => {
   const { holds = [] } = step;
   return isOwn(step, path) || holds === 'all' || holds.includes(step.about.relative(path).toString());
 };
-
-/** How long a source remembers; undefined: it does not. */
-export const memoryOf = ({
-  serve,
-  redirectMoved,
-}: Pick<Settings, 'serve' | 'redirectMoved'>): Settings['redirectMoved'] =>
-  serve === 'off' ? undefined : redirectMoved;
 
 class Search {
   readonly #views: SourceViews;
@@ -112,7 +103,7 @@ class Search {
   async #mayStep({ source }: SourceView): Promise<boolean> {
     this.#steps += 1;
     if (this.#slice.due) await this.#slice.rest();
-    return this.#steps <= Math.max(LEAST_BOUND, 2 * (memoryOf(source.settings)?.entries ?? 0));
+    return this.#steps <= Math.max(LEAST_BOUND, 2 * (source.settings.redirectMoved?.entries ?? 0));
   }
 
   /** What has happened next to what came to a path at a time: what has left a name does not change any more. */
@@ -140,7 +131,7 @@ class Search {
 
   /** The clocks of instances may differ by a day; what comes from further ahead is forged. */
   #isForgotten({ source }: SourceView, { at }: Pick<Arrival, 'at'>): boolean {
-    const { days = 0 } = memoryOf(source.settings) ?? {};
+    const { days = 0 } = source.settings.redirectMoved ?? {};
     const age = Date.now() - at;
     return age > days * DAY_MS || age < -DAY_MS;
   }
@@ -155,7 +146,7 @@ class Search {
   }
 
   async #past(view: SourceView, path: SourcePath, mayBeOld = false): Promise<Past> {
-    if (memoryOf(view.source.settings) === undefined) return { steps: [], since: 0 };
+    if (view.source.settings.redirectMoved === undefined) return { steps: [], since: 0 };
     const steps: Step[] = [];
     let since = 0;
     const names = path.ancestry();
@@ -188,7 +179,7 @@ class Search {
  * Where a path leads now at which nothing lies: what had this name last, and has another by a rename, a move or
  * by being restored, itself or with a folder above it. Undefined where something lies there, where that was
  * removed, where the source does not remember it (any more), and where no listing would show it; access rules
- * are not asked. Costs a look at the path, one question to the store for the name and for each folder above
+ * are not asked. Costs one request for the path, one for the name and for each folder above
  * it, and the same for each step of the way, until these are many: then all records are listed, and read together.
  * @throws errors of the stores
  */
@@ -197,7 +188,7 @@ export const presentOf = async (
   view: SourceView,
   path: SourcePath,
 ): Promise<Item | undefined> => {
-  if (memoryOf(view.source.settings) === undefined || path.isRoot) return undefined;
+  if (view.source.settings.redirectMoved === undefined || path.isRoot) return undefined;
   const item = await new Search(views, view.slice()).latest(view, path);
   return item !== undefined && (await view.isFree(path)) ? item : undefined;
 };

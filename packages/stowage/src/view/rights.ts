@@ -12,7 +12,6 @@ import { EMPTIED_FOLDER, TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
 /** The access keys that an action needs, by what it acts on: all of a list. */
 export type KeysByKind = Readonly<Record<EntryKind, readonly string[]>>;
 
-/** The same keys for files and folders. */
 export const forBoth = (...keys: readonly string[]): KeysByKind => ({ file: keys, folder: keys });
 
 /** `FILE_MOVE`, `FOLDER_COPY`…: the key follows what the item really is. */
@@ -26,6 +25,9 @@ export const RESTORE_KEYS: KeysByKind = {
   file: ['TRASH_RESTORE', 'FILE_UPLOAD'],
   folder: ['TRASH_RESTORE', 'FOLDER_CREATE'],
 };
+
+/** The key that a listing needs to show an entry. */
+export const LISTING_KEY: Readonly<Record<EntryKind, string>> = { file: 'FILES', folder: 'FOLDERS' };
 
 /** The keys that a link to a file or its thumbnail needs, in sources where rules count for links. */
 export const FILE_KEYS: readonly string[] = ['FILE_DOWNLOAD'];
@@ -105,7 +107,6 @@ export const requireBothLocations = (
   rights.to.require(key, paths.to, paths.kind);
 };
 
-/** The settings that reserve names. */
 export type ReservingSettings = Pick<
   Settings,
   'excludeDirectoryNames' | 'createThumb' | 'thumbFolderName' | 'imagePresets' | 'uploadImages'

@@ -13,8 +13,7 @@ import type { TrashQuery } from '../storage/trash/trashed.ts';
 import { type FoundEntry, type TreeWalkOptions, type WalkPage, walkTree } from '../storage/tree-walk.ts';
 import { FolderView, type Item, type Life, missing, ViewedFile } from './folder-view.ts';
 import { type KeysByKind, requireReachable, reservedNames, reservedPattern, Rights } from './rights.ts';
-import type { Looks } from './looks.ts';
-import { Sight } from './sight.ts';
+import { type StatCache, StatReader } from './stat-cache.ts';
 import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
 import { WRITABLE } from './writable.ts';
 
@@ -23,7 +22,6 @@ const WRONG_KIND: Readonly<Record<EntryKind, string>> = {
   folder: 'This is a file, not a folder.',
 };
 
-/** What a walk through a folder shows. */
 export interface Walk extends Pick<
   TreeWalkOptions,
   'after' | 'detail' | 'words' | 'most' | 'onUnreadable' | 'signal'
@@ -41,20 +39,20 @@ export class SourceView extends Rights {
   readonly source: Source;
   readonly [WRITABLE]: StorageAdapter;
   readonly #life: Life;
-  readonly #sight: Sight;
+  readonly #stats: StatReader;
 
-  constructor(source: Source, storage: StorageAdapter, access: Access, life: Life, looks: Looks) {
+  constructor(source: Source, storage: StorageAdapter, access: Access, life: Life, cache: StatCache) {
     // Rules about paths hold for every spelling that the store takes for the same path.
     super(storage.capabilities.caseSensitive ? access : access.foldingCase());
     this.source = source;
     this[WRITABLE] = storage;
     this.#life = life;
-    this.#sight = new Sight(storage, looks, life);
+    this.#stats = new StatReader(storage, cache, life);
   }
 
   /** Undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
   async #statOf(path: SourcePath, expects?: EntryKind): Promise<Stat | undefined> {
-    return this.#isReserved(path) ? undefined : this.#sight.statOf(path, expects);
+    return this.#isReserved(path) ? undefined : this.#stats.statOf(path, expects);
   }
 
   #isReserved(path: SourcePath): boolean {
@@ -66,9 +64,9 @@ export class SourceView extends Rights {
     return (await this.#statOf(path, expects))?.kind;
   }
 
-  /** Looks at a path and what is below it anew from now on: it has changed, or time has passed. */
+  /** Reads a path and what is below it anew from now on: it has changed, or time has passed. */
   forget(path: SourcePath): void {
-    this.#sight.forget(path);
+    this.#stats.forget(path);
   }
 
   #folder(path: SourcePath): FolderView {
@@ -136,25 +134,25 @@ export class SourceView extends Rights {
     if ((await this.#statOf(path, 'folder'))?.kind !== 'folder') throw missing(what);
   }
 
-  /** As `requireFolder`, for new files. @see Sight.freeNames @throws NotFoundError */
+  /** As `requireFolder`, for new files. @see StatReader.freeNames @throws NotFoundError */
   async freeNames(folder: SourcePath, names: readonly string[]): Promise<ReadonlySet<string>> {
     await this.requireFolder(folder);
-    return this.#sight.freeNames(folder, names);
+    return this.#stats.freeNames(folder, names);
   }
 
-  /** @see Sight.lookAtMany */
-  async lookAtMany(folder: SourcePath): Promise<void> {
-    if (!this.#isReserved(folder)) await this.#sight.lookAtMany(folder);
+  /** @see StatReader.prefetch */
+  async prefetch(folder: SourcePath): Promise<void> {
+    if (!this.#isReserved(folder)) await this.#stats.prefetch(folder);
   }
 
-  /** @see Sight.showsNoFolder */
+  /** @see StatReader.showsNoFolder */
   isSeenNoFolder(path: SourcePath): Promise<boolean> {
-    return this.#sight.showsNoFolder(path);
+    return this.#stats.showsNoFolder(path);
   }
 
-  /** @see Sight.mayHaveWords */
-  mayHaveWords(...asked: Parameters<Sight['mayHaveWords']>): Promise<boolean> {
-    return this.#sight.mayHaveWords(...asked);
+  /** @see StatReader.mayHaveWords */
+  mayHaveWords(...asked: Parameters<StatReader['mayHaveWords']>): Promise<boolean> {
+    return this.#stats.mayHaveWords(...asked);
   }
 
   /** A file that may be there: for what opens it at once. @throws NotFoundError where no listing shows it */
@@ -250,7 +248,6 @@ export class SourceView extends Rights {
     return this.source.movedRecords.step(this[WRITABLE], this.#life);
   }
 
-  /** For work that takes long. */
   slice(): TimeSlice {
     return new TimeSlice(this.#life.signal);
   }

@@ -2,9 +2,9 @@ import type { Access } from '../access/access.ts';
 import { UnknownSourceError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { Life } from './folder-view.ts';
-import { RequestLooks } from './looks.ts';
 import { Rights } from './rights.ts';
 import { SourceView } from './source-view.ts';
+import { StatCaches } from './stat-cache.ts';
 
 /**
  * The sources that a request names: one, or all of them when it names none. `default` means «none named»
@@ -34,14 +34,14 @@ export class SourceViews extends Rights {
   readonly #sources: SourceSet;
   readonly #access: Access;
   readonly #life: Life;
-  readonly #looks: RequestLooks;
+  readonly #caches: StatCaches;
 
-  constructor(sources: SourceSet, access: Access, life: Life, looks = new RequestLooks()) {
+  constructor(sources: SourceSet, access: Access, life: Life, caches = new StatCaches()) {
     super(access);
     this.#sources = sources;
     this.#access = access;
     this.#life = life;
-    this.#looks = looks;
+    this.#caches = caches;
   }
 
   /** @see sourcesFor */
@@ -62,13 +62,13 @@ export class SourceViews extends Rights {
     return this.of(this.first(name));
   }
 
-  /** Sources that are opened from now on are looked at anew: something has changed. */
+  /** Sources that are opened from now on are asked anew: something has changed. */
   forget(): void {
-    this.#looks.forget();
+    this.#caches.clear();
   }
 
   /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
   async of(source: Source, life: Life = this.#life): Promise<SourceView> {
-    return new SourceView(source, await source.storage(), this.#access, life, this.#looks.of(source));
+    return new SourceView(source, await source.storage(), this.#access, life, this.#caches.of(source));
   }
 }

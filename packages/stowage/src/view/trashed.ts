@@ -1,11 +1,9 @@
-import type { Settings } from '../config/settings.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import { walkFolder } from '../storage/folders.ts';
 import type { ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { TrashPolicy } from '../storage/trash/sweep.ts';
 import {
   findInTrash,
   trashContents,
@@ -14,13 +12,9 @@ import {
   type TrashRecord,
 } from '../storage/trash/trashed.ts';
 import { FolderView, type Life, missing } from './folder-view.ts';
-import { type KeysByKind, reservedNames, type Rights } from './rights.ts';
+import { type KeysByKind, LISTING_KEY, reservedNames, type Rights } from './rights.ts';
 
 export type { TrashRecord } from '../storage/trash/trashed.ts';
-
-/** What a source keeps of removed items; undefined: nothing. */
-export const trashPolicyOf = ({ trash }: Pick<Settings, 'trash'>): TrashPolicy | undefined =>
-  trash === undefined || trash.retentionDays === 0 ? undefined : trash;
 
 type Owner = Rights & { readonly source: Source };
 
@@ -43,7 +37,6 @@ const sightOf = (owner: Owner, storage: ReadableStore, life: Life): ((record: Tr
   };
 };
 
-/** A part of a folder in the trash. */
 export interface TrashedPart {
   /** Where it lies below the item. */
   readonly below: (item: SourcePath) => SourcePath;
@@ -65,8 +58,6 @@ export async function* partsOf(
       yield { below: (item) => item.join(folder.relative(path)), kind: entry.kind };
 }
 
-const SIGHT = { file: 'FILES', folder: 'FOLDERS' } as const;
-
 interface Asked extends Life, Pick<TrashQuery, 'isBlind'> {
   readonly keys: KeysByKind;
 }
@@ -86,11 +77,11 @@ const requireParts = async (
   const { path, kind } = record;
   if (!isVisible(record)) throw missing('file or folder');
   const isTold =
-    kind === 'folder' && owner.mayDiffer([...Object.values(SIGHT), ...keys.file, ...keys.folder], path);
+    kind === 'folder' && owner.mayDiffer([...Object.values(LISTING_KEY), ...keys.file, ...keys.folder], path);
   if (isTold)
     for await (const part of partsOf({ signal }, owner.source, storage, record)) {
       const origin = part.below(path);
-      if (!owner.may(SIGHT[part.kind], origin, part.kind)) throw missing('file or folder');
+      if (!owner.may(LISTING_KEY[part.kind], origin, part.kind)) throw missing('file or folder');
       owner.require(keys[part.kind], origin, part.kind);
     }
   owner.require(keys[kind], path, kind);
@@ -106,9 +97,8 @@ export const findTrashed = async (
   storage: ReadableStore,
   asked: Asked & { readonly id: string },
 ): Promise<TrashRecord> => {
-  const hasTrash = trashPolicyOf(owner.source.settings) !== undefined;
-  const { trashRecords } = owner.source;
-  const record = hasTrash ? await findInTrash(storage, asked.id, asked, trashRecords) : undefined;
+  const { trashRecords, settings } = owner.source;
+  const record = settings.trash && (await findInTrash(storage, asked.id, asked, trashRecords));
   if (record === undefined) throw missing('file or folder');
   await requireParts(owner, storage, asked, record);
   return record;

@@ -35,7 +35,6 @@ const createIsoFormat = (): ((milliseconds: number | undefined) => string | unde
   };
 };
 
-/** The details of the entries of a page. */
 export interface PageDetails {
   /** The sizes of pictures, in the order of the entries. */
   readonly seen: readonly (PictureSize | undefined)[];

@@ -8,7 +8,6 @@ import { missing } from '../../view/folder-view.ts';
 import type { SourceView } from '../../view/source-view.ts';
 import type { ActionContext } from '../action.ts';
 
-/** What both listings say of a source. */
 export const sourceHeaderShape = {
   name: z.string(),
   title: z.string(),
@@ -18,15 +17,14 @@ export const sourceHeaderShape = {
     .describe('The listed folder relative to the root, without a leading slash; `/` at the root.'),
 };
 
-/** The head of a source's part of a listing. */
 export const sourceHeader = (
   { name, title, baseurl }: Source,
   folder: SourcePath,
-): { readonly name: string; readonly title: string; readonly baseurl: string; readonly path: string } => ({
+): z.output<z.ZodObject<typeof sourceHeaderShape>> => ({
   name,
   title,
   baseurl,
-  path: folder.isRoot ? '/' : folder.toString(),
+  path: folder.toString() || '/',
 });
 
 /** Sources that are read at the same time. */
@@ -34,9 +32,7 @@ const AT_ONCE = 4;
 /** How long a source may take before the next one is begun, and then to show that its store is there. */
 const PATIENCE_MS = 3000;
 
-/** What a listing asks of every source. */
 export interface SourceListing<Result> {
-  /** The access key of the listing. */
   readonly key: string;
   /** Name of the one source to list; undefined for all. */
   readonly source: string | undefined;
@@ -61,7 +57,6 @@ export const listingMessages = z
  */
 export const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
 
-/** What users read of a source that is left out. */
 export const unreachable = ({ title, name }: Source): string =>
   `The source "${title || name}" cannot be reached now.`;
 
@@ -132,7 +127,6 @@ export const readOneOf = async <Result>(
   return Promise.race([running, asking]);
 };
 
-/** The listings of one request, source by source. */
 class Listings<Result> {
   readonly results = new Map<Source, Result>();
   readonly failures = new Map<Source, unknown>();
@@ -242,9 +236,8 @@ export const listSources = async <Result>(
   }
   const { results, failures } = listings;
   if (failures.size > 0 && results.size === 0) throw sources.map((source) => failures.get(source))[0];
-  for (const [{ name }, error] of failures) {
+  for (const [{ name }, error] of failures)
     context.log.warn('A listing leaves out a source whose store failed.', { source: name, error });
-  }
   const left = sources.filter((source) => failures.has(source));
   return {
     sources: sources.flatMap((source) => results.get(source) ?? []),

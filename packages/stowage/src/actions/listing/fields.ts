@@ -7,7 +7,6 @@ import { foldersPositions } from './order.ts';
  */
 const BLANKS = [null, '', 'undefined', 'null'] as const;
 
-/** Whether a value counts as absent. */
 export const isBlank = (value: unknown): boolean =>
   value === undefined || BLANKS.some((blank) => blank === value);
 
@@ -57,7 +56,7 @@ export const countField = z
   .meta({ sent: { type: 'integer', minimum: 0 } });
 
 /** One of a few words; undefined when absent or blank. */
-const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
+export const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
   z
     .union([blank, z.enum(choices)], { error: `must be one of ${choices.join(', ')}` })
     .optional()

@@ -155,10 +155,8 @@ const fileItemSchema = z.object({
   ...detailsShape,
 });
 
-/** One entry of a listing as the client reads it. */
 export const listingItemSchema = z.union([folderItemSchema, fileItemSchema]);
 
-/** An item of a listing with more members. */
 export const listingItemSchemaWith = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.union([folderItemSchema.extend(shape), fileItemSchema.extend(shape)]);
 
@@ -166,7 +164,6 @@ export type ListingItem = z.output<typeof listingItemSchema>;
 
 type VariantSizes = Readonly<Record<string, { readonly width: number; readonly height: number }>>;
 
-/** What a listing adds to its items. */
 export interface ItemOptions {
   readonly links: Links;
   /** Of an entry and its number. */

@@ -1,12 +1,10 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import * as z from 'zod';
-import { countField, flagField, isBlank } from '../listing/fields.ts';
+import { choiceField, countField, flagField, isBlank } from '../listing/fields.ts';
 import { choice, pathField, sourceField } from '../../parameters/fields.ts';
 import { type SourcePath, segmentOf } from '../../storage/source-path.ts';
 
-/** Where a search goes on. */
 export interface SearchCursor {
-  /** Key of the source. */
   readonly source: string;
   /** In the walk; undefined at its beginning. */
   readonly position: string | undefined;
@@ -44,7 +42,6 @@ export interface SearchCursors {
   open(text: string): SearchCursor | undefined;
 }
 
-/** The cursors of one connector. */
 export const createSearchCursors = (secrets: readonly string[]): SearchCursors => {
   const keys = secrets.map((secret) => createHash('sha256').update(`search cursor ${secret}`).digest());
   const own = keys[0] ?? randomBytes(32);
@@ -120,33 +117,18 @@ const timeField = z
   })
   .meta({ sent: { type: 'string' } });
 
-const types = ['image', 'file', 'folder'] as const;
-
-const typeField = z
-  .unknown()
-  .optional()
-  .transform((value, context): (typeof types)[number] | undefined => {
-    if (isBlank(value)) return undefined;
-    const type = types.find((one) => one === value);
-    if (type !== undefined) return type;
-    context.issues.push({ code: 'custom', input: value, message: `must be one of ${types.join(', ')}` });
-    return z.NEVER;
-  })
-  .meta({ sent: { type: 'string', enum: types } });
-
-const placeField = choice(['name', 'about', 'all']).transform((place = 'name') => place);
-
-/** What `filesSearch` takes. */
 export const searchParameters = z.object({
   source: sourceField,
   path: pathField.describe('The folder in and below which is searched; the root when absent.'),
   query: queryField,
-  type: typeField.describe(
+  type: choiceField(['image', 'file', 'folder']).describe(
     'Items of this type alone, as `files` reports it: `file` is what is not an image.',
   ),
-  in: placeField.describe(
-    'Where the words are searched for: in names (`name`, when absent), in the words about files (`about`), or in both (`all`).',
-  ),
+  in: choice(['name', 'about', 'all'])
+    .transform((where = 'name') => where)
+    .describe(
+      'Where the words are searched for: in names (`name`, when absent), in the words about files (`about`), or in both (`all`).',
+    ),
   modifiedAfter: timeField.describe('Changed at this moment or later. A date means its beginning, in UTC.'),
   modifiedBefore: timeField.describe('Changed before this moment.'),
   minBytes: countField.describe('Files of so many bytes or more.'),

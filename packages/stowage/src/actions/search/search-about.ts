@@ -27,13 +27,13 @@ export const groupsOf = (found: readonly FoundEntry[], most = Infinity): readonl
   return groups;
 };
 
-/** Files whose words are read before the search looks at the clock. */
+/** Files whose words are read between two checks of the clock. */
 const AT_ONCE = 1000;
 
 const textOf = ({ alt, title, caption, credit, tags = [] }: About): string =>
   [alt, title, caption, credit, ...tags].filter((text) => text !== undefined).join('\n');
 
-/** What the walk of a search looks at itself: names, where these decide. */
+/** What the walk of a search compares itself: names, where these decide. */
 export const walkedFor = (
   { query, in: where }: Pick<SearchParameters, 'query' | 'in'>,
   room: number,
@@ -48,7 +48,7 @@ interface Matches {
 
 /**
  * Of entries that a walk has found those that are searched for, group by group: all where names decide, which the
- * walk has looked at, else those whose words, or name and words, hold what is searched for. Costs one question for
+ * walk has compared, else those whose words, or name and words, hold what is searched for. Costs one question for
  * each folder with files, and a reading for each file that has words which are not remembered.
  * @throws errors of the store
  */

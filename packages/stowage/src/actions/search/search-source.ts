@@ -8,7 +8,7 @@ import { missing } from '../../view/folder-view.ts';
 import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 import type { ActionContext, ActionServices } from '../action.ts';
 import { detailsOf } from '../listing/details.ts';
-import { isOfStore, sourceHeader } from '../listing/each-source.ts';
+import { isOfStore } from '../listing/each-source.ts';
 import { type ListingItem, listingItems } from '../listing/item.ts';
 import { lacksVersion } from '../listing/page.ts';
 import type { SearchParameters } from './parameters.ts';
@@ -23,7 +23,6 @@ const SEARCHES_MAY_WAIT = 1000;
  */
 export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT);
 
-/** The key of the rules about searches. */
 export const SEARCH_KEY = 'FILES_SEARCH';
 
 /** What one request has spent on walking. */
@@ -50,7 +49,6 @@ export class SearchBudget {
   }
 }
 
-/** What has been found in a source. */
 export interface SourceFindings {
   readonly found: readonly FoundEntry[];
   /** Where the search goes on; undefined when all of the source has been searched. */
@@ -79,10 +77,8 @@ const factsTest = ({ modifiedAfter, modifiedBefore, minBytes, maxBytes }: Search
     (maxBytes === undefined || isWithin(size, (bytes) => bytes <= maxBytes));
 };
 
-/** One search in one source. */
 export interface SourceSearch {
   readonly search: SearchParameters;
-  /** Where the walk goes on. */
   readonly after: string | undefined;
   /** Most entries to be found; at least one. */
   readonly room: number;
@@ -189,7 +185,6 @@ const itemsOf = async (
   const details = isDetailed
     ? await detailsOf(services.pictureSizes, source, path, entries, signal)
     : undefined;
-  const { name, path: shownPath } = sourceHeader(source, path);
   const abouts = await folder.abouts(services.about, entries);
   const items = listingItems(folder, entries, thumbs, { links, details: details?.of, abouts });
   return {
@@ -200,7 +195,7 @@ const itemsOf = async (
         index += 1;
         const linked = entry && folder.item(entry);
         const url = linked?.kind === 'file' && linked.opensBy() ? links.to(linked) : undefined;
-        yield Object.assign(item, { source: name, path: shownPath, url });
+        yield Object.assign(item, { source: source.name, path: path.toString() || '/', url });
       }
     },
   };

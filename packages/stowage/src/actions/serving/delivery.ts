@@ -47,7 +47,6 @@ export const safetyHeaders = (
 const URL_LIFETIME = 300;
 const REDIRECT_AGE = 240;
 
-/** What the sender of the bytes has to know of a file. */
 export interface Handover {
   readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
   readonly file: ViewedFile;

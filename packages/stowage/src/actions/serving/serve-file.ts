@@ -13,7 +13,7 @@ import type { Stat } from '../../storage/entry.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { Item, ViewedFile } from '../../view/folder-view.ts';
 import type { Links } from '../../view/links.ts';
-import { memoryOf, presentOf } from '../../view/moved.ts';
+import { presentOf } from '../../view/moved.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 import type { ReadResult, SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
@@ -35,11 +35,10 @@ export interface ServingRequest {
   /** Without `?`. Only a signature is read from it. */
   readonly query: string;
   readonly signal: AbortSignal;
-  /** A GET without ranges and conditions: the file may be opened without a look at it before. */
+  /** A GET without ranges and conditions: the file may be opened without asking for its version first. */
   readonly isPlain: boolean;
 }
 
-/** What serving needs of its connector. */
 export interface ServingServices {
   readonly thumbnails: Thumbnails;
   readonly links: Links;
@@ -62,7 +61,7 @@ const seenByAsker = async (item: Item, { view, viewsFor }: ServingRequest): Prom
   try {
     return (await (await viewsFor(true)).of(item.source)).stored(item.path, item.stat);
   } catch (error) {
-    // Who is not let in learns no more than that the old name is not in use.
+    // A denied requester learns no more than that the old name is not in use.
     if (error instanceof StowageError && error.status < 500) return undefined;
     throw error;
   }
@@ -81,7 +80,7 @@ export const followMoved = async (
   const { view, query, viewsFor } = request;
   const { source } = view;
   const { entry, preset, isDrawn } = shown;
-  if (memoryOf(source.settings) === undefined) return undefined;
+  if (source.settings.redirectMoved === undefined) return undefined;
   const found = await presentOf(await viewsFor(false), view, entry);
   if (found === undefined || !(isDrawn || found.kind === 'file')) return undefined;
   const item = await seenByAsker(found, request);

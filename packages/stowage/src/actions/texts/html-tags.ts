@@ -3,7 +3,6 @@ import type { TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import { InvalidParametersError } from '../../errors/errors.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 
-/** An attribute as it stands in the text. */
 export interface TagAttribute {
   /** Without its character references. */
   readonly value: string;
@@ -62,7 +61,6 @@ export type LoadParser = () => Promise<{
   readonly TokenizerMode: typeof TokenizerMode;
 }>;
 
-/** A way to the parser that loads it once. */
 export const createParserLoader = (): LoadParser => {
   let parser: ReturnType<LoadParser> | undefined;
   return () => (parser ??= importOptional('Reading the links of a text', 'parse5', () => import('parse5')));

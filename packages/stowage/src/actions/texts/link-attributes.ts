@@ -1,6 +1,5 @@
 import type { Tag, TagAttribute } from './html-tags.ts';
 
-/** How an attribute names links. */
 type Reading = 'url' | 'srcset' | 'css';
 
 const read = (...names: string[]): Readonly<Record<string, Reading>> =>
@@ -78,7 +77,6 @@ const piecesOf = (text: string, reading: Reading): Piece[] => {
 
 const slice = (text: string, { start, end }: Piece): string => text.slice(start, end);
 
-/** Other text for a part of a text. */
 export interface Edit extends Piece {
   readonly text: string;
 }
@@ -102,7 +100,6 @@ const escaped = (text: string, quote: TagAttribute['quote']): string =>
     unit === '&' ? '&amp;' : `&#${String(unit.charCodeAt(0))};`,
   );
 
-/** An attribute with its links. */
 export interface LinkAttribute extends TagAttribute {
   readonly reading: Reading;
   readonly pieces: readonly Piece[];
@@ -121,7 +118,6 @@ export const linkAttributesOf = ({ name: tag, attributes }: Tag): readonly LinkA
   return found;
 };
 
-/** The links of an attribute. */
 export const linksOf = ({ value, pieces }: LinkAttribute): readonly string[] =>
   pieces.map((piece) => slice(value, piece));
 

@@ -2,18 +2,18 @@ import { InvalidParametersError, NotFoundError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Item } from '../../view/folder-view.ts';
-import type { Links } from '../../view/links.ts';
-import { memoryOf, presentOf } from '../../view/moved.ts';
+import { encodedPath, type Links } from '../../view/links.ts';
+import { presentOf } from '../../view/moved.ts';
 import type { SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
 import { entryShownAt, filesOfPublicUrl, type PublicFile, type ShownEntry } from '../public-files.ts';
+import { drawnPath } from '../serving/serve-file.ts';
 
 /** Different own links of one text. */
 const MOST_LINKS = 20_000;
 
 /** A link of a text to a file of a source, or to what is drawn of it. */
 export interface OwnLink extends PublicFile {
-  /** As it is written. */
   readonly url: string;
   readonly view: SourceView;
   /** The file that it is about; a `preset` of a variant. */
@@ -24,7 +24,6 @@ export interface OwnLink extends PublicFile {
   readonly signature: 'valid' | 'expired' | undefined;
 }
 
-/** Where a link leads to. */
 export interface Target {
   readonly item: Item;
   /** It has another name than the link says. */
@@ -120,12 +119,11 @@ export class OwnLinks {
 
   /** What the link leads to now, where that has another name; asked only of sources that remember names. */
   async moved(link: OwnLink): Promise<Item | undefined> {
-    if (memoryOf(link.source.settings) === undefined) return undefined;
+    if (link.source.settings.redirectMoved === undefined) return undefined;
     const target = await this.target(link);
     return target?.isMoved === true ? target.item : undefined;
   }
 
-  /** What a store answers. */
   async #asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await ask();
@@ -146,3 +144,62 @@ export class OwnLinks {
     }
   }
 }
+
+/** Stands for the host of links that have none. */
+const NO_HOST = 'http://no-host.invalid';
+
+const originOf = (url: string): string => /^(?:[a-z]+:)?\/\/[^/?#\\]*/iu.exec(url)?.[0] ?? '';
+
+/** The beginning of a link as it is written: what stands there for the root of its source. */
+const baseOf = ({ url, path }: OwnLink): string => {
+  const names = new URL(url, NO_HOST).pathname.split('/').filter((name) => name !== '');
+  const above = names.slice(0, names.length - path.segments.length);
+  return `${originOf(url)}/${above.map((name) => `${name}/`).join('')}`;
+};
+
+/** A link to something else, in the form of a link of the text: with a host only where that has one. */
+export const linkLike = (link: OwnLink, source: Source, path: SourcePath): string => {
+  const { baseurl } = source;
+  const other = baseurl.startsWith('/') ? originOf(link.url) + baseurl : baseurl;
+  return (source === link.source ? baseOf(link) : other) + encodedPath(path);
+};
+
+/** Whether a link opens what it leads to for everybody who has it, as far as signatures decide. */
+export const isOpen = ({ source, signature }: OwnLink): boolean =>
+  source.settings.serve !== 'signed' || signature !== undefined;
+
+/** Whether every reader of the text may see what the link shows: as `isOpen`, and not by a role. */
+export const opensForAll = (link: OwnLink): boolean =>
+  link.source.settings.serve !== 'protected' && isOpen(link);
+
+/**
+ * Whether a link to what has moved may be replaced by one to where it is now. Other links stay: a reader who
+ * follows them is redirected if the rules allow it.
+ */
+export const mayName = ({ source }: OwnLink, target: Item): boolean => {
+  const { serve } = target.source.settings;
+  return serve === 'public' || (serve === 'signed' && source.settings.serve === 'signed');
+};
+
+/**
+ * The link that is to stand in place of one: the same where there is nothing to renew. A link of a `signed` source
+ * that never was valid stays as it is.
+ */
+export const renewedUrl = async (
+  link: OwnLink,
+  own: OwnLinks,
+  links: Links,
+  lifetime: number | undefined,
+): Promise<string> => {
+  const { url, source, path, kind, preset } = link;
+  if (!isOpen(link)) return url;
+  const { address, query, hash } = partsOf(url);
+  const target = await own.moved(link);
+  const location = target && (kind === 'file' ? target.path : drawnPath(target, preset));
+  if (target !== undefined && location !== undefined && mayName(link, target)) {
+    const signed = links.queryFor(target.source, location, lifetime);
+    return linkLike(link, target.source, location) + (signed === '' ? '' : `?${signed}`) + hash;
+  }
+  if (source.settings.serve !== 'signed') return url;
+  return `${address}?${links.renewed(source, path, query, lifetime)}${hash}`;
+};

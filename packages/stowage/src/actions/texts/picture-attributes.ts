@@ -5,8 +5,7 @@ import type { Item } from '../../view/folder-view.ts';
 import { below } from '../../view/links.ts';
 import type { ServingServices } from '../serving/serve-file.ts';
 import type { Tag } from './html-tags.ts';
-import type { OwnLink, OwnLinks } from './own-links.ts';
-import { linkLike, mayName, opensForAll } from './renewed-url.ts';
+import { linkLike, mayName, opensForAll, type OwnLink, type OwnLinks } from './own-links.ts';
 
 /** What renewing texts does besides renewing signatures. */
 export interface PictureOptions {
@@ -18,13 +17,11 @@ export interface PictureOptions {
   readonly srcset?: readonly string[] | undefined;
 }
 
-/** What looking at the pictures of texts needs of the connector. */
 export interface PictureServices extends ServingServices {
   readonly pictureSizes: PictureSizes;
   readonly signal: AbortSignal;
 }
 
-/** A picture of a text. */
 interface TextPicture {
   readonly own: OwnLinks;
   /** Its `src`. */
@@ -60,7 +57,6 @@ const sizeAttributes = ({ attributes }: Tag, { width, height }: PictureSize): At
   );
 };
 
-/** The size of what a link shows. */
 const shownSize = (
   { kind, preset = '' }: OwnLink,
   item: Item,
@@ -76,7 +72,7 @@ const shownSize = (
 const inSrcset = (url: string): string => url.replaceAll(/[\s,]/gu, encodeURIComponent);
 
 /** A picture that a link of a text leads to, and its own size. */
-interface Looked {
+interface SizedItem {
   readonly item: Item;
   readonly size: PictureSize;
 }
@@ -85,7 +81,7 @@ interface Looked {
 const linksByWidth = async (
   { thumbnails, links, signal }: PictureServices,
   link: OwnLink,
-  { item, size }: Looked,
+  { item, size }: SizedItem,
   { srcset: wanted = [], lifetime }: PictureOptions,
 ): Promise<ReadonlyMap<number, string>> => {
   const { source, folder, path, stat } = item;
@@ -110,15 +106,15 @@ const linksByWidth = async (
 const srcsetAttributes = async (
   services: PictureServices,
   { link, tag: { attributes } }: TextPicture,
-  looked: Looked,
+  sized: SizedItem,
   options: PictureOptions,
 ): Promise<Attributes> => {
   if (link.kind !== 'file' || attributes.has('srcset')) return {};
-  const byWidth = await linksByWidth(services, link, looked, options);
+  const byWidth = await linksByWidth(services, link, sized, options);
   if (byWidth.size === 0) return {};
   const ordered = [...byWidth].sort(([one], [other]) => one - other);
   const given = Number(PIXELS.exec(attributes.get('width')?.value ?? '')?.[1]);
-  const shown = String(given > 0 ? given : looked.size.width);
+  const shown = String(given > 0 ? given : sized.size.width);
   return {
     srcset: ordered.map(([width, url]) => `${url} ${String(width)}w`).join(', '),
     ...(attributes.has('sizes') ? {} : { sizes: `(max-width: ${shown}px) 100vw, ${shown}px` }),

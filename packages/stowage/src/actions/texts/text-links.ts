@@ -12,9 +12,8 @@ import {
   linkAttributesOf,
   linksOf,
 } from './link-attributes.ts';
-import { type OwnLink, OwnLinks } from './own-links.ts';
+import { type OwnLink, OwnLinks, renewedUrl } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
-import { renewedUrl } from './renewed-url.ts';
 
 /** Whose text it is. */
 export interface TextOptions {
@@ -69,7 +68,6 @@ export type RenewLinks = (html: string, options?: RenewOptions) => Promise<strin
  */
 export type LinksIn = (html: string, options?: TextOptions) => Promise<readonly FoundLink[]>;
 
-/** What work on texts needs of its connector. */
 export interface TextServices extends PictureServices {
   readonly log: Logger;
   /** Opens the sources with the addresses that texts may have for them, until the work is done; all may be seen. */
@@ -107,7 +105,6 @@ const requireText = (html: unknown): void => {
   if (typeof html !== 'string') throw new InvalidParametersError('html: must be a text');
 };
 
-/** What is to be changed in a tag. */
 const editsOf = async (
   services: PictureServices,
   { html, own, slice }: { readonly html: string; readonly own: OwnLinks; readonly slice: TimeSlice },
@@ -131,7 +128,6 @@ const editsOf = async (
   ];
 };
 
-/** Makes the functions of one connector that work on texts. */
 export const createTextLinks = (
   services: TextServices,
 ): { readonly renewLinks: RenewLinks; readonly linksIn: LinksIn } => {
@@ -147,9 +143,8 @@ export const createTextLinks = (
     for await (const tags of tagsOf(html, loadParser, slice)) {
       let next = 0;
       const work = async (): Promise<void> => {
-        for (let tag = tags[next++]; tag !== undefined; tag = tags[next++]) {
+        for (let tag = tags[next++]; tag !== undefined; tag = tags[next++])
           edits.push(...(await editsOf(services, { html, own, slice }, tag, options)));
-        }
       };
       await Promise.all(Array.from({ length: Math.min(AT_ONCE, tags.length) }, work)).finally(() => {
         next = tags.length;

@@ -60,7 +60,6 @@ export class PortableNames {
   }
 }
 
-/** What is known of an entry before it is opened. */
 export interface PlannedEntry {
   /** With slashes between folders, and one at the end of a folder. */
   readonly name: string;

@@ -54,12 +54,10 @@ export interface OpenedFile {
   readonly content: Readable | Uint8Array;
 }
 
-/** A file of an archive that was read whole. */
 export interface WholeFile extends OpenedFile {
   readonly content: Uint8Array;
 }
 
-/** An entry of an archive. */
 export interface ZipEntry {
   /** With slashes between folders, and one at the end of a folder. */
   readonly name: string;

@@ -18,7 +18,6 @@ import { checkPageInside, checkService } from './service-checks.ts';
 import { checkOverlaps, checkOwnSettings, checkSettings, createUnguarded } from './settings-checks.ts';
 import { findFolder, type Probe, probeStore } from './store-checks.ts';
 
-/** What the command line says. */
 export interface DoctorOptions {
   readonly config: string | undefined;
   readonly pageOrigin: string | undefined;
@@ -139,7 +138,7 @@ const examine = async (
 };
 
 /**
- * Looks at everything that a configuration needs, and says what is wrong and how to fix it. Leaves nothing
+ * Checks everything that a configuration needs, and says what is wrong and how to fix it. Leaves nothing
  * behind: what it writes it removes, also when the signal is aborted.
  * @throws UsageError, the signal's reason
  */

@@ -56,7 +56,6 @@ const textOf = ({ level, source, text, fix }: Finding): string => {
   return lines.join('\n');
 };
 
-/** How many findings say that something does not work. */
 export const countBroken = (findings: readonly Finding[]): number =>
   findings.filter(({ level }) => level === 'broken').length;
 

@@ -168,7 +168,6 @@ const checkParts = async ({ settings }: ConnectorConfig, findings: Findings): Pr
   }
 };
 
-/** What can be said of the machine. */
 export const checkMachine = async (config: ConnectorConfig): Promise<Findings> => {
   const findings = new Findings();
   await checkPackages(config, findings);

@@ -111,7 +111,6 @@ const checkPage = (url: URL, { headers }: Response, page: string, findings: Find
   );
 };
 
-/** Reads the probe where browsers will look for it. */
 export const checkBaseurl = async (search: Search, addresses: Addresses): Promise<void> => {
   const { config, findings, signal } = search;
   const url = linkOf(search, addresses);

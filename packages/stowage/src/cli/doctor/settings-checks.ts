@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type CheckedConfiguration, UNGUARDED } from '../../checked-configuration.ts';
+import { type CheckedConfiguration, openActions, UNGUARDED } from '../../checked-configuration.ts';
 import { isPlainObject, type PlainObject, without } from '../../config/values.ts';
 import type { ServiceDefinition } from '../../app.ts';
-import { openActions } from '../../open-actions.ts';
 import { overlapsOf } from '../../sources/source-group.ts';
 import type { SourceGroup } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -134,7 +133,6 @@ const checkConfigurationFile = (
       );
 };
 
-/** What can be said of the settings alone. */
 export const checkSettings = async (
   definition: ServiceDefinition,
   checked: CheckedConfiguration,
@@ -151,14 +149,14 @@ export const checkSettings = async (
 
 /**
  * Settings about who may do something, which the doctor asks elsewhere, and those that would count, keep or
- * draw something while it looks.
+ * draw something during the checks.
  */
 const LEFT_OUT = [
   ...['accessControl', 'auth', 'onlyPOST', 'refuseCrossSite', 'rateLimits'],
   ...['createThumb', 'quota', 'trash', 'uploadImages', 'inspection'],
 ];
 
-const lookingAt = (settings: PlainObject): PlainObject => ({
+const withoutTraces = (settings: PlainObject): PlainObject => ({
   ...without(settings, LEFT_OUT),
   createThumb: false,
 });
@@ -169,14 +167,14 @@ export const createUnguarded = ({ config }: ServiceDefinition, logger: Logger): 
   const sources = isPlainObject(written['sources'])
     ? Object.entries(written['sources']).map(([key, source]) => [
         key,
-        isPlainObject(source) ? lookingAt(source) : source,
+        isPlainObject(source) ? withoutTraces(source) : source,
       ])
     : undefined;
-  const looked: ConfigInput = {
-    ...lookingAt(written),
+  const own: ConfigInput = {
+    ...withoutTraces(written),
     ...(sources === undefined ? {} : { sources: Object.fromEntries(sources) as ConfigInput['sources'] }),
   };
-  return createConnector(looked, {}, { logger, isInspection: true });
+  return createConnector(own, {}, { logger, isInspection: true });
 };
 
 interface Answer {

@@ -57,7 +57,6 @@ export const createQuestions = (): Questions => {
   };
 };
 
-/** A part of the configuration. */
 export type Written = Readonly<Record<string, unknown>>;
 
 /** What was answered, as a part of the configuration, and what is to be done besides. */
@@ -166,7 +165,6 @@ const questionsOf = {
   ftp: askFtp,
 } as const;
 
-/** Asks where the files are. */
 export const askStore = async (ask: Questions): Promise<NamedAnswer> => {
   const kind = await ask.choose('Where are the files?', [
     { value: 'local', text: 'in a folder of this machine' },

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SourcePath } from '../../storage/source-path.ts';
-import type { AccessRule } from '../settings.ts';
+import { type AccessRule, extensionsOf } from '../access-rules.ts';
 import type { SourceConfig } from '../types.ts';
 import { isTransposed, type SettingRisk } from './value-risks.ts';
 
-/** What rules are compared with. */
 export interface RuleSurroundings {
   readonly sources: readonly SourceConfig[];
   /** All roles that requests can have; undefined where a hook or a token decides. */
@@ -19,24 +18,13 @@ interface ReadRule {
   readonly role: string | undefined;
   readonly folder: readonly string[];
   /** Undefined: every file. */
-  readonly extensions: readonly string[] | undefined;
+  readonly extensions: ReadonlySet<string> | undefined;
   /** What it says of each action. */
   readonly effects: ReadonlyMap<string, boolean>;
 }
 
-const extensionsOf = (written: AccessRule['extensions']): readonly string[] | undefined => {
-  const all = [written ?? []]
-    .flat()
-    .flatMap((text) => text.split(/[\s,]+/u))
-    .filter((text) => text !== '')
-    .map((text) => text.replace(/^\./u, '').toLowerCase());
-  return all.length === 0 || all.includes('*') ? undefined : all;
-};
-
-const readRule = (
-  { role, path, extensions, ...keys }: AccessRule,
-  ruleKeys: RuleSurroundings['ruleKeys'],
-): ReadRule => {
+const readRule = (rule: AccessRule, ruleKeys: RuleSurroundings['ruleKeys']): ReadRule => {
+  const { role, path, extensions: _, ...keys } = rule;
   const effects = new Map(Object.entries(keys as Readonly<Record<string, boolean>>));
   for (const [key, { group }] of ruleKeys) {
     const ofGroup = group === undefined ? undefined : effects.get(group);
@@ -45,7 +33,7 @@ const readRule = (
   return {
     role: role === '*' ? undefined : role,
     folder: path === undefined || path === '*' ? [] : SourcePath.parse(path).segments,
-    extensions: extensionsOf(extensions),
+    extensions: extensionsOf(rule),
     effects,
   };
 };
@@ -54,7 +42,7 @@ const covers = (wide: ReadRule, narrow: ReadRule): boolean =>
   (wide.role === undefined || wide.role === narrow.role) &&
   wide.folder.every((segment, index) => narrow.folder[index] === segment) &&
   (wide.extensions === undefined ||
-    (narrow.extensions?.every((one) => wide.extensions?.includes(one)) ?? false));
+    (narrow.extensions !== undefined && [...narrow.extensions].every((one) => wide.extensions?.has(one))));
 
 const GROUPS: ReadonlySet<string> = new Set(['CHANGE', 'READ']);
 

@@ -104,7 +104,6 @@ const protectedRisks = ({ sources }: ConnectorConfig, hasLogin: boolean): readon
           fix: 'Set auth or a checkAuthentication hook, or write "public".',
         }));
 
-/** What is risky about the service as a whole. */
 export const serviceRisks = (config: ConnectorConfig, hasLogin: boolean): readonly SettingRisk[] => [
   ...proxyRisks(config.settings),
   ...limitRisks(config.settings),
@@ -135,7 +134,7 @@ const rolesOf = ({ settings: { auth, defaultRole } }: ConnectorConfig, hasHook: 
 };
 
 /**
- * Settings that are accepted and yet probably not meant, or that open more than it seems. Looks at the local
+ * Settings that are accepted and yet probably not meant, or that open more than it seems. Reads the local
  * roots, and costs a few file system calls for each. `hasHook`: a hook gives the roles.
  */
 export const settingRisks = (

@@ -134,7 +134,7 @@ const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] =>
   );
 };
 
-/** What is risky about where single sources lie. Looks at local roots. */
+/** What is risky about where single sources lie. Reads local roots. */
 export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const { key, storageAdapter, adapterOptions } = source;
   const options = isPlainObject(adapterOptions) ? adapterOptions : {};

@@ -27,10 +27,8 @@ export const isTransposed = (one: string, other: string): boolean => {
   );
 };
 
-/** One risk, as a list. */
 export const risk = (key: string, text: string, fix: string): readonly SettingRisk[] => [{ key, text, fix }];
 
-/** One line for the log. */
 export const riskLine = ({ key, text, fix }: SettingRisk): string => `${key}: ${text}. ${fix}`;
 
 type Check = (settings: Settings) => readonly SettingRisk[];

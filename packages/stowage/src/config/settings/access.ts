@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
 import { accessRuleSchema } from '../access-rules.ts';
-import { global, network, origin, setting, unused } from './values.ts';
+import { global, network, origin, positive, setting, unused } from './values.ts';
 
 const isWebAddress = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol) && new URL(text).username === '';
@@ -153,8 +153,8 @@ export const authSchema = z
   });
 
 const rateSchema = z.strictObject({
-  requests: z.number().int().positive().max(1_000_000),
-  seconds: z.number().int().positive().max(86_400),
+  requests: positive.max(1_000_000),
+  seconds: positive.max(86_400),
 });
 
 const rate = (what: string): z.ZodOptional<typeof rateSchema> =>

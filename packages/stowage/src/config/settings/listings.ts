@@ -1,11 +1,8 @@
 import * as z from 'zod';
-import { byteSize, count, segment, setting, sortOrders, source } from './values.ts';
+import { byteSize, count, positive, segment, setting, sortOrders, source } from './values.ts';
 
 const searchLimitsSchema = z.strictObject({
-  entries: z
-    .number()
-    .int()
-    .positive()
+  entries: positive
     .default(500_000)
     .describe('Most entries that one answer looks at. A folder is always read to its end.'),
   seconds: z
@@ -17,7 +14,7 @@ const searchLimitsSchema = z.strictObject({
 });
 
 const zipLimitsSchema = z.strictObject({
-  entries: z.number().int().positive().max(1_000_000).default(10_000).describe('Most files and folders.'),
+  entries: positive.max(1_000_000).default(10_000).describe('Most files and folders.'),
   bytes: byteSize.prefault('4gb').describe('Most bytes of all files together.'),
 });
 

@@ -6,6 +6,7 @@ import {
   count,
   global,
   MAX_TIMER_SECONDS,
+  positive,
   setting,
   signingKeys,
   source,
@@ -14,17 +15,11 @@ import {
 
 const tenantCacheSchema = z.strictObject({
   // The cache takes room for all of them when it is made.
-  max: z
-    .number()
-    .int()
-    .positive()
+  max: positive
     .max(1_000_000)
     .default(200)
     .describe('Most tenants kept; the least recently used leaves first.'),
-  ttlMs: z
-    .number()
-    .int()
-    .positive()
+  ttlMs: positive
     .max(MAX_TIMER_SECONDS * 1000)
     .default(60_000)
     .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),

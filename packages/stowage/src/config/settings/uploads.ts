@@ -28,20 +28,14 @@ const tusSchema = z.strictObject({
     .max(720)
     .default(24)
     .describe('Hours for which an unfinished upload is kept after its last byte.'),
-  maxUploads: z
-    .number()
-    .int()
-    .positive()
+  maxUploads: positive
     .max(10_000)
     .default(200)
     .describe('Most unfinished uploads; another is refused (503).'),
   maxBytes: byteSize
     .prefault('10gb')
     .describe('Most bytes of all unfinished uploads together, as announced; more are refused (503).'),
-  maxUploadsPerClient: z
-    .number()
-    .int()
-    .positive()
+  maxUploadsPerClient: positive
     .max(10_000)
     .default(50)
     .describe(

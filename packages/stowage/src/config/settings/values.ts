@@ -5,7 +5,6 @@ import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from '../values
 
 /** What the reference page and the JSON schema say of a setting, besides its type and default. */
 export interface SettingMeta {
-  /** One sentence for the reference page. */
   readonly meaning: string;
   /**
    * `global`: read before a source is known, an override by a source has no effect. `source`: a source may
@@ -14,14 +13,11 @@ export interface SettingMeta {
   readonly scope: 'global' | 'source';
   /** Accepted for compatibility, without any effect. */
   readonly unused?: true;
-  /** The default as the page shows it, when it is not a JSON value. */
-  readonly shownDefault?: string;
 }
 
 /** The metadata of every setting, found by its schema. */
 export const settingMeta = z.registry<SettingMeta>();
 
-/** A setting with what is said of it. */
 export const setting = <Schema extends z.ZodType>(schema: Schema, meta: SettingMeta): Schema => {
   settingMeta.add(schema, meta);
   return schema;
@@ -32,17 +28,15 @@ export const source = (meaning: string): SettingMeta => ({ meaning, scope: 'sour
 /** A setting that acts before a source is known. */
 export const global = (meaning: string): SettingMeta => ({ meaning, scope: 'global' });
 /** A setting that is accepted for compatibility. */
-export const unused = (meaning: string, shownDefault?: string): SettingMeta => ({
+export const unused = (meaning: string): SettingMeta => ({
   meaning: `Accepted for compatibility; ignored: ${meaning}`,
   scope: 'source',
   unused: true,
-  ...(shownDefault === undefined ? {} : { shownDefault }),
 });
 
 /** Seconds whose milliseconds a timer can hold. */
 export const MAX_TIMER_SECONDS = 2_147_483;
 
-/** Words of a text. */
 export const list = (text: string): string[] => text.split(' ');
 
 /** The extensions that a source allows by default. */
@@ -53,7 +47,6 @@ export const defaultExtensions: readonly string[] = list(
 
 const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
 
-/** A number of bytes, with or without a unit. */
 export const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((value, context) => {
   const bytes = parseByteSize(value);
   if (bytes !== undefined) return bytes;
@@ -74,7 +67,6 @@ export const segment = z
   .string()
   .refine((name) => isSegment(name), 'must be the name of a file or folder, without a path');
 
-/** An origin as browsers send it. */
 export const origin = z.string().transform((text, context) => {
   const parsed = parseOrigin(text);
   if (parsed !== undefined) return parsed;
@@ -117,7 +109,7 @@ export const cacheControl = headerValue.refine(
   'must be a Cache-Control such as "public, max-age=3600"',
 );
 
-/** The service's own address: with or without an origin. */
+/** A public address: with or without an origin. */
 export const ownAddress = z.string().transform((text, context) => {
   const message = baseurlProblem(text);
   if (message === undefined) return withSlash(text);
@@ -130,7 +122,6 @@ export const whole = z.number().int();
 export const positive = whole.positive();
 export const count = whole.nonnegative();
 
-/** How a listing is ordered. */
 export const sortOrders = [
   'name-asc',
   'name-desc',
@@ -141,7 +132,6 @@ export const sortOrders = [
 ] as const;
 export type SortOrder = (typeof sortOrders)[number];
 
-/** What an upload does with a taken name. */
 export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
 export type SameNameStrategy = (typeof sameNameStrategies)[number];
 

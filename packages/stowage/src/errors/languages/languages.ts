@@ -92,9 +92,8 @@ export const messagesIn = (
   const { messages: general, detailed, phrases } = catalogues[language];
   const template = code in detailed ? detailed[code as DetailedCode] : undefined;
   const exact = template === undefined ? undefined : filled(template, details);
-  if (phrases === undefined) {
+  if (phrases === undefined)
     return exact !== undefined && messages.join() === english.messages[code] ? [exact] : messages;
-  }
   const said = messages.map((message) => translated(phrases, message));
   if (exact !== undefined && said.includes(undefined)) return [exact];
   const { parameters } = details;

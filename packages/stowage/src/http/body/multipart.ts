@@ -13,7 +13,6 @@ const OVERHEAD_BYTES = 32 * 1024 * 1024;
 /** Files of a form that are stored at the same time: one is read, the store writes the others to the disk. */
 const STORED_AT_ONCE = 8;
 
-/** A file part while it arrives. */
 export interface IncomingFile {
   readonly field: string;
   /** Last path segment of the name as sent, not empty. */
@@ -36,14 +35,12 @@ export interface FileReceiver {
   accept(file: IncomingFile): Promise<(() => Promise<UploadedFile>) | undefined>;
 }
 
-/** What reading the parameters and files of a body needs. */
 export interface FormReading {
   /** Is asked for when the body is a form. */
   readonly receiver: () => FileReceiver;
   readonly bounds: TextBounds;
 }
 
-/** What a form brought. */
 export interface FormContent {
   readonly fields: RawParameters;
   readonly uploads: readonly UploadedFile[];
@@ -57,9 +54,8 @@ const unquoted = (filename: string): string => filename.replaceAll('%22', '"');
 
 const createParser = (contentType: string, fieldSize: number): Busboy => {
   // RFC 2046 5.1.1: one to seventy characters.
-  if (!/;\s*boundary\s*=\s*(?:"[^"]{1,70}"|[^\s";]{1,70})\s*(?:;|$)/iu.test(contentType)) {
+  if (!/;\s*boundary\s*=\s*(?:"[^"]{1,70}"|[^\s";]{1,70})\s*(?:;|$)/iu.test(contentType))
     throw new BrokenBodyError('The form has no usable boundary.');
-  }
   try {
     return busboy({
       headers: { 'content-type': contentType },
@@ -173,9 +169,8 @@ class FormReader {
     if (name === undefined) throw new BrokenBodyError('A part of the form has no name.');
     this.#fieldBytes += Buffer.byteLength(value);
     this.#fields.add(name, value);
-    if (truncated || this.#fieldBytes > this.#receiver.largestText(this.#fields)) {
+    if (truncated || this.#fieldBytes > this.#receiver.largestText(this.#fields))
       throw new BodyTooLargeError('The text fields of the form are too large.');
-    }
   }
 
   #addFile(field: string | undefined, content: Readable, filename: string | undefined): void {

@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import { BrokenBodyError, RequestTimeoutError, StowageError } from '../../errors/errors.ts';
 import type { ConnectorRequest } from '../message.ts';
 
-/** How long a body may take. */
 export interface BodyTimes {
   /** The request fails when the client sends nothing for this long while we are ready to read. */
   readonly stallMs: number;
@@ -18,14 +17,12 @@ export interface BodyTimes {
 
 export const bodyTimes: BodyTimes = { stallMs: 60_000, textMs: 30_000, formMs: 60_000, formBytesPerMs: 1 };
 
-/** A body that is read: its headers, and how long that may take. */
 export interface BodyContext {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly times: BodyTimes;
 }
 
-/** Where a body is poured, and how long it may take. */
 export interface PourOptions {
   readonly signal: AbortSignal;
   readonly times: BodyTimes;
@@ -35,7 +32,6 @@ export interface PourOptions {
   write(chunk: Buffer): Promise<void> | undefined;
 }
 
-/** Judges how fast a body comes. */
 class Pace {
   readonly #options: PourOptions;
   readonly #begun = Date.now();
@@ -131,7 +127,6 @@ const MOST_WAITING = 1024 * 1024;
 /** A client may send each byte in a chunk of its own. */
 const BYTES_OF_CHUNK = 256;
 
-/** A body that is being read. */
 export interface BatchedBody {
   /** The chunks that have come since the last batch, in order. They end where the body does or breaks. */
   readonly batches: AsyncIterable<readonly Buffer[]>;

@@ -17,7 +17,6 @@ const bodyOf = ({ body, bodyUsed }: Request): Readable | undefined =>
 const toBody = (body: ConnectorResponse['body']): WebBody =>
   (body instanceof Readable ? Readable.toWeb(body) : (body ?? null)) as WebBody;
 
-/** Makes the web handler of a connector. */
 export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions = {}): FetchHandler => {
   const cut = createCut(basePath);
   return async (request, native = request) => {

@@ -64,11 +64,10 @@ export const hostBody = <Request extends Readable & WithParsedBody>(
 ): HostBody | undefined => {
   if (!request.readableDidRead) return undefined;
   const { body } = request;
-  if (typeof body === 'string' || body instanceof Uint8Array) {
+  if (typeof body === 'string' || body instanceof Uint8Array)
     return {
       body: Readable.from(typeof body === 'string' ? Buffer.from(body) : body, { objectMode: false }),
     };
-  }
   const files = filesOf(request);
   const known = files.filter(isMulterFile);
   const isNowhere = body === undefined && known.length === 0 && hasBody(request);

@@ -28,9 +28,7 @@ export interface MountOptions {
   readonly basePath?: string | undefined;
 }
 
-/** Where a request points to, as far as its bridge knows. */
 export interface MountedUrl {
-  /** Path and query. */
   readonly url: string;
   /** Whether the path begins at the mount for certain. */
   readonly isExact: boolean;
@@ -38,11 +36,9 @@ export interface MountedUrl {
   readonly mount?: string | undefined;
 }
 
-/** What Express puts onto a request. */
 interface ExpressMarks {
   /** What mounts have cut from the URL. */
   readonly baseUrl?: unknown;
-  /** The URL as it was before. */
   readonly originalUrl?: unknown;
   /** The route that the request has come to; a route cuts nothing. */
   readonly route?: unknown;
@@ -75,7 +71,6 @@ export const mountOf = (whole: string, rest: string): string => {
 const isCutByExpress = ({ baseUrl, route }: ExpressMarks): boolean =>
   typeof baseUrl === 'string' && baseUrl !== '' && route === undefined;
 
-/** Makes the reader of a node request's URL below the mount. */
 export const createMountReader = ({
   basePath,
 }: MountOptions): ((request: IncomingMessage & ExpressMarks) => MountedUrl) => {
@@ -97,21 +92,14 @@ export const createMountReader = ({
 };
 
 /** How much of an unwanted body is read, so that the client gets round to reading the answer. */
-export interface DrainLimits {
-  readonly bytes: number;
-  readonly totalMs: number;
-  /** Longest silence. */
-  readonly idleMs: number;
-}
-
-const defaults: DrainLimits = { bytes: 1024 ** 3, totalMs: 30_000, idleMs: 5_000 };
+const [DRAINED_BYTES, DRAIN_MS, SILENT_MS] = [1024 ** 3, 30_000, 5_000];
 
 /**
  * Reads and drops the rest of a body. A client that is still sending when its connection closes often loses
  * the answer, so the answer goes out first and the rest is taken for a while. True when the body has come to
  * its end; the stream is left to its owner. Never rejects.
  */
-export const drain = (body: Readable, limits: DrainLimits = defaults): Promise<boolean> =>
+export const drain = (body: Readable): Promise<boolean> =>
   new Promise((resolve) => {
     let bytes = 0;
     const stop = (whole: boolean) => (): void => {
@@ -123,12 +111,12 @@ export const drain = (body: Readable, limits: DrainLimits = defaults): Promise<b
     };
     const giveUp = stop(false);
     const onEnd = stop(true);
-    const total = setTimeout(giveUp, limits.totalMs);
-    const idle = setTimeout(giveUp, limits.idleMs);
+    const total = setTimeout(giveUp, DRAIN_MS);
+    const idle = setTimeout(giveUp, SILENT_MS);
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
       idle.refresh();
-      if (bytes > limits.bytes) giveUp();
+      if (bytes > DRAINED_BYTES) giveUp();
     };
     // Nothing waits for a drain: it must not keep a process alive.
     total.unref();

@@ -183,7 +183,6 @@ export type NodeHandler = (
   next?: (error?: unknown) => void,
 ) => Promise<void>;
 
-/** Serves one request of a framework on top of node's HTTP. */
 export const serveNode = async (
   handle: Handle,
   request: IncomingMessage,
@@ -215,7 +214,6 @@ export const serveNode = async (
   }
 };
 
-/** How a handler is mounted, and how long it waits. */
 export interface NodeHandlerOptions extends MountOptions {
   /**
    * The connection is closed when the client takes nothing for this long while there is something to send.
@@ -224,7 +222,6 @@ export interface NodeHandlerOptions extends MountOptions {
   readonly stallMs?: number | undefined;
 }
 
-/** Makes the handler of a connector. */
 export const toNodeHandler = (
   handle: Handle,
   { stallMs, ...options }: NodeHandlerOptions = {},

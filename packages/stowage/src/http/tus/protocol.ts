@@ -16,7 +16,6 @@ export const offeredHeaders: Readonly<Record<string, string>> = {
   'tus-extension': 'creation,creation-with-upload,expiration,termination',
 };
 
-/** The headers of a request, names in lower case. */
 export type TusHeaders = Readonly<Record<string, string | undefined>>;
 
 /** The pairs of `Upload-Metadata`: a key without a value has null. */
@@ -124,7 +123,6 @@ export const readPartOffset = (headers: TusHeaders): number => {
   return offset;
 };
 
-/** The rejection of a part that is longer than the rest of its upload. */
 export const partTooLong = (): BodyTooLargeError =>
   new BodyTooLargeError('The upload is longer than was announced.');
 
@@ -138,14 +136,11 @@ export interface Owner {
 
 /** Where a file is to be stored when it has arrived, as its creation was checked. */
 export interface Destination {
-  /** Name of the source. */
   readonly source: string;
-  /** Folder inside of it. */
   readonly path: string;
   readonly filename: string;
 }
 
-/** What is known of an upload from its beginning. */
 export interface AnnouncedUpload {
   /** Random, 160 bits. */
   readonly id: string;
@@ -160,7 +155,6 @@ export interface AnnouncedUpload {
   readonly room?: KeptRoom | undefined;
 }
 
-/** A file that has arrived whole. */
 export interface ArrivedFile {
   readonly id: string;
   readonly destination: Destination;
@@ -173,13 +167,11 @@ export interface ArrivedFile {
   readonly open: () => Readable;
 }
 
-/** A request of the protocol that concerns an upload. */
 export interface TusRequest {
   readonly method: string;
   /** The upload that it is about; undefined for the route itself. */
   readonly id: string | undefined;
   readonly headers: TusHeaders;
-  /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
   /** The bytes of the body; they end where it does or breaks, and its failure is the caller's. */
   readonly batches: AsyncIterable<readonly Buffer[]>;
@@ -198,7 +190,6 @@ export interface TusRequest {
   readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
 }
 
-/** An answer of the protocol. */
 export interface TusAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -241,7 +241,6 @@ export class ResumableUploads {
   }
 }
 
-/** Where the parts lie. */
 export const partsDirectory = (
   { directory }: NonNullable<Settings['tus']>,
   stateDirectory: string | undefined,

@@ -31,12 +31,10 @@ const MOST_ANSWERS = 1000;
 const READ_BYTES = 1 << 18;
 const ID = /^[0-9a-f]{40}$/u;
 
-/** An upload, and what has become of it. */
 export interface WaitingUpload {
   readonly announced: AnnouncedUpload;
   /** Milliseconds since 1970 of the last byte, or of its end. */
   touchedAt: number;
-  /** Whether any has come. */
   hasBytes: boolean;
   /** What the client was answered when the file was stored; undefined until then. */
   answer: string | undefined;
@@ -187,12 +185,10 @@ export class UnfinishedUploads {
     }
   }
 
-  /** Where all bytes of a whole upload lie. */
   fileOf({ announced: { id, bytes } }: WaitingUpload): ArrivedFile['file'] {
     return { path: this.#bytesOf(id), size: bytes };
   }
 
-  /** The bytes that have come, from the start. */
   read({ announced: { id } }: WaitingUpload): Readable {
     return createReadStream(this.#bytesOf(id), { highWaterMark: READ_BYTES });
   }
@@ -205,7 +201,6 @@ export class UnfinishedUploads {
     await rm(this.#bytesOf(upload.announced.id), { force: true });
   }
 
-  /** Removes an upload and its bytes. */
   async remove(id: string): Promise<void> {
     this.#uploads.delete(id);
     await this.#release(id);

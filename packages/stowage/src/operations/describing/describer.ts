@@ -108,7 +108,6 @@ const askHost = async (
   }
 };
 
-/** The describer of one connector. */
 export const createDescriber = (hook: DescribePicture, log: Logger): Describer => {
   const slots = createSlots(DESCRIBED_AT_ONCE, MAY_WAIT);
   const running = new Set<Promise<void>>();

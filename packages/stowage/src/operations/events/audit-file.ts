@@ -7,7 +7,6 @@ const MAX_WAITING = 10_000;
 const RETRY_MS = 1000;
 const COMPLAINT_MS = 60_000;
 
-/** Appends events to a file of JSON lines. */
 class AuditFile implements EventSink {
   readonly #path: string;
   readonly #log: Logger;

@@ -27,7 +27,6 @@ export interface Events {
 /** How long `close()` waits for hooks of the host. */
 const HOOKS_MS = 10_000;
 
-/** What events are made of. */
 export interface EventsParts {
   readonly before: ((event: ServiceEvent) => unknown) | undefined;
   readonly after: ((event: ServiceEvent) => unknown) | undefined;
@@ -35,7 +34,6 @@ export interface EventsParts {
   readonly log: Logger;
 }
 
-/** The events of one connector. */
 export const createEvents = ({ before, after, sinks, log }: EventsParts): Events => {
   const notify = async (event: ServiceEvent): Promise<void> => {
     try {

@@ -70,7 +70,6 @@ export interface WebhookSettings {
   readonly batch?: { readonly events: number; readonly seconds: number } | undefined;
 }
 
-/** What webhooks need of their connector. */
 export interface WebhookParts {
   readonly poster: RemotePoster;
   readonly state: State;

@@ -5,7 +5,6 @@ import { inTimeLimit } from '../../basics/concurrency/abort.ts';
 import { parseClamdAddress } from '../../config/values.ts';
 import { InspectionUnavailableError } from '../../errors/errors.ts';
 
-/** How clamd is asked. */
 export interface ClamdOptions {
   /** `tcp://host:port` or `unix:path`. */
   readonly address: string;
@@ -77,7 +76,7 @@ const withClamd = <Result>(
   });
 
 /**
- * Has clamd look at content, which is streamed to it and destroyed on every way out. The name of the signature that it
+ * Has clamd scan content, which is streamed to it and destroyed on every way out. The name of the signature that it
  * has found; undefined: none.
  * @throws the content's own error, the signal's reason; InspectionUnavailableError when clamd cannot be reached,
  *   reports an error, does not answer in time or answers with something else

@@ -32,14 +32,14 @@ export type InspectUpload = (
   upload: InspectedUpload,
 ) => string | null | undefined | void | Promise<string | null | undefined | void>;
 
-/** Looks at content before it is stored. */
+/** Inspects content before it is stored. */
 export interface Inspector {
   /**
-   * Whether content of a source has been looked at by all that looks at what enters a source with these settings.
+   * Whether content of a source has passed all inspections of a source with these settings.
    */
   covers(of: InspectionSettings, entering: InspectionSettings): boolean;
   /**
-   * Looks at content by clamd, where the settings name one, and by the hook of the host. Undefined: neither is
+   * Has content inspected by clamd, where the settings name one, and by the hook of the host. Undefined: neither is
    * there.
    * @throws RefusedByInspectionError; InspectionUnavailableError; what the hook throws; the signal's reason
    */

@@ -26,7 +26,7 @@ import {
   withReserved,
 } from './account.ts';
 
-/** Between two looks at a count of another instance. */
+/** Between two reads of a count of another instance. */
 const LOOK_MS = 200;
 const NOTHING: Measure = { bytes: 0, files: 0 };
 

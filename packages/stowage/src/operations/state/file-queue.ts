@@ -5,7 +5,6 @@ import { join } from 'node:path';
 const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
 
-/** An entry of a queue. */
 export interface QueueEntry {
   /** Unique, also over restarts. */
   readonly id: string;
@@ -14,7 +13,6 @@ export interface QueueEntry {
   readonly value: unknown;
 }
 
-/** How much waits in a queue. */
 export interface QueueState {
   readonly entries: number;
   /** When the oldest was added, in milliseconds since 1970; undefined when none waits. */

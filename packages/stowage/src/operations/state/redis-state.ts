@@ -112,7 +112,7 @@ class RedisQueue implements DurableQueue {
       this.#isCutOff = true;
       this.#retry = setTimeout(() => void this.#flush(), RETRY_MS).unref();
     } finally {
-      // Nothing may be awaited between the last look at what leaves and this.
+      // Nothing may be awaited between the last check of what leaves and this.
       this.#going = undefined;
     }
   }

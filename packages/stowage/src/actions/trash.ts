@@ -1,12 +1,14 @@
 import * as z from 'zod';
-import { tendTrash } from '../../changes/empty-trash.ts';
-import { sourceField } from '../../parameters/fields.ts';
-import type { Source } from '../../sources/source.ts';
-import { forBoth } from '../../view/rights.ts';
-import { trashPolicyOf, type TrashRecord } from '../../view/trashed.ts';
-import { type ActionContext, defineAction } from '../action.ts';
-import { isOfStore, listingMessages, readOneOf, sourceHeader, unreachable } from '../listing/each-source.ts';
-import { countField } from '../listing/fields.ts';
+import { carryOut } from '../changes/carry-out.ts';
+import { tendTrash } from '../changes/empty-trash.ts';
+import { pathField, sourceField } from '../parameters/fields.ts';
+import type { Source } from '../sources/source.ts';
+import { SourcePath } from '../storage/source-path.ts';
+import { forBoth, type KeysByKind, requireReachable, RESTORE_KEYS } from '../view/rights.ts';
+import type { TrashRecord } from '../view/trashed.ts';
+import { type ActionContext, defineAction, doneSchema } from './action.ts';
+import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
+import { countField } from './listing/fields.ts';
 
 /** What a request may say of an id. Whether it has the form of one is found out where it is looked up. */
 export const trashIdField = z
@@ -14,7 +16,6 @@ export const trashIdField = z
   .refine((text) => text.trim() !== '', 'must not be empty')
   .describe('As `trashList` gives it.');
 
-/** Something in the trash, as answers describe it. */
 export const trashItemSchema = z.object({
   id: z.string(),
   source: z.string().describe('Name of the source.'),
@@ -28,25 +29,21 @@ export const trashItemSchema = z.object({
   replaced: z.boolean().describe('True: it was not removed but replaced by newer content.'),
 });
 
-/** Describes something in the trash. */
 export const trashItem = (
   source: Source,
   { id, path, kind, bytes, removedAt, role, subject, replaced }: TrashRecord,
-): z.output<typeof trashItemSchema> => {
-  const { name, path: folder } = sourceHeader(source, path.parent);
-  return {
-    id,
-    source: name,
-    path: folder,
-    name: path.name,
-    kind,
-    bytes,
-    removedAt: new Date(removedAt).toISOString(),
-    role,
-    ...(subject === undefined ? {} : { subject }),
-    replaced,
-  };
-};
+): z.output<typeof trashItemSchema> => ({
+  id,
+  source: source.name,
+  path: path.parent.toString() || '/',
+  name: path.name,
+  kind,
+  bytes,
+  removedAt: new Date(removedAt).toISOString(),
+  role,
+  ...(subject === undefined ? {} : { subject }),
+  replaced,
+});
 
 const KEYS = forBoth('TRASH_LIST');
 
@@ -90,7 +87,7 @@ class Trashes {
 
   async *#visibleIn(source: Source): AsyncGenerator<Found, void, undefined> {
     const { signal, log } = this.#context;
-    if (trashPolicyOf(source.settings) === undefined) return;
+    if (source.settings.trash === undefined) return;
     try {
       const { records, first } = await readOneOf(this.#sources, source, this.#context, (limited) =>
         this.#begin(source, limited),
@@ -150,7 +147,7 @@ export const trashListAction = defineAction({
     if (most === 0) return { items };
     const trashes = new Trashes(
       context,
-      sources.filter(({ settings }) => trashPolicyOf(settings) !== undefined),
+      sources.filter(({ settings }) => settings.trash !== undefined),
     );
     // It reads as much as a search does.
     const leave = await context.services.searches.take(context.signal);
@@ -166,5 +163,102 @@ export const trashListAction = defineAction({
       leave();
     }
     return { items, messages: trashes.messages() };
+  },
+});
+
+/** To erase something takes the right to remove it. */
+const erasingKeys = (key: string): KeysByKind => ({
+  file: [key, 'FILE_REMOVE'],
+  folder: [key, 'FOLDER_REMOVE'],
+});
+
+const REMOVE_KEYS = erasingKeys('TRASH_REMOVE');
+const EMPTY_KEYS = erasingKeys('TRASH_EMPTY');
+
+export const trashRemoveAction = defineAction({
+  name: 'trashRemove',
+  summary: 'Removes an item of the trash for good.',
+  keys: REMOVE_KEYS,
+  ofShown: true,
+  changes: true,
+  parameters: z.object({ source: sourceField, id: trashIdField }),
+  result: doneSchema,
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    const record = await view.trashed(REMOVE_KEYS, input.id);
+    await carryOut(context, { type: 'erase', open: view, path: record.path, record });
+    return {};
+  },
+});
+
+/** A list whose first item has been taken already. */
+async function* all<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
+  yield first;
+  yield* rest;
+}
+
+/** Removes everything in the trash of a source for good of which the role may see and remove every part. */
+export const trashEmptyAction = defineAction({
+  name: 'trashEmpty',
+  load: 'listings',
+  summary: 'Removes everything in the trash of a source for good, as far as the role may.',
+  keys: EMPTY_KEYS,
+  ofShown: true,
+  changes: true,
+  parameters: z.object({ source: sourceField }),
+  result: z.object({ removed: z.int().describe('How many items were removed.') }),
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    if (view.source.settings.trash === undefined) return { removed: 0 };
+    // It reads as much as a search does.
+    const leave = await context.services.searches.take(context.signal);
+    try {
+      const items = view.allTrashed(EMPTY_KEYS, { isBlind: true });
+      const { value: first } = await items.next();
+      // Where nothing would go, the host is not asked.
+      if (first === undefined) return { removed: 0 };
+      const records = all(first, items);
+      const path = SourcePath.root;
+      const erased = await carryOut(context, { type: 'emptyTrash', open: view, path, records });
+      return { removed: erased.length };
+    } finally {
+      leave();
+    }
+  },
+});
+
+/** What something needs where it was. */
+const ORIGIN_KEYS = forBoth('TRASH_RESTORE');
+
+/** Brings an item of the trash back: to where it was, or into another folder. */
+export const trashRestoreAction = defineAction({
+  name: 'trashRestore',
+  summary: 'Brings an item of the trash back; where its name is taken it gets a number.',
+  keys: RESTORE_KEYS,
+  ofShown: true,
+  changes: true,
+  parameters: z.object({
+    source: sourceField,
+    id: trashIdField,
+    path: z
+      .string()
+      .optional()
+      .transform((text) => (text === '' ? undefined : text))
+      .pipe(z.union([z.undefined(), pathField]))
+      .describe('The folder that it goes into; the one that it was in when absent. `/` is the root.'),
+  }),
+  result: z.object({
+    path: z.string().describe('The folder, as listings write it: `/` at the root.'),
+    name: z.string().describe('The name that it has got.'),
+  }),
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    const record = await view.trashed(ORIGIN_KEYS, input.id);
+    const folder = input.path ?? record.path.parent;
+    requireReachable(view.source.settings, folder);
+    const wanted = folder.child(record.path.name);
+    const [restored] = await carryOut(context, { type: 'restore', open: view, path: wanted, record });
+    const { parent, name } = restored?.path ?? wanted;
+    return { path: parent.toString() || '/', name };
   },
 });
