@@ -1,6 +1,7 @@
 import { createApp, createRouter, registerStorageAdapter, type StorageFactory } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryAdapter, memoryFactory } from '#internals';
+import { memoryInUse } from '../memory-in-use.ts';
 import { put } from '../pictures/gallery.ts';
 import { replacing } from '../protocol/changing-store.ts';
 
@@ -28,6 +29,33 @@ describe('storage adapters of one connector', () => {
     expect(make({ local: memoryFactory })).toThrow('"local" is built in and cannot be replaced');
     expect(make({ own: {} })).toThrow('"own" needs a factory with a create function');
     expect(make({ own: undefined })).toThrow('"own" needs a factory with a create function');
+  });
+});
+
+describe('an adapter that makes its methods anew each time', () => {
+  it('is not remembered by them: a service that runs for months grows by nothing', async () => {
+    const made: WeakRef<object>[] = [];
+    const own: StorageFactory = {
+      create: () => {
+        const adapter = new MemoryAdapter();
+        return new Proxy(adapter, {
+          get: (_, name) => {
+            const member: unknown = Reflect.get(adapter, name, adapter);
+            if (typeof member !== 'function') return member;
+            const bound = (member as (...given: unknown[]) => unknown).bind(adapter);
+            made.push(new WeakRef(bound));
+            return bound;
+          },
+        });
+      },
+    };
+    const ask = withAdapters({ own });
+    for (let round = 0; round < 50; round += 1) expect((await ask('/files')).status).toBe(200);
+    // References are kept until the task that made them has ended.
+    await new Promise((resolve) => setImmediate(resolve));
+    memoryInUse();
+    expect(made.length).toBeGreaterThanOrEqual(50);
+    expect(made.filter((method) => method.deref() !== undefined).length).toBeLessThan(20);
   });
 });
 

@@ -99,7 +99,6 @@ export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Sto
     }
   }
   const watched = <Target extends object>(target: Target): Target => {
-    const operations = new Map<unknown, Operation>();
     const watch =
       (operation: Operation, name: string | symbol): Operation =>
       (...given) => {
@@ -116,10 +115,7 @@ export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Sto
       has: (_, name) => Reflect.has(target, name),
       get: (_, name) => {
         const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== 'function') return value;
-        const made = operations.get(value) ?? watch(value as Operation, name);
-        operations.set(value, made);
-        return made;
+        return typeof value === 'function' ? watch(value as Operation, name) : value;
       },
     });
   };
