@@ -3,7 +3,6 @@ import type { SameNameStrategy } from '../config/settings/values.ts';
 import { AlreadyExistsError, ifMissing, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { reservedNames } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 
@@ -198,7 +197,7 @@ export const searchIn = (
   storage: storeOf(open),
   folder,
   names,
-  isReserved: reservedNames(open.source.settings),
+  isReserved: (name) => open.reserves(name),
   reservations,
   signal,
 });

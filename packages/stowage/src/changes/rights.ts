@@ -7,13 +7,7 @@ import { tallyOf } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
 import { missing } from '../view/folder-view.ts';
-import {
-  itemKey,
-  type KeysByKind,
-  requireBothLocations,
-  reservedNames,
-  RESTORE_KEYS,
-} from '../view/rights.ts';
+import { itemKey, type KeysByKind, requireBothLocations, RESTORE_KEYS } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
@@ -146,11 +140,10 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
   const isLonger = makesPathsLonger(change);
   const hasRules = [from, to].some((path) => path !== undefined && view.mayDiffer(file, path));
   if (!hasRules && (!isLonger || (await isNameableThroughout(view, from, to, signal)))) return;
-  const isReserved = reservedNames(view.source.settings);
-  const enters = (path: SourcePath): boolean => !isReserved(path.name);
+  const enters = (path: SourcePath): boolean => !view.reserves(path.name);
   const options = { detail: 'names', signal, enters } as const;
   for await (const { path, entry } of walkFolder(storeOf(view), from, options)) {
-    if (isReserved(entry.name)) continue;
+    if (view.reserves(entry.name)) continue;
     const target = to?.join(from.relative(path));
     if (isLonger && target !== undefined) requireNameable(target);
     const keys = { file, folder }[entry.kind];

@@ -114,20 +114,18 @@ export type ReservingSettings = Pick<
 
 const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
+const ALWAYS = [TRASH_FOLDER, EMPTIED_FOLDER, MOVED_FOLDER, ABOUT_FOLDER].map(escaped);
+
 /** Matches the names that are reserved, in NFC. @see reservedNames */
 export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
   const names = [
-    TRASH_FOLDER,
-    EMPTIED_FOLDER,
-    MOVED_FOLDER,
-    ABOUT_FOLDER,
     ...settings.excludeDirectoryNames,
     ...(hasThumbnailFolder(settings) ? [settings.thumbFolderName] : []),
     ...(originals === false ? [] : [originals]),
   ];
   // A pattern, not a set of folded names: it folds case as file systems do and gives up at the first letter.
-  return new RegExp(`^(?:${names.map(escaped).join('|')})$`, 'iu');
+  return new RegExp(`^(?:${[...ALWAYS, ...names.map(escaped)].join('|')})$`, 'iu');
 };
 
 /**

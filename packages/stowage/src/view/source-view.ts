@@ -12,7 +12,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import type { TrashQuery } from '../storage/trash/trashed.ts';
 import { type FoundEntry, type TreeWalkOptions, type WalkPage, walkTree } from '../storage/tree-walk.ts';
 import { FolderView, type Item, type Life, missing, ViewedFile } from './folder-view.ts';
-import { type KeysByKind, requireReachable, reservedNames, reservedPattern, Rights } from './rights.ts';
+import { type KeysByKind, reservedNames, reservedPattern, Rights } from './rights.ts';
 import { type StatCache, StatReader } from './stat-cache.ts';
 import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
 import { WRITABLE } from './writable.ts';
@@ -40,6 +40,7 @@ export class SourceView extends Rights {
   readonly [WRITABLE]: StorageAdapter;
   readonly #life: Life;
   readonly #stats: StatReader;
+  #reserves: ReturnType<typeof reservedNames> | undefined;
 
   constructor(source: Source, storage: StorageAdapter, access: Access, life: Life, cache: StatCache) {
     // Rules about paths hold for every spelling that the store takes for the same path.
@@ -56,7 +57,13 @@ export class SourceView extends Rights {
   }
 
   #isReserved(path: SourcePath): boolean {
-    return path.segments.some(reservedNames(this.source.settings));
+    return path.segments.some((name) => this.reserves(name));
+  }
+
+  /** @see reservedNames */
+  reserves(name: string): boolean {
+    this.#reserves ??= reservedNames(this.source.settings);
+    return this.#reserves(name);
   }
 
   /** What lies at a path, as this request has seen it; undefined for what may not be seen, too. */
@@ -75,7 +82,7 @@ export class SourceView extends Rights {
 
   /** A folder that may be there. @throws NotFoundError where it lies in something reserved */
   folder(path: SourcePath): FolderView {
-    requireReachable(this.source.settings, path);
+    if (this.#isReserved(path)) throw new NotFoundError();
     return this.#folder(path);
   }
 
