@@ -249,6 +249,13 @@ describe('the doctor finds', () => {
     );
   });
 
+  it('a server that cannot be reached, once', async () => {
+    const photos = { title: 'Files', storageAdapter: 'webdav', serve: 'public', webdav: { url: closed } };
+    const found = await examine({ ...healthy(), sources: { photos } });
+    const broken = found.filter(({ level }) => level === 'broken');
+    expect(broken.map(({ check }) => check)).toEqual(['store.write']);
+  });
+
   it('tells the rights of a bucket apart', async () => {
     const config = await bucketBut((method, url) =>
       method === 'DELETE' || (method === 'GET' && !isListing(url)) ? denied : undefined,

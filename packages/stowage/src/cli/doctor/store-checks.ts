@@ -178,8 +178,9 @@ const notePromises = ({ capabilities }: StorageAdapter, findings: Findings): voi
   if (missing !== '') findings.note('store.promises', `the store does not promise ${missing}`);
 };
 
-/** The words of stores for a bucket that is not there: every other step would fail too. */
-const MISSING = /NoSuchBucket|ContainerNotFound/u;
+/** A bucket that is not there, or a service that cannot be reached: every other step fails for the same reason. */
+const FAILS_ALL =
+  /NoSuchBucket|ContainerNotFound|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/u;
 
 /**
  * Writes a file, lists it, reads it, lets others read it, and removes it. What it wrote is removed on every
@@ -200,7 +201,7 @@ export const probeStore = async (
       return await step();
     } catch (error) {
       const [fix, reason] = [adviceFor(config, right, error), reasonOf(error)];
-      if (!MISSING.test(reason) || findings.all.every((one) => one.fix !== fix))
+      if (!FAILS_ALL.test(reason) || findings.all.every((one) => one.fix !== fix))
         findings.broken(`store.${right}`, `${FAILURES[right]}: ${reason}`, fix);
       return undefined;
     }
