@@ -1,7 +1,11 @@
-import type { AccessRule } from 'stowage';
+import { type AccessRule, createRouter } from 'stowage';
+import { NotFoundError, type SourcePath } from 'stowage/storage';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
-import { startService, type Service } from './service.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from './changing-store.ts';
+import { silent, startService, type Service } from './service.ts';
 
 const accessControl = [
   { role: 'guest', path: 'kept', TRASH_REMOVE: false, TRASH_EMPTY: false },
@@ -119,6 +123,45 @@ describe('trashEmpty', () => {
       expect(await service.source('files').text(name)).toBe(name);
     }
   });
+
+  it.each(['write', 'moveFile'] as const)(
+    'lets a removal go on whose %s finds no trash any more',
+    async (step) => {
+      const inner = new MemoryAdapter();
+      await put(inner, 'a.txt', 'a');
+      let isTaken = false;
+      const takeOnce = (target: SourcePath): void => {
+        if (isTaken || target.segments[0] !== '.stowage-trash') return;
+        isTaken = true;
+        throw new NotFoundError();
+      };
+      const store = replacing(inner, {
+        write: async (...given) => {
+          if (step === 'write') takeOnce(given[0]);
+          return inner.write(...given);
+        },
+        moveFile: async (...given) => {
+          if (step === 'moveFile') takeOnce(given[1]);
+          return inner.moveFile(...given);
+        },
+      });
+      const files = { title: 'Files', baseurl: 'https://files.example/', storageAdapter: 'own', trash: {} };
+      const router = createRouter(
+        { sources: { files } },
+        {},
+        { logger: silent, storageAdapters: { own: { create: () => store } } },
+      );
+      onTestFinished(() => router.close());
+      const answerOf = async (asked: string) => {
+        const answer = await router.fetch(new Request(`https://site.test/${asked}`));
+        return [answer.status, ((await answer.json()) as { data: { items?: unknown } }).data.items];
+      };
+      expect(await answerOf('fileRemove?name=a.txt')).toEqual([200, undefined]);
+      expect(isTaken).toBe(true);
+      expect(await answerOf('trashList')).toMatchObject([200, [{ name: 'a.txt' }]]);
+      expect(await answerOf('fileRemove?name=a.txt')).toEqual([404, undefined]);
+    },
+  );
 
   it.each([
     ['erases at the next start what a kill has left', 'doomed', Date.now(), []],

@@ -124,11 +124,11 @@ export class KeptMemory {
   }
 
   /**
-   * Whether a stored derived file is that of the item as it is. One that is not newer than its item is stale,
-   * unless it is the one that was made of this very item, as far as this process remembers: some dates lie in the
-   * future. Where the store tells seconds, one of the same second may be of what had the name before, and is made
-   * anew: once, because the next is of a later second. Where it reports changes, what was put there later is seen
-   * whatever its date.
+   * Whether a stored derived file is that of the item as it is. One that is older than its item is stale, unless it is
+   * the one that was made of this very item: some dates lie in the future. Where the store tells seconds, one of the
+   * same second is stale if this process remembers that it was made of another item: what was uploaded through another
+   * process, or before the last start, is not all drawn again. Where it reports changes, what was put there later is
+   * seen whatever its date.
    */
   isMadeOf(target: Target, made: Entry, item: Entry): boolean {
     if (made.modifiedAt === undefined || item.modifiedAt === undefined) return true;
@@ -136,7 +136,7 @@ export class KeptMemory {
     const isOurs = row?.made !== undefined && isSameVersion(row.made, withTag(made));
     if (isOurs && isSameItem(row.item, item)) return true;
     if (made.changedAt === undefined || item.changedAt === undefined)
-      return made.modifiedAt > item.modifiedAt && !isSameTime(made.modifiedAt, item.modifiedAt);
+      return isSameTime(made.modifiedAt, item.modifiedAt) ? !isOurs : made.modifiedAt > item.modifiedAt;
     if (isOurs && made.changedAt === item.changedAt) return false;
     return made.modifiedAt >= item.modifiedAt && made.changedAt >= item.changedAt;
   }

@@ -1,4 +1,4 @@
-import { ifNoSuch, isRefusal } from '../../errors/errors.ts';
+import { ifMissing, ifNoSuch, isRefusal, NotFoundError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions } from '../adapter.ts';
 import type { About } from '../about/about.ts';
 import { moveItem } from '../folders.ts';
@@ -24,6 +24,22 @@ export interface Removed {
   readonly seen: Stat;
 }
 
+const TRIES = 5;
+
+/**
+ * Does a step of what goes into the trash. Emptying takes the folder of the trash away, perhaps in the midst of the
+ * step: as long as `mayHelp` resolves to true it is done again, and makes the folder anew.
+ */
+const besideEmptying = async (step: () => Promise<void>, mayHelp: () => Promise<boolean>): Promise<void> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!(error instanceof NotFoundError) || tries === TRIES || !(await mayHelp())) throw error;
+    }
+  }
+};
+
 /** Writes the record, then has `bring` bring the item. When the store refuses that, the record goes again. */
 const enter = async (
   storage: StorageAdapter,
@@ -35,9 +51,14 @@ const enter = async (
   const bytes = kind === 'file' ? (seen.size ?? 0) : (await measure(storage, path, kind, options)).bytes;
   const id = newTrashId();
   const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
-  await writeRecord(storage, record, options);
+  await besideEmptying(
+    () => writeRecord(storage, record, options),
+    () => Promise.resolve(true),
+  );
+  const isThere = async (): Promise<boolean> =>
+    (await storage.stat(path, options).catch(ifMissing)) !== undefined;
   try {
-    await bring(trashPaths.item(id, path.name));
+    await besideEmptying(() => bring(trashPaths.item(id, path.name)), isThere);
   } catch (error) {
     // An item that may still come, or has come in part, could not be reached without its record.
     if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
