@@ -186,7 +186,8 @@ describe('Starting the demo', () => {
           () => true,
           () => false,
         );
-      await expect.poll(answers).toBe(false);
+      // npm passes the signal on through its shell.
+      await expect.poll(answers, { timeout: 20_000 }).toBe(false);
     } finally {
       if (npm.pid !== undefined) endGroup(npm.pid);
     }
