@@ -186,8 +186,7 @@ describe('Starting the demo', () => {
           () => true,
           () => false,
         );
-      // npm passes the signal on through its shell.
-      await expect.poll(answers, { timeout: 20_000 }).toBe(false);
+      await expect.poll(answers).toBe(false);
     } finally {
       if (npm.pid !== undefined) endGroup(npm.pid);
     }
