@@ -49,6 +49,8 @@ const listen = async (server: Server, port: number, host: string): Promise<numbe
 const closeServer = async (server: Server): Promise<void> => {
   const closed = once(server, 'close');
   server.close();
+  // A connection that is in use now takes one more request, and no third.
+  server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
   server.closeIdleConnections();
   await closed;
 };
