@@ -28,8 +28,8 @@ const nearestFolder = async (path: string): Promise<{ readonly path: string; rea
 };
 
 /**
- * Why this process may not store files in a root, or make it where it is missing, with the command that allows it; undefined where
- * it may. For operators: names folders and users.
+ * Why this process may not store files in a root, or make it where it is missing, with the command that allows it;
+ * undefined where it may. For operators: names folders and users.
  */
 const rightsProblem = async (root: string): Promise<string | undefined> => {
   try {

@@ -71,7 +71,8 @@ export interface Thumbnails {
    * when the entry is shown by itself, or the store refuses thumbnails, and for a variant where there is no such
    * preset, or the entry is not an image that is decoded. What is kept is looked at beside the entry, and opened
    * where it is to be read: with bytes up to `opensUpTo`.
-   * @throws what the look at the entry throws, BrokenImageError for a variant, BusyError, the signal's reason, errors of the store
+   * @throws what the promise of the entry rejects with, BrokenImageError for a variant, BusyError, the signal's
+   *   reason, errors of the store
    */
   show(
     source: Source,
@@ -157,8 +158,8 @@ export type Variants = Readonly<Record<string, string>>;
 export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**
- * Shows an entry: a stored thumbnail with what is known of it, and opened, which the caller then closes; the markup of an icon, or the entry itself, with `isFailure` when a
- * drawing could not be made or stored now.
+ * Shows an entry: a stored thumbnail with what is known of it, and opened, which the caller then closes; the markup
+ * of an icon; or the entry itself, with `isFailure` when a drawing could not be made or stored now.
  */
 export type Shown =
   | {

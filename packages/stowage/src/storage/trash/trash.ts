@@ -28,9 +28,12 @@ const TRIES = 5;
 
 /**
  * Does a step of what goes into the trash. Emptying takes the folder of the trash away, perhaps in the midst of the
- * step: as long as `mayHelp` resolves to true it is done again, and makes the folder anew.
+ * step: as long as `mayHelp`, it is done again, and makes the folder anew.
  */
-const besideEmptying = async (step: () => Promise<void>, mayHelp: () => Promise<boolean>): Promise<void> => {
+const besideEmptying = async (
+  step: () => Promise<void>,
+  mayHelp: () => Promise<boolean> = () => Promise.resolve(true),
+): Promise<void> => {
   for (let tries = 1; ; tries += 1) {
     try {
       return await step();
@@ -51,10 +54,7 @@ const enter = async (
   const bytes = kind === 'file' ? (seen.size ?? 0) : (await measure(storage, path, kind, options)).bytes;
   const id = newTrashId();
   const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
-  await besideEmptying(
-    () => writeRecord(storage, record, options),
-    () => Promise.resolve(true),
-  );
+  await besideEmptying(() => writeRecord(storage, record, options));
   const isThere = async (): Promise<boolean> =>
     (await storage.stat(path, options).catch(ifMissing)) !== undefined;
   try {
