@@ -1,4 +1,5 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ElementHandle } from 'puppeteer-core';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
@@ -108,6 +109,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.press('Enter');
     await picker.says('The folder summer was created.');
     await picker.onFile('summer');
+    await writeFile(join(service().at('papers'), 'two.jpg'), 'one of this name');
     await picker.press('End', ' ');
     await picker.tabTo('Copy to…').catch(async () => {
       await (await picker.first('[data-deed="copy"]')).focus();
@@ -120,11 +122,18 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.tabTo('Choose this folder');
     await picker.press('Enter');
     await picker.says('two.jpg was copied to Papers.');
-    expect(await readdir(service().at('papers'))).toContain('two.jpg');
+    expect(await readdir(service().at('papers'))).toContain('two (1).jpg');
+    // Of someone else, meanwhile.
+    await writeFile(join(service().at('papers'), 'two.jpg of May.jpg'), 'another');
     await picker.undo();
     await picker
-      .eventually(async () => (await readdir(service().at('papers'))).includes('two.jpg'))
-      .toBe(false);
+      .eventually(async () =>
+        (await readdir(service().at('papers'))).filter((name) => name.startsWith('two')).sort(),
+      )
+      .toEqual(['two.jpg', 'two.jpg of May.jpg']);
+    await Promise.all(
+      ['two.jpg', 'two.jpg of May.jpg'].map((name) => rm(join(service().at('papers'), name))),
+    );
   });
 
   it('cuts and scales a picture by numbers, and asks for nothing when nothing is changed', async () => {

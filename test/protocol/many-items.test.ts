@@ -48,7 +48,12 @@ describe('several items at once', () => {
     for (let round = 0; round < 10; round += 1) {
       await files.put({ 'a/x.txt': 'a', 'b/x.txt': 'b', 'c/x.txt': 'c', 'to/': '', 'back/': '' });
       const copied = { path: 'to', 'froms[0]': 'c/x.txt', 'froms[1]': 'a/x.txt', 'froms[2]': 'b/x.txt' };
-      expect((await service.call('fileCopy', copied)).success).toBe(true);
+      const { data } = await service.call('fileCopy', copied);
+      expect(data['results']).toEqual([
+        done('c/x.txt'),
+        { ...done('a/x.txt'), newname: 'x (1).txt' },
+        { ...done('b/x.txt'), newname: 'x (2).txt' },
+      ]);
       const contents = ['to/x.txt', 'to/x (1).txt', 'to/x (2).txt'].map((name) => files.text(name));
       expect(await Promise.all(contents)).toEqual(['c', 'a', 'b']);
       const outFirst = await service.call('fileMove', {

@@ -15,7 +15,7 @@ import {
   type SourceInfo,
 } from './service.ts';
 import { counted, fill, type Plural, type Texts } from './texts.ts';
-import { copiesAmong, namesLike, TrashUndo } from './undo.ts';
+import { TrashUndo } from './undo.ts';
 import type { Uploads } from './uploads.ts';
 import { noteOfUses } from './uses.ts';
 
@@ -95,11 +95,7 @@ export class Commands {
     const question = counted(texts, texts.removeQuestion, entries.length, { name: first.name });
     const warning = comesBack ? undefined : texts.removeFinal;
     if (!(await dialogs.confirm(question, warning, texts.remove, this.#usesOf(entries)))) return;
-    const outcome = await this.#many(entries, (isFolder, { source, path }, names) =>
-      isFolder
-        ? service.client.folderRemove({ source, path, names })
-        : service.client.fileRemove({ source, path, names }),
-    );
+    const outcome = await this.#removeAll(entries);
     const items = await this.#trash.removed(outcome.done);
     const folders = entries.map(folderOf);
     const undo = (): void => this.#undo(() => this.#trash.restore(items), folders);
@@ -140,18 +136,15 @@ export class Commands {
   }
 
   async #send(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<void> {
-    const { texts, changed, service } = this.#surroundings;
+    const { texts, changed } = this.#surroundings;
     const own = entries.filter((entry) => way === 'copy' || !isSameFolder(entry, to));
     if (own.length === 0) return;
-    const before = way === 'copy' ? await namesLike(service.client, own, to) : undefined;
     const outcome = await this.#sendAll(own, way, to);
     const folders = [to, ...(way === 'move' ? own.map(folderOf) : [])];
     const values = { folder: this.#titleOf(to) };
-    const back =
-      way === 'move'
-        ? () => this.#moveBack(outcome.done, to)
-        : () => this.#removeCopies(outcome.done, to, before ?? new Set());
-    const there = outcome.done.map((entry) => ({ ...entry, ...to }));
+    const there = outcome.named.map((entry) => ({ ...entry, ...to }));
+    const back = (): Promise<unknown> =>
+      way === 'move' ? this.#moveBack(outcome.done, there) : this.#removeAll(there);
     const undo = outcome.done.length > 0 ? (): void => this.#undo(back, folders, there) : undefined;
     this.#report(outcome, way === 'move' ? texts.moved : texts.copied, values, undo);
     changed(folders, way === 'move' ? { gone: outcome.done } : {});
@@ -166,21 +159,21 @@ export class Commands {
     });
   }
 
-  async #moveBack(moved: readonly Entry[], from: Folder): Promise<void> {
-    const byFolder = groupBy(moved, (entry) => JSON.stringify(folderOf(entry)));
-    for (const entries of byFolder.values()) {
-      const [first] = entries;
+  /** Moves each of the entries that are `there` into the folder in which it was. */
+  async #moveBack(before: readonly Entry[], there: readonly Entry[]): Promise<void> {
+    const pairs = there.map((entry, index) => ({ entry, folder: folderOf(before[index] ?? entry) }));
+    for (const group of groupBy(pairs, ({ folder }) => JSON.stringify(folder)).values()) {
+      const [first] = group;
       if (first === undefined) continue;
-      const there = entries.map((entry) => ({ ...entry, ...from }));
-      const { reason } = await this.#sendAll(there, 'move', folderOf(first));
+      const entries = group.map(({ entry }) => entry);
+      const { reason } = await this.#sendAll(entries, 'move', first.folder);
       if (reason !== undefined) throw new ConnectorError(409, [reason]);
     }
   }
 
-  async #removeCopies(copied: readonly Entry[], to: Folder, before: ReadonlySet<string>): Promise<void> {
+  #removeAll(entries: readonly Entry[]): Promise<Outcome> {
     const { client } = this.#surroundings.service;
-    const entries = copiesAmong(await namesLike(client, copied, to), before, copied, to);
-    await this.#many(entries, (isFolder, { source, path }, names) =>
+    return this.#many(entries, (isFolder, { source, path }, names) =>
       isFolder ? client.folderRemove({ source, path, names }) : client.fileRemove({ source, path, names }),
     );
   }

@@ -1,11 +1,13 @@
 import type { Entry, Folder } from './service.ts';
 
 /** Items of one request. */
-export const TOGETHER = 100;
+const TOGETHER = 100;
 
 /** What has become of several items. */
 export interface Outcome {
   readonly done: readonly Entry[];
+  /** Those that are done, under the names that they have got. */
+  readonly named: readonly Entry[];
   readonly total: number;
   /** The first reason why one was left. */
   readonly reason: string | undefined;
@@ -13,7 +15,12 @@ export interface Outcome {
 
 interface Results {
   readonly results?:
-    | readonly { readonly name: string; readonly success: boolean; readonly message?: string | undefined }[]
+    | readonly {
+        readonly name: string;
+        readonly success: boolean;
+        readonly newname?: string | undefined;
+        readonly message?: string | undefined;
+      }[]
     | undefined;
 }
 
@@ -51,8 +58,9 @@ export const doToMany = async (
     ),
   );
   const done: Entry[] = [];
+  const named: Entry[] = [];
   let reason: string | undefined;
-  const named = ({ name }: Entry, message: string): string =>
+  const about = ({ name }: Entry, message: string): string =>
     entries.length === 1 ? message : `\u2068${name}\u2069: ${message}`;
   for (const part of parts) {
     const [first] = part;
@@ -62,12 +70,14 @@ export const doToMany = async (
       const { results } = await ask(first.type === 'folder', folderOf(first), names);
       part.forEach((entry, index) => {
         const result = results?.[index];
-        if (result === undefined || result.success) done.push(entry);
-        else if (result.message !== undefined) reason ??= named(entry, result.message);
+        if (result === undefined || result.success) {
+          done.push(entry);
+          named.push({ ...entry, name: result?.newname ?? entry.name });
+        } else if (result.message !== undefined) reason ??= about(entry, result.message);
       });
     } catch (error) {
-      reason ??= part.length === 1 ? named(first, messageOf(error)) : messageOf(error);
+      reason ??= part.length === 1 ? about(first, messageOf(error)) : messageOf(error);
     }
   }
-  return { done, total: entries.length, reason };
+  return { done, named, total: entries.length, reason };
 };

@@ -1,5 +1,4 @@
-import type { Client, TrashListData } from '../client/index.ts';
-import { TOGETHER } from './many.ts';
+import type { TrashListData } from '../client/index.ts';
 import { type Entry, type Folder, type Service, trimmed } from './service.ts';
 
 export type TrashItem = TrashListData['items'][number];
@@ -78,34 +77,3 @@ export class TrashUndo {
     return permissions.allowTrashList === true && permissions.allowTrashRestore === true;
   }
 }
-
-/** The names in a folder that copies of entries may get, or their neighbours: `a.jpg`, `a(1).jpg`. */
-export const namesLike = async (
-  client: Client,
-  entries: readonly Entry[],
-  { source, path }: Folder,
-): Promise<ReadonlySet<string>> => {
-  const names = new Set<string>();
-  for (const { name } of entries.slice(0, TOGETHER)) {
-    const dot = name.lastIndexOf('.');
-    const filterWord = dot > 0 ? name.slice(0, dot) : name;
-    const mods = { withFolders: true, filterWord, limit: 1000 };
-    const { sources } = await client.files({ source, path, mods });
-    for (const file of sources[0]?.files ?? []) names.add(file.name);
-  }
-  return names;
-};
-
-/** What a copy has made: names that are there now and were not before. */
-export const copiesAmong = (
-  after: ReadonlySet<string>,
-  before: ReadonlySet<string>,
-  copied: readonly Entry[],
-  to: Folder,
-): readonly Entry[] => {
-  const stems = copied.map(({ name, type }) => ({ type, stem: name.replace(/\.[^.]*$/u, '') }));
-  return [...after].flatMap((name): readonly Entry[] => {
-    const origin = before.has(name) ? undefined : stems.find(({ stem }) => name.startsWith(stem));
-    return origin === undefined ? [] : [{ ...to, name, type: origin.type }];
-  });
-};

@@ -75,7 +75,9 @@ export class EditorAnswer {
 export interface ItemOutcome {
   /** As the request names it. */
   readonly name: string;
-  readonly failure: { readonly error: unknown } | undefined;
+  readonly failure?: { readonly error: unknown };
+  /** That it has got. */
+  readonly newName?: string | undefined;
 }
 
 export class ManyAnswer {

@@ -34,6 +34,7 @@ const itemResultSchema = z.object({
   name: z.string().describe('The item as the request names it.'),
   success: z.boolean(),
   code: z.int().describe('220, or the status of the error.'),
+  newname: z.string().optional().describe('The name that it has got, where that is another one.'),
   error: z.string().optional().describe('A key of the error table.'),
   message: z.string().optional(),
 });
@@ -68,27 +69,28 @@ const dependOnOrder = (names: readonly string[]): boolean => {
 
 /**
  * Does something with the item of a request, or with each of several, whatever becomes of the others: some at
- * a time, or one by one where their order matters. Ends when the client leaves.
+ * a time, or one by one where their order matters. Ends when the client leaves. `work` returns the name that the
+ * item has got, if it gets one.
  * @throws what `work` throws for the only item; the signal's reason
  */
 export const forEachItem = async <Item>(
   { signal }: Pick<ActionContext, 'signal'>,
   { one, several, nameOf, atOnce = AT_ONCE }: Selection<Item>,
-  work: (item: Item) => Promise<unknown>,
+  work: (item: Item) => Promise<string | undefined>,
 ): Promise<Record<string, never> | ManyAnswer> => {
   if (several === undefined) {
     if (one !== undefined) await work(one);
     return {};
   }
   const items = [...new Map(several.map((item) => [nameOf(item), item]))];
-  const outcomes = items.map(([name]): ItemOutcome => ({ name, failure: undefined }));
+  const outcomes = items.map(([name]): ItemOutcome => ({ name }));
   const limiter = createLimiter(dependOnOrder(items.map(([name]) => name)) ? 1 : atOnce);
   try {
     for (const [index, [name, item]] of items.entries()) {
       await limiter.add(async () => {
         signal.throwIfAborted();
         try {
-          await work(item);
+          outcomes[index] = { name, newName: await work(item) };
         } catch (error) {
           signal.throwIfAborted();
           outcomes[index] = { name, failure: { error } };

@@ -35,6 +35,7 @@ const remove =
       const path = input.path.child(name);
       const { stat: seen } = await view.find(key, path, kind);
       await carryOut(context, { type: 'remove', open: view, path, kind, seen });
+      return undefined;
     });
   };
 

@@ -44,19 +44,21 @@ const findToCopy = (way: Way, path: SourcePath, kind: EntryKind): Promise<Item> 
 const findToMove = (way: Way, path: SourcePath, expected: EntryKind): Promise<Item> =>
   way.from.findEither(path, expected, (kind) => requireWay(way, 'MOVE', path, kind));
 
+/** Returns the name that the item has got. */
 const transferOne = async (
   context: ActionContext,
   type: 'copy' | 'move',
   way: Way,
   item: Item,
-): Promise<void> => {
+): Promise<string | undefined> => {
   const { from, to, folder } = way;
   const { stat, path: wanted } = item;
   // Also under another spelling where the store ignores letter case, and through another source.
   if (stat.kind === 'folder' && from.contains(wanted, to, folder)) throw new IntoItselfError();
   await to.requireFolder(folder, 'destination folder');
   const name = from.source === to.source ? wanted.name : incomingName(to.source.settings, stat);
-  await carryOut(context, { type, from, open: to, item, path: folder.child(name) });
+  const [done] = await carryOut(context, { type, from, open: to, item, path: folder.child(name) });
+  return done?.path.name;
 };
 
 const transfer =

@@ -74,8 +74,11 @@ export const manyResults = (
   describe: (error: unknown) => PublicFailure,
   log: Logger,
 ): EditorAnswer => {
-  const results = outcomes.map(({ name, failure }) => {
-    if (failure === undefined) return { name, success: true, code: SUCCESS_CODE };
+  const results = outcomes.map(({ name, failure, newName }) => {
+    if (failure === undefined) {
+      const isOther = newName !== undefined && newName !== name.slice(name.lastIndexOf('/') + 1);
+      return { name, success: true, code: SUCCESS_CODE, ...(isOther ? { newname: newName } : {}) };
+    }
     const { code, status, messages } = describe(failure.error);
     if (status >= 500)
       log.error('One of several items failed.', { item: name, status, error: failure.error });
