@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ElementHandle } from 'puppeteer-core';
@@ -291,6 +292,26 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await items[labels.indexOf('Open its folder')]?.click();
     await picker.onFile('one.jpg');
     await picker.eventually(() => picker.texts('.count')).toEqual(['4 items']);
+  });
+
+  it('takes back what was deleted in several sources at once', async () => {
+    const inPapers = join(service().at('papers'), 'one of papers.jpg');
+    await writeFile(inPapers, await jpeg(20, 20));
+    const picker = await service().open();
+    await (await picker.first('input[type="search"]')).focus();
+    await picker.page.keyboard.type('one');
+    await (await picker.first('select[part~="scope"]')).select('everywhere');
+    await picker.eventually(() => picker.names()).toEqual(['one.jpg', 'one of papers.jpg']);
+    await (await picker.cell('one.jpg')).click();
+    await picker.press('Control+a', 'Delete');
+    await picker.eventually(() => picker.texts('dialog h2')).toEqual(['Delete 2 items?']);
+    await picker.press('Enter');
+    await picker.says('2 items were deleted.');
+    expect([await service().namesIn(), existsSync(inPapers)]).toEqual([['closed', 'pets', 'two.jpg'], false]);
+    await picker.undo();
+    await picker.eventually(() => existsSync(inPapers)).toBe(true);
+    await picker.eventually(() => service().namesIn()).toContain('one.jpg');
+    await rm(inPapers);
   });
 
   it('uploads what a proxy lets pass in small parts alone', async () => {

@@ -90,7 +90,7 @@ export class Commands {
     const { dialogs, texts, service, notices, changed } = this.#surroundings;
     const [first] = entries;
     if (first === undefined) return;
-    const { permissions } = await service.rightsIn(folderOf(first));
+    const { permissions } = await service.rightsInAll(entries);
     const comesBack = permissions.allowTrashRestore === true;
     const question = counted(texts, texts.removeQuestion, entries.length, { name: first.name });
     const warning = comesBack ? undefined : texts.removeFinal;

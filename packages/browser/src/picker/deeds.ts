@@ -3,7 +3,7 @@ import { openDetails } from './details-dialog.ts';
 import type { Frame } from './frame.ts';
 import { openImageEditor } from './image-editor.ts';
 import type { Selection } from './selection.ts';
-import { type Entry, type Folder, isSameFolder, keyOf, type Rights, type Service } from './service.ts';
+import { type Entry, type Folder, isSameFolder, keyOf, type Rights } from './service.ts';
 import { counted } from './texts.ts';
 import { type Deed, isOffered } from './toolbar.ts';
 import { openTrash } from './trash-dialog.ts';
@@ -24,20 +24,6 @@ export interface Stage {
   /** Told when something else is offered. */
   readonly offersChanged: () => void;
 }
-
-/** What is permitted in several folders at once. */
-const common = async (service: Service, entries: readonly Entry[]): Promise<Rights> => {
-  const folders = new Map(
-    entries.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
-  );
-  const all = await Promise.all([...folders.values()].map((folder) => service.rightsIn(folder)));
-  const [first = NONE] = all;
-  const isEverywhere = (key: string): boolean =>
-    all.every(({ permissions }) => (permissions as Readonly<Record<string, boolean>>)[key] === true);
-  return {
-    permissions: Object.fromEntries(Object.keys(first.permissions).map((key) => [key, isEverywhere(key)])),
-  };
-};
 
 /** What a person can do now to what is chosen, and does by a button, a key or a menu. */
 export class Deeds {
@@ -63,7 +49,7 @@ export class Deeds {
     this.#rightsOfChosen = isHere ? this.#stage.rights() : NONE;
     this.#stage.offersChanged();
     if (isHere) return;
-    void common(this.#surroundings.service, entries).then((rights) => {
+    void this.#surroundings.service.rightsInAll(entries).then((rights) => {
       if (entries.length !== this.#selection.size || entries.some((entry) => !this.#selection.has(entry)))
         return;
       this.#rightsOfChosen = rights;

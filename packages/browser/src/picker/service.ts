@@ -134,6 +134,18 @@ export class Service {
     return rights;
   }
 
+  /** The rights that a person has in each of several folders. */
+  async rightsInAll(folders: readonly Folder[]): Promise<Rights> {
+    const unique = new Map(
+      folders.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
+    );
+    const all = await Promise.all([...unique.values()].map((folder) => this.rightsIn(folder)));
+    const isEverywhere = (key: string): boolean =>
+      all.every(({ permissions }) => (permissions as Readonly<Record<string, boolean>>)[key] === true);
+    const keys = Object.keys(all[0]?.permissions ?? {});
+    return { permissions: Object.fromEntries(keys.map((key) => [key, isEverywhere(key)])) };
+  }
+
   /** Changes the words about a file. Forms send no list without members and no point without numbers. */
   async describe({ source, path, name }: Entry, change: AboutChange): Promise<About> {
     const sent = (value: unknown): unknown =>

@@ -20,11 +20,11 @@ export class TrashUndo {
 
   /** What a removal has put into the trash; empty where it cannot be brought back. */
   async removed(entries: readonly Entry[]): Promise<readonly TrashItem[]> {
-    const [first] = entries;
-    if (first === undefined || !(await this.#mayRestore(first))) return [];
+    if (entries.length === 0 || !(await this.#mayRestore(entries))) return [];
     const limit = Math.min(entries.length + OF_OTHERS, MOST_LISTED);
+    const sources = new Set(entries.map(({ source }) => source));
     // The newest come first: those that were just removed.
-    const items = await this.#list(first.source, limit);
+    const items = (await Promise.all([...sources].map((source) => this.#list(source, limit)))).flat();
     return entries.flatMap((entry) => items.find((item) => !item.replaced && isAt(item, entry)) ?? []);
   }
 
@@ -38,7 +38,7 @@ export class TrashUndo {
    */
   async around(file: Entry, change: () => Promise<unknown>): Promise<(() => Promise<void>) | undefined> {
     const { permissions } = await this.#service.rightsIn(file);
-    const mayUndo = permissions.allowFileRemove === true && (await this.#mayRestore(file));
+    const mayUndo = permissions.allowFileRemove === true && (await this.#mayRestore([file]));
     const [newest] = mayUndo ? await this.#list(file.source, 1) : [];
     await change();
     if (!mayUndo) return undefined;
@@ -72,8 +72,8 @@ export class TrashUndo {
     );
   }
 
-  async #mayRestore(folder: Folder): Promise<boolean> {
-    const { permissions } = await this.#service.rightsIn({ source: folder.source, path: folder.path });
+  async #mayRestore(entries: readonly Entry[]): Promise<boolean> {
+    const { permissions } = await this.#service.rightsInAll(entries);
     return permissions.allowTrashList === true && permissions.allowTrashRestore === true;
   }
 }
