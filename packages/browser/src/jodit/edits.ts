@@ -1,5 +1,6 @@
 import type { Entry, Service } from '../picker/service.ts';
 import { trimmed } from '../picker/service.ts';
+import { fill } from '../picker/texts.ts';
 import { TrashUndo } from '../picker/undo.ts';
 import type { Editor } from './editor.ts';
 import { showAnew } from './pictures.ts';
@@ -35,7 +36,7 @@ export const takeBackEdits = (editor: Editor, service: Service, surface: Promise
       if (back === undefined) return result;
       const { notices, texts } = await surface;
       const offer = { label: texts.undo, run: () => void undo(entry, back) };
-      notices.tell(texts.image.changed.replace('{name}', name), offer);
+      notices.tell(fill(texts.image.changed, { name }), offer);
       return result;
     };
   }
