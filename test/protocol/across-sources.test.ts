@@ -362,6 +362,37 @@ describe('copying and moving from one source into another', () => {
       expect((await service.source('photos').paths()).includes(arrived)).toBe(action.endsWith('Copy'));
     });
 
+    it('is no larger than the target takes, also from a store that shows no sizes', async () => {
+      const inner = new MemoryAdapter();
+      const unsized = <Found extends { readonly size?: number | undefined }>(found: Found): Found => ({
+        ...found,
+        size: undefined,
+      });
+      const storageAdapter = registered(
+        replacing(inner, {
+          stat: async (...input) => unsized(await inner.stat(...input)),
+          read: async (...input) => {
+            const { stat, stream } = await inner.read(...input);
+            return { stat: unsized(stat), stream };
+          },
+        }),
+      );
+      const extensions = ['txt', 'xml'];
+      const photos = { storageAdapter, extensions };
+      const service = await startService({
+        sources: { photos, archive: { ...settings, extensions } },
+      });
+      for (const [name, content] of [
+        ['a.xml', `<a>${'x'.repeat(200)}</a>`],
+        ['a.txt', 'x'.repeat(200)],
+      ] as const) {
+        await put(inner, name, Buffer.from(content));
+        const fields = { source: 'archive', fromSource: 'photos', from: name };
+        expect([name, (await service.call('fileCopy', fields)).status]).toEqual([name, 403]);
+      }
+      expect(await service.source('archive').paths()).toEqual([]);
+    });
+
     it.each(['fileCopy', 'fileMove'])('%s gives names as an upload does', async (action) => {
       const service = await startBoth();
       await service.source('photos').put({ 'a.php.txt': '1' });

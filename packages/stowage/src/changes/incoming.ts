@@ -183,8 +183,10 @@ export const incomingContent = (
       throw refuse();
     }
     const isKnown = stat.size !== undefined;
-    const stream = isKnown ? read : Readable.from(atMost(read, most, refuse), { objectMode: false });
-    const again = async (): Promise<Readable> => (await readSame(from, stat, signal)).stream;
+    const bounded = (content: Readable): Readable =>
+      isKnown ? content : Readable.from(atMost(content, most, refuse), { objectMode: false });
+    const stream = bounded(read);
+    const again = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
     if (isCovered) return received(context, settings, { size: stat.size, stream, again }, target.name);
     const staged = await stageContent(storeOf(to), stream, { near: target.parent, signal });
     const release = (): Promise<void> => staged.discard();
