@@ -13,7 +13,7 @@ const SCALE = Number(process.env['STOWAGE_LINKS_SCALE'] ?? 1);
 const DOCUMENTS = 20 * SCALE;
 const PICTURES = 100 * SCALE;
 const CHANGES = 200 * SCALE;
-const FOLDERS = 8;
+const FOLDERS = 6 + 2 * SCALE;
 /** `s3` starts a server of its own. */
 const STORE = process.env['STOWAGE_LINKS_STORE'] ?? 'local';
 const LOOKS_AT_ONCE = 8;
@@ -193,11 +193,11 @@ it.each(['public', 'signed'] as const)(
         written.push({ url: router.urlFor('photos', picture.path, { lifetime }), picture });
       }
     };
-    write(DOCUMENTS * 4, 3600);
+    write(DOCUMENTS * 4, 86_400);
     for (let change = 0; change < CHANGES; change += 1) {
       if (random.below(8) === 0) await library.changeFolder();
       else await library.changePicture(random.pick(library.pictures));
-      if (change === CHANGES / 2) write(DOCUMENTS, 3600);
+      if (change === CHANGES / 2) write(DOCUMENTS, 86_400);
       if (change % 500 === 0) report(`${serve}: ${String(change)} of ${String(CHANGES)} changes`);
     }
     report(`${serve}: ${String(written.length)} links`);
