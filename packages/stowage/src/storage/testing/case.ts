@@ -164,6 +164,29 @@ export const expectReason = async (promise: Promise<unknown>, reason: unknown): 
   assert.equal(outcome, reason, 'the operation did not reject with the reason of the signal');
 };
 
+/** Fails unless everything in a race that has failed did so with an error of this class. */
+export const expectLosers = async (
+  outcomes: readonly PromiseSettledResult<unknown>[],
+  errorClass: ErrorClass,
+): Promise<void> => {
+  for (const outcome of outcomes)
+    if (outcome.status === 'rejected') await expectError(Promise.reject(outcome.reason as Error), errorClass);
+};
+
+/**
+ * Fails unless an operation that is aborted in its midst, after so many milliseconds, rejects with the reason of its
+ * signal.
+ */
+export const expectAbort = async (
+  milliseconds: number,
+  operation: (signal: AbortSignal) => Promise<unknown>,
+): Promise<void> => {
+  const abort = new AbortController();
+  const reason = new Error('enough');
+  setTimeout(() => abort.abort(reason), milliseconds);
+  await expectReason(operation(abort.signal), reason);
+};
+
 /** All entries of a folder. */
 export const entriesOf = async (
   adapter: StorageAdapter,
@@ -191,6 +214,10 @@ export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly stri
   }
   return seen.sort();
 };
+
+/** What a snapshot shows below a folder, without the path of that. */
+export const below = (snapshot: readonly string[], folder: string): readonly string[] =>
+  snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
 
 /** Fails when `operation` changes anything that can be seen in the store. */
 export const expectUnchanged = async (

@@ -9,12 +9,13 @@ import type { StorageAdapter } from '../../adapter.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import { placeStaged, stageContent } from '../../staging.ts';
 import {
+  below,
   type CaseContext,
   type CaseDefinition,
   contentOf,
+  expectAbort,
   expectBytes,
   expectError,
-  expectReason,
   expectUnchanged,
   makeBytes,
   put,
@@ -40,9 +41,6 @@ const plantTree = async ({ adapter, at }: CaseContext, files = FILES): Promise<v
   );
   await put(adapter, at('bystander.txt'), 'untouched');
 };
-
-const below = (snapshot: readonly string[], folder: string): readonly string[] =>
-  snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
 
 const COPY_FAULTS: readonly (readonly [what: string, fault: Fault])[] = [
   ['the first copy is refused', { operation: 'copyFile', effect: 'fail-before', call: 1 }],
@@ -81,12 +79,8 @@ export const faultTheme = theme('faults', [
     await plantTree(context);
     await expectUnchanged(adapter, async () => {
       for (const transfer of [copyFolder, moveFolder]) {
-        const abort = new AbortController();
-        const reason = new Error('enough');
         const stalling = faulty(adapter, { operation: 'copyFile', effect: 'stall', call: 5 });
-        setTimeout(() => abort.abort(reason), 50);
-        const transferring = transfer(stalling, at('tree'), at('target'), { signal: abort.signal });
-        await expectReason(transferring, reason);
+        await expectAbort(50, (signal) => transfer(stalling, at('tree'), at('target'), { signal }));
       }
     });
   }),
@@ -155,12 +149,7 @@ export const faultTheme = theme('faults', [
     const { adapter, at } = context;
     const stalling = faulty(adapter, { operation: 'write', effect: 'stall', call: 1 });
     const staged = await stageContent(stalling, contentOf(makeBytes(LARGE)));
-    const abort = new AbortController();
-    const reason = new Error('enough');
-    setTimeout(() => abort.abort(reason), 20);
-    await expectUnchanged(adapter, () =>
-      expectReason(staged.commit(at('a.bin'), { signal: abort.signal }), reason),
-    );
+    await expectUnchanged(adapter, () => expectAbort(20, (signal) => staged.commit(at('a.bin'), { signal })));
     await staged.commit(at('a.bin'), { createOnly: true });
     await expectBytes(adapter, at('a.bin'), makeBytes(LARGE));
   }),

@@ -9,10 +9,12 @@ import {
 } from '../../../errors/errors.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import {
+  below,
   type CaseContext,
   entriesOf,
   expectBytes,
   expectError,
+  expectLosers,
   expectUnchanged,
   makeBytes,
   namesIn,
@@ -30,9 +32,6 @@ const plantTree = async ({ adapter, promises, at }: CaseContext): Promise<void> 
   await put(adapter, at('tree/deep/deeper/c.txt'), 'c');
   if (promises.emptyFolders) await adapter.makeFolder(at('tree/empty'));
 };
-
-const below = (snapshot: readonly string[], folder: string): readonly string[] =>
-  snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
 
 /** What `makeFolder`, `removeFile` and `removeFolder` promise, and copying and moving folders by the port. */
 export const folderTheme = theme('folders', [
@@ -63,10 +62,7 @@ export const folderTheme = theme('folders', [
       const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled').length;
       if (promises.atomicCreate) assert.equal(winners, 1);
       else assert.ok(winners >= 1);
-      for (const outcome of outcomes) {
-        if (outcome.status === 'rejected')
-          await expectError(Promise.reject(outcome.reason as Error), AlreadyExistsError);
-      }
+      await expectLosers(outcomes, AlreadyExistsError);
     }),
   },
   it('a removed file is gone and its neighbours are not', async ({ adapter, at }) => {

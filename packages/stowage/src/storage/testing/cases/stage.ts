@@ -6,9 +6,9 @@ import { placeStaged, stageContent } from '../../staging.ts';
 import {
   contentOf,
   endlessContent,
+  expectAbort,
   expectBytes,
   expectError,
-  expectReason,
   expectUnchanged,
   failingContent,
   makeBytes,
@@ -102,12 +102,8 @@ export const stageTheme = theme('stage', [
   it('a content that fails or is aborted stages nothing', async ({ adapter }) => {
     const failing = failingContent(makeBytes(LARGE), new Error('broken off'));
     await assert.rejects(stageContent(adapter, failing), /broken off/u);
-    const abort = new AbortController();
     const endless = endlessContent(makeBytes(LARGE));
-    const staging = stageContent(adapter, endless, { signal: abort.signal });
-    const reason = new Error('enough');
-    setTimeout(() => abort.abort(reason), 20);
-    await expectReason(staging, reason);
+    await expectAbort(20, (signal) => stageContent(adapter, endless, { signal }));
     assert.ok(failing.destroyed && endless.destroyed, 'a content was not destroyed');
     assert.deepEqual(await snapshotOf(adapter), []);
   }),

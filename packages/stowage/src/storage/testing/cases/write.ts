@@ -10,9 +10,10 @@ import {
 import {
   contentOf,
   endlessContent,
+  expectAbort,
   expectBytes,
   expectError,
-  expectReason,
+  expectLosers,
   expectUnchanged,
   failingContent,
   makeBytes,
@@ -64,12 +65,8 @@ export const writeTheme = theme('write', [
     await put(adapter, at('f/old.bin'), 'old');
     await expectUnchanged(adapter, async () => {
       for (const path of ['f/old.bin', 'f/new.bin']) {
-        const abort = new AbortController();
         const content = endlessContent(makeBytes(LARGE));
-        const writing = adapter.write(at(path), content, { signal: abort.signal });
-        const reason = new Error('enough');
-        setTimeout(() => abort.abort(reason), 20);
-        await expectReason(writing, reason);
+        await expectAbort(20, (signal) => adapter.write(at(path), content, { signal }));
         assert.ok(content.destroyed, 'the content was not destroyed');
       }
     });
@@ -114,10 +111,7 @@ export const writeTheme = theme('write', [
         assert.equal(winners.length, 1, `${winners.length} writers were told that they made the file`);
         await expectBytes(adapter, at('f/prize.bin'), makeBytes(40_000, winners[0]));
       } else assert.ok(winners.length >= 1, 'no writer made the file');
-      for (const outcome of outcomes) {
-        if (outcome.status === 'rejected')
-          await expectError(Promise.reject(outcome.reason as Error), AlreadyExistsError);
-      }
+      await expectLosers(outcomes, AlreadyExistsError);
       assert.deepEqual(await namesIn(adapter, at('f')), ['prize.bin']);
     }),
   },
