@@ -119,20 +119,26 @@ export const copyFileTo = (
     ? copyInside(from, to.path, options.signal)
     : copyThrough(from, to, options);
 
+/** Removes the copy of a file while it is as it was stored. Never throws: whatever failed first is what matters. */
+export const withdrawFile = async (
+  storage: StorageAdapter,
+  { to, copy }: Pick<CopiedFile, 'to' | 'copy'>,
+): Promise<void> => {
+  if (copy !== undefined) await storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined);
+};
+
 /**
  * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the
  * deepest first. Files that others have put or replaced there stay, with their folders. Needs no signal, and
- * never throws: whatever failed first is what matters.
+ * never throws.
  */
 export const withdrawCopy = async (
   storage: StorageAdapter,
   { folders, files }: Omit<CopiedTree, 'count'>,
 ): Promise<void> => {
-  const remove = async ({ to, copy }: CopiedFile): Promise<void> => {
-    if (copy !== undefined) await storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined);
-  };
+  const withdraw = (file: CopiedFile): Promise<void> => withdrawFile(storage, file);
   // Where the list cannot be read, what it holds stays.
-  await forEachAtOnce(PARALLEL_REMOVALS, files(), remove).catch(() => undefined);
+  await forEachAtOnce(PARALLEL_REMOVALS, files(), withdraw).catch(() => undefined);
   for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
 };
 

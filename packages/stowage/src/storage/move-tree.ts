@@ -12,6 +12,7 @@ import {
   copyFileTo,
   copyPlanned,
   withdrawCopy,
+  withdrawFile,
   type CopiedFile,
   type CopiedTree,
   type CopyFileOptions,
@@ -39,9 +40,11 @@ export interface MoveTreeOptions extends CopyTreeOptions {
   readonly missesAreCertain?: boolean;
 }
 
-/** What a removal came to. `unknown`: the store may have removed the file although it reported an error. */
-type Removal =
-  'removed' | 'missed' | 'changed' | { readonly refusal: unknown } | { readonly unknown: unknown };
+/** What a removal came to, with the error of the store if it was refused, or nothing is known of it. */
+interface Removal {
+  readonly outcome: 'removed' | 'missed' | 'changed' | 'refused' | 'unknown';
+  readonly error?: unknown;
+}
 
 /** Removes the original if the copy is still there and neither has changed. No signal: the move goes on. */
 const removeOriginal = async (
@@ -52,23 +55,18 @@ const removeOriginal = async (
   try {
     const found = await to.stat(file.to);
     if (file.copy === undefined || found.kind !== 'file' || !isSameVersion(file.copy, found))
-      return 'changed';
+      return { outcome: 'changed' };
   } catch (error) {
-    return error instanceof NotFoundError ? 'changed' : { refusal: error };
+    return error instanceof NotFoundError ? { outcome: 'changed' } : { outcome: 'refused', error };
   }
   try {
     await from.removeFile(file.from, { ifUnchanged: file.source });
-    return 'removed';
+    return { outcome: 'removed' };
   } catch (error) {
-    if (error instanceof NotFoundError) return 'missed';
-    if (error instanceof ChangedMeanwhileError) return 'changed';
-    return isRefusal(error) ? { refusal: error } : { unknown: error };
+    if (error instanceof NotFoundError) return { outcome: 'missed' };
+    if (error instanceof ChangedMeanwhileError) return { outcome: 'changed' };
+    return { outcome: isRefusal(error) ? 'refused' : 'unknown', error };
   }
-};
-
-const failureOf = (removal: Removal): Error | undefined => {
-  if (typeof removal === 'string') return undefined;
-  return ('refusal' in removal ? removal.refusal : removal.unknown) as Error;
 };
 
 /**
@@ -103,24 +101,22 @@ export const moveFileTo = async (
   options: CopyFileOptions = {},
 ): Promise<void> => {
   const file = await copyFileTo(from, to, options);
-  const withdraw = (): Promise<void> => withdrawCopy(to.storage, { folders: [], files: () => [file] });
   try {
     const found = await from.storage.stat(from.path, { signal: options.signal });
     if (!isSameVersion(file.source, found)) throw new ChangedMeanwhileError();
     options.signal?.throwIfAborted();
   } catch (error) {
-    await withdraw();
+    await withdrawFile(to.storage, file);
     throw error;
   }
-  const removal = await removeOriginal(from.storage, to.storage, file);
-  if (removal === 'removed') return;
+  const { outcome, error } = await removeOriginal(from.storage, to.storage, file);
+  if (outcome === 'removed') return;
   const isStill = await isSeen(from);
-  if (removal === 'missed' && !isStill) return;
-  const failure = failureOf(removal);
-  const isRefused = removal === 'changed' || (typeof removal === 'object' && 'refusal' in removal);
-  if (!isRefused || !isStill) throw originalMayStay(failure);
-  await withdraw();
-  throw failure ?? new ChangedMeanwhileError();
+  if (outcome === 'missed' && !isStill) return;
+  const isRefused = outcome === 'changed' || outcome === 'refused';
+  if (!isRefused || !isStill) throw originalMayStay(error);
+  await withdrawFile(to.storage, file);
+  throw (error ?? new ChangedMeanwhileError()) as Error;
 };
 
 /** Whether a second look finds nothing either. */
@@ -149,11 +145,12 @@ const removeOriginals = async (
   let [done, taken, isFirst] = [0, 0, true];
   const remove = async (file: CopiedFile): Promise<Removal> => {
     const removal = await removeOriginal(from, to, file);
-    stayed.cause ??= failureOf(removal);
-    if (typeof removal === 'string') done += 1;
-    if (removal === 'missed' && missesAreCertain && (await isGone({ storage: from, path: file.from }))) {
+    stayed.cause ??= removal.error;
+    if (removal.error === undefined) done += 1;
+    const isMissed = removal.outcome === 'missed' && missesAreCertain;
+    if (isMissed && (await isGone({ storage: from, path: file.from }))) {
       taken += 1;
-      await withdrawCopy(to, { folders: [], files: () => [file] });
+      await withdrawFile(to, file);
     }
     return removal;
   };
@@ -164,10 +161,9 @@ const removeOriginals = async (
       else {
         isFirst = false;
         // By itself: a store that refuses every removal shows it here, with nothing lost.
-        const removal = await remove(file);
-        const source = { storage: from, path: file.from };
-        if (typeof removal === 'object' && 'refusal' in removal && (await isSeen(source)))
-          return { refusal: removal.refusal, isAllTaken: false };
+        const { outcome, error } = await remove(file);
+        if (outcome === 'refused' && (await isSeen({ storage: from, path: file.from })))
+          return { refusal: error, isAllTaken: false };
       }
     }
   } catch (error) {
