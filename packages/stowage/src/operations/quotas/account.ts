@@ -7,7 +7,7 @@ const RECOUNT_MS = 15 * 60_000;
 const SOON_MS = 5 * 60_000;
 /** A reservation that its process has not renewed for so long is one of a dead process. */
 export const RESERVATION_TTL_MS = 60_000;
-const NOTHING: Measure = { bytes: 0, files: 0 };
+export const NOTHING: Measure = { bytes: 0, files: 0 };
 
 /** What a source may hold; see the setting `quota`. */
 export interface QuotaLimits {
@@ -27,16 +27,13 @@ interface Reservation extends Need {
   readonly counts: number;
 }
 
-/** What one process has reserved. */
-export interface OwnReservation {
+/** Room in a source that one process has reserved, perhaps for a file whose bytes are still to come. */
+export interface KeptRoom {
   readonly id: string;
   /** Of the source. */
   readonly key: string;
   readonly need: Need;
 }
-
-/** Room that is kept for a file whose bytes are still to come. */
-export type KeptRoom = OwnReservation;
 
 interface Counting {
   /** Of its reservation, which takes nothing and ends with the count. */
@@ -90,7 +87,7 @@ export const withReserved = (
 });
 
 /** Renews the reservations of one process. What was forgotten of them is reserved again. */
-export const renewed = (account: Account, own: readonly OwnReservation[], now: number): Account =>
+export const renewed = (account: Account, own: readonly KeptRoom[], now: number): Account =>
   own.reduce(
     (sum, { id, need }) => withReserved(sum, id, need, now, account.reserved[id]?.counts ?? -1),
     account,

@@ -16,7 +16,7 @@ import {
   type KeptRoom,
   markStale,
   type Need,
-  type OwnReservation,
+  NOTHING,
   type QuotaLimits,
   renewed,
   RESERVATION_TTL_MS,
@@ -28,7 +28,6 @@ import {
 
 /** Between two reads of a count of another instance. */
 const LOOK_MS = 200;
-const NOTHING: Measure = { bytes: 0, files: 0 };
 
 /** A source with a quota. */
 export interface QuotaTarget {
@@ -58,7 +57,7 @@ export class Quotas {
   readonly #log: Logger;
   readonly #counts = new Map<string, Promise<void>>();
   /** What this process has reserved, by id: its counts and the room of unfinished uploads too. */
-  readonly #own = new Map<string, OwnReservation>();
+  readonly #own = new Map<string, KeptRoom>();
   #noted: (() => Promise<readonly KeptRoom[]>) | undefined;
   #restored: Promise<void> | undefined;
   readonly #closing = new AbortController();
@@ -167,12 +166,7 @@ export class Quotas {
   }
 
   /** Does what was reserved, and ends the reservation. Where that fails, `before` is reserved in its place. */
-  async #settling<T>(
-    own: OwnReservation,
-    change: Measure,
-    work: () => Promise<T>,
-    before?: OwnReservation,
-  ): Promise<T> {
+  async #settling<T>(own: KeptRoom, change: Measure, work: () => Promise<T>, before?: KeptRoom): Promise<T> {
     const { id, key } = own;
     this.#own.set(id, own);
     let done = NOTHING;
