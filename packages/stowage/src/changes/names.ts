@@ -2,6 +2,7 @@ import { foldedFor, type NumberedNames, uploadNames } from '../basics/content/fi
 import type { SameNameStrategy } from '../config/settings/values.ts';
 import { AlreadyExistsError, ifMissing, WrongKindError } from '../errors/errors.ts';
 import type { ReadableStore, StorageAdapter } from '../storage/adapter.ts';
+import { createStoreKeys } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
@@ -31,48 +32,29 @@ export interface NameReservations {
   ): Promise<TakenNumbers>;
 }
 
-interface Activity {
-  readonly held: Set<string>;
-  readonly listings: Map<string, Promise<TakenNumbers>>;
-}
-
-const keyOf = (storage: ReadableStore, path: SourcePath): string => foldedFor(storage, path.toString());
-
-const shareListing = async (
-  { listings }: Activity,
-  key: string,
-  list: () => Promise<TakenNumbers>,
-): Promise<TakenNumbers> => {
-  const running = listings.get(key);
-  if (running !== undefined) return running.catch(list);
-  const own = list().finally(() => listings.delete(key));
-  listings.set(key, own);
-  return own;
-};
-
-/**
- * The reservations of one connector. Stores are compared by identity, so tenants with like names never
- * meet.
- */
+/** The reservations of one connector. */
 export const createNameReservations = (): NameReservations => {
-  const activities = new WeakMap<ReadableStore, Activity>();
-  const activityOf = (storage: ReadableStore): Activity => {
-    const activity = activities.get(storage) ?? { held: new Set(), listings: new Map() };
-    activities.set(storage, activity);
-    return activity;
-  };
+  const held = new Set<string>();
+  const listings = new Map<string, Promise<TakenNumbers>>();
+  const keyInStore = createStoreKeys();
+  const keyOf = (storage: ReadableStore, path: SourcePath): string =>
+    foldedFor(storage, keyInStore(storage, path));
   return {
     reserve: (storage, path) => {
-      const { held } = activityOf(storage);
       const key = keyOf(storage, path);
       if (held.has(key)) return false;
       held.add(key);
       return true;
     },
-    release: (storage, path) => {
-      activityOf(storage).held.delete(keyOf(storage, path));
+    release: (storage, path) => void held.delete(keyOf(storage, path)),
+    shareNumbers: async (storage, path, list) => {
+      const key = keyOf(storage, path);
+      const running = listings.get(key);
+      if (running !== undefined) return running.catch(list);
+      const own = list().finally(() => listings.delete(key));
+      listings.set(key, own);
+      return own;
     },
-    shareNumbers: (storage, path, list) => shareListing(activityOf(storage), keyOf(storage, path), list),
   };
 };
 
