@@ -81,7 +81,7 @@ module.exports = {
       from: { path: `${SERVER}view/` },
       to: {
         path: `${SERVER}storage/trash/`,
-        pathNot: `${SERVER}storage/trash/(trashed|sweep|trash-folder)\\.ts$`,
+        pathNot: `${SERVER}storage/trash/(trashed|trash-folder)\\.ts$`,
       },
     },
     {
@@ -116,7 +116,7 @@ module.exports = {
       from: { path: `${SERVER}pictures/` },
       to: {
         path: `${SERVER}storage/`,
-        pathNot: `${SERVER}storage/(about/about|entry|kept-files|location|readable|source-path)\\.ts$`,
+        pathNot: `${SERVER}storage/(about/about|entry|records|location|readable|source-path)\\.ts$`,
       },
     },
     {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
-import { tendTrash } from '../changes/empty-trash.ts';
+import { tendTrash } from '../changes/tend-trash.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';

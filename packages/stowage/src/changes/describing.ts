@@ -2,15 +2,13 @@ import { EVERYTHING } from '../access/access.ts';
 import { extensionOf, mediaTypeOf } from '../basics/content/file-type.ts';
 import { ifMissing } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
-import { type About, isNothing } from '../storage/about/about.ts';
+import { type About, ABOUT_FIELDS, isNothing } from '../storage/about/about.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, Describe, Requester, Stage } from './change.ts';
-
-const FIELDS = ['alt', 'title', 'caption', 'credit', 'tags', 'focalPoint'] as const;
 
 /** Who fills what is empty: no user, and no role of the host. */
 export const DESCRIBER: Pick<Requester, 'role' | 'subject'> = { role: 'service', subject: 'describePicture' };
@@ -20,7 +18,9 @@ export const isPicture = ({ settings }: Source, name: string): boolean =>
   settings.imageExtensions.includes(extensionOf(name) ?? '');
 
 const missingFrom = (about: About, words: About): About =>
-  Object.fromEntries(FIELDS.flatMap((field) => (about[field] === undefined ? [[field, words[field]]] : [])));
+  Object.fromEntries(
+    ABOUT_FIELDS.flatMap((field) => (about[field] === undefined ? [[field, words[field]]] : [])),
+  );
 
 /**
  * Has the host describe a stored picture, and stores its words where there are none. False: it does not know any, or
@@ -35,7 +35,7 @@ export const describePicture = async (
 ): Promise<boolean> => {
   const { describer, about: all } = services;
   const about = (await all.read({ storage: storeOf(open), path })) ?? {};
-  if (describer === undefined || FIELDS.every((field) => about[field] !== undefined)) return false;
+  if (describer === undefined || ABOUT_FIELDS.every((field) => about[field] !== undefined)) return false;
   const { stat } = await open.look(path, 'file');
   const picture = {
     source: open.source.name,

@@ -7,6 +7,7 @@ import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
 import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
 import type { PictureFile } from '../pictures/picture-file.ts';
 import type { ReadResult, Stat } from '../storage/adapter.ts';
+import { streamOf } from '../storage/content.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { StoreLocation } from '../storage/location.ts';
@@ -65,7 +66,7 @@ export const receiveUpload = async (
     pictureOf(upload),
     policy,
     async ({ bytes, isChanged, extensions, size }) => {
-      const content = Readable.from([bytes], { objectMode: false });
+      const content = streamOf(bytes);
       const file = isChanged ? await stageFile(context, open, content, upload) : undefined;
       const name = nameFor(upload.filename, extensions);
       try {
@@ -126,7 +127,7 @@ const receivedPicture = async (
     (received) => Promise.resolve(received),
     signal,
   );
-  return { content: Readable.from([bytes], { objectMode: false }), size: bytes.length };
+  return { content: streamOf(bytes), size: bytes.length };
 };
 
 interface Entering {
@@ -159,7 +160,7 @@ const received = async (
     signal,
   );
   if (cleaned === undefined) return { content: await again(), size };
-  return { content: Readable.from([cleaned], { objectMode: false }), size: cleaned.length };
+  return { content: streamOf(cleaned), size: cleaned.length };
 };
 
 /**
@@ -226,8 +227,7 @@ export const cleanedUpload = async (
   const cleaned = await context.services.images.clean(
     name,
     pictureOf(upload),
-    ({ content, isReduced }) =>
-      stageFile(context, open, Readable.from([content], { objectMode: false }), { ...upload, isReduced }),
+    ({ content, isReduced }) => stageFile(context, open, streamOf(content), { ...upload, isReduced }),
     context.signal,
   );
   if (cleaned === undefined) return upload;

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import type {
   Change,
@@ -11,7 +10,6 @@ import type {
   Stored,
   Transfer,
 } from './change.ts';
-import { emptyTrash } from './empty-trash.ts';
 import { storeEdit, storeFiles, storeReplacement } from './create.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { sizeOf } from './quota.ts';
@@ -19,6 +17,7 @@ import { requireContents, requireRights } from './rights.ts';
 import { relocate, transferAcross } from './transfer.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
 import type { Stat } from '../storage/adapter.ts';
+import { streamOf } from '../storage/content.ts';
 import { copyFolder } from '../storage/folders.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
@@ -87,9 +86,6 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
   passage.done.push({ path, bytes, inspection });
 };
 
-/** A store destroys the stream that it was given, and a taken name needs a second one. */
-const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
-
 /**
  * Replaces a file while it is this version. Where the store cannot decide that, the content is staged first, and
  * the version is compared immediately before the commit.
@@ -150,8 +146,6 @@ const carry = async (passage: Passage, change: Change): Promise<void> => {
       return move(passage, change);
     case 'copy':
       return copy(passage, change);
-    case 'emptyTrash':
-      return emptyTrash(passage, change);
     case 'create':
       return storeFiles(passage, change);
     case 'replace':
@@ -168,6 +162,7 @@ const carry = async (passage: Passage, change: Change): Promise<void> => {
     // The trash has done it.
     case 'erase':
     case 'restore':
+    case 'emptyTrash':
       return;
   }
 };

@@ -1,24 +1,27 @@
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
+import { createLimiter } from '../basics/concurrency/queues.ts';
 import { AlreadyExistsError, ifMissing, isRefusal } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import { eraseId, takeAll } from '../storage/trash/erase.ts';
 import {
   copyIntoTrash,
-  eraseFromTrash,
   leaveTrash,
   putIntoTrash,
   type Remover,
   takeFromTrash,
   twinOf,
 } from '../storage/trash/trash.ts';
+import { trashPaths } from '../storage/trash/trash-folder.ts';
+import { listIds, type TrashRecord } from '../storage/trash/trashed.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, ChangeContext, Next, Passage, Put, Restore, Stage } from './change.ts';
-import { tendTrash } from './empty-trash.ts';
+import type { Change, ChangeContext, EmptyTrash, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { wordsOf } from './follow.ts';
-import { keepsReplaced } from './quota.ts';
+import { freeing, keepsReplaced, measured } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
+import { tendTrash } from './tend-trash.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
 
@@ -53,7 +56,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
     return undefined;
   } catch (error) {
     if (isRefusal(error) && (await isStill(storage, path, old)))
-      await eraseFromTrash(storage, kept).catch(() => undefined);
+      await eraseId(storage, kept.id).catch(() => undefined);
     throw error;
   }
 };
@@ -91,12 +94,79 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
   });
 };
 
+const AT_ONCE = 8;
+/** Items that are erased together; of more, each is erased by itself. */
+const MOST = 100_000;
+
+/**
+ * Takes the trash away as a whole and has it removed in the background. False where it holds anything else than these
+ * items.
+ */
+const eraseTogether = async (
+  passage: Passage,
+  { open }: EmptyTrash,
+  records: readonly TrashRecord[],
+): Promise<boolean> => {
+  const { services, holdSources, done, signal } = passage;
+  const storage = storeOf(open);
+  const known = new Set<string>(records.map(({ id }) => id));
+  if (!(await listIds(storage, { signal })).every((id) => known.has(id))) return false;
+  const all = { storage, path: trashPaths.all };
+  let taken: SourcePath | undefined;
+  const take = async (): Promise<void> => {
+    taken = await takeAll(storage, known, { signal });
+    for (const { path, bytes } of records) done.push({ path, bytes });
+  };
+  const measureIt = () => measured(passage, open, trashPaths.all, 'folder');
+  // A request that brings an item back is done before, or finds it gone.
+  const held = services.locations.hold([all], passage, () => freeing(passage, open, measureIt, take));
+  // Others may be faster to take it.
+  await held.catch(ifMissing);
+  if (taken !== undefined) await services.trash.remove(storage, taken, holdSources);
+  return true;
+};
+
+const eraseEach = async (
+  passage: Passage,
+  { open }: EmptyTrash,
+  records: Iterable<TrashRecord> | AsyncIterable<TrashRecord>,
+): Promise<void> => {
+  const limiter = createLimiter(AT_ONCE);
+  try {
+    for await (const record of records) {
+      const part = { type: 'erase', open, path: record.path, record, isPart: true } as const;
+      await limiter.add(async () => {
+        await passage.carry(part).then((done) => passage.done.push(...done), ifMissing);
+      });
+    }
+  } finally {
+    await limiter.drain();
+  }
+};
+
+/**
+ * Erases what the trash holds of these records: in one step where the store moves folders so, and the trash holds
+ * nothing else.
+ */
+const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> => {
+  const { open, records } = change;
+  if (storeOf(open).capabilities.atomicFolderMove !== true) return eraseEach(passage, change, records);
+  const some: TrashRecord[] = [];
+  for await (const record of records) {
+    some.push(record);
+    if (some.length < MOST) continue;
+    await eraseEach(passage, change, some.splice(0));
+  }
+  if (some.length > 0 && !(await eraseTogether(passage, change, some)))
+    await eraseEach(passage, change, some);
+};
+
 const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
   open.source.settings.trash !== undefined;
 
 /**
  * Puts into the trash what is removed, and the old content of what is replaced, where the source keeps it;
- * brings back what is restored, and erases what leaves the trash for good.
+ * brings back what is restored, and erases what leaves the trash for good, one item or all.
  */
 export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
@@ -117,8 +187,12 @@ export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'erase') {
     const { open, path, record } = change;
     open.source.trashRecords.delete(record.id);
-    await eraseFromTrash(storeOf(open), record);
+    await eraseId(storeOf(open), record.id);
     passage.done.push({ path, bytes: record.bytes });
+    return undefined;
+  }
+  if (change.type === 'emptyTrash') {
+    await emptyTrash(passage, change);
     return undefined;
   }
   return next(change);

@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream';
 import { ifMissing, NotEmptyError, UnsafePathError } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
+import { streamOf } from '../storage/content.ts';
 import type { OperationOptions, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Source } from './source.ts';
@@ -23,9 +23,12 @@ export class DerivedStore {
 
   /** Stores a derived file, or replaces it. @throws errors of the store */
   async write(path: SourcePath, content: Buffer, { signal }: OperationOptions): Promise<Stat> {
-    const stream = Readable.from([content], { objectMode: false });
     // Clients cannot put a folder into a thumbnail folder.
-    return this.#store.write(this.#own(path), stream, { size: content.length, derived: true, signal });
+    return this.#store.write(this.#own(path), streamOf(content), {
+      size: content.length,
+      derived: true,
+      signal,
+    });
   }
 
   /** Removes a derived file, if it is there. @throws errors of the store */

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, open, readdir, rm, rmdir, type FileHandle } from 'node:fs/promises';
@@ -169,6 +169,9 @@ const removeFile = async (path: string, folder: string): Promise<void> => {
   await rm(path, { force: true }).catch(ignore);
   await rmdir(folder).catch(ignore);
 };
+
+/** A stream of bytes that are in memory. A store destroys the one that it was given: each try needs its own. */
+export const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
 
 /** The text of a small file; undefined where it is longer. Ends the stream on every way out. */
 export const boundedText = async (stream: Readable, mostBytes: number): Promise<string | undefined> => {

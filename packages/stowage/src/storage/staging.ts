@@ -8,7 +8,7 @@ import type {
   ReadableStore,
   WriteOptions,
 } from './adapter.ts';
-import { consumeContent, spool, type SpooledFile } from './content.ts';
+import { consumeContent, spool, type SpooledFile, streamOf } from './content.ts';
 import type { SourcePath } from './source-path.ts';
 import { NotFoundError } from '../errors/errors.ts';
 
@@ -45,7 +45,7 @@ class StagedBytes implements StagedFile {
   }
 
   open(): Readable {
-    return Readable.from([this.#bytes], { objectMode: false });
+    return streamOf(this.#bytes);
   }
 
   async commit(target: SourcePath, options: PlaceOptions = {}): Promise<Stat> {

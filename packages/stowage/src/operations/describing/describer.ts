@@ -1,6 +1,6 @@
-import { setMaxListeners } from 'node:events';
 import type { Readable } from 'node:stream';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
+import { Background } from '../../basics/concurrency/background.ts';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { BusyError, InternalError } from '../../errors/errors.ts';
@@ -110,21 +110,7 @@ const askHost = async (
 
 export const createDescriber = (hook: DescribePicture, log: Logger): Describer => {
   const slots = createSlots(DESCRIBED_AT_ONCE, MAY_WAIT);
-  const running = new Set<Promise<void>>();
-  const closing = new AbortController();
-  // All that wait listen to it.
-  setMaxListeners(0, closing.signal);
-
-  const inTurn = async (user: string, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> => {
-    const { signal } = closing;
-    const giveBack = await slots.take(signal, user);
-    try {
-      signal.throwIfAborted();
-      await work(signal);
-    } finally {
-      giveBack();
-    }
-  };
+  const background = new Background();
 
   return {
     ask: (picture, signal) =>
@@ -135,26 +121,24 @@ export const createDescriber = (hook: DescribePicture, log: Logger): Describer =
         () => new InternalError({ detail: 'the hook describePicture has taken too long' }),
       ),
     later: (picture, hold, work) => {
-      if (closing.signal.aborted) return;
-      const release = hold();
-      const done = inTurn(`${picture.tenant ?? ''}/${picture.source}`, work)
-        .catch((error: unknown) => {
-          if (closing.signal.aborted) return;
-          const why = error instanceof BusyError ? 'too many others wait' : 'it failed';
-          log.warn(`A picture was not described: ${why}. stowage describe does it later.`, {
-            ...picture,
-            error,
-          });
-        })
-        .finally(() => {
-          running.delete(done);
+      const inTurn = async (signal: AbortSignal): Promise<void> => {
+        const release = await slots.take(signal, `${picture.tenant ?? ''}/${picture.source}`);
+        try {
+          signal.throwIfAborted();
+          await work(signal);
+        } finally {
           release();
+        }
+      };
+      const failed = (error: unknown): void => {
+        const why = error instanceof BusyError ? 'too many others wait' : 'it failed';
+        log.warn(`A picture was not described: ${why}. stowage describe does it later.`, {
+          ...picture,
+          error,
         });
-      running.add(done);
+      };
+      void background.run(hold, inTurn, failed);
     },
-    close: async () => {
-      closing.abort();
-      await Promise.all(running);
-    },
+    close: () => background.close(),
   };
 };

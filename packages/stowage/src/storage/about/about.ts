@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { foldedFor } from '../../basics/content/file-name.ts';
 import type { ReadableStore } from '../readable.ts';
+import { parsedRecord, recordName } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 
 /**
@@ -14,9 +13,6 @@ export const ABOUT_FOLDER = '.stowage-about';
 export const MOST_TEXT = 2000;
 export const MOST_TAGS = 50;
 export const MOST_TAG = 64;
-
-/** A longer record is none of ours. */
-export const MOST_ABOUT_BYTES = 64 * 1024;
 
 /** Whether a text has at most so many characters; one outside the basic plane counts once. */
 export const isWithin = (text: string, most: number): boolean =>
@@ -43,6 +39,8 @@ export const aboutSchema = z
 
 export type About = Readonly<z.output<typeof aboutSchema>>;
 
+export const ABOUT_FIELDS = Object.keys(aboutSchema.shape) as readonly (keyof About)[];
+
 /** New words: what is undefined stays, what is null goes. */
 export type AboutPatch = { readonly [Field in keyof About]?: About[Field] | null };
 
@@ -52,8 +50,10 @@ export const isNothing = (about: AboutPatch): boolean =>
 
 /** Words with new ones. */
 export const patched = (about: About, patch: AboutPatch): About => {
-  const fields = Object.keys(aboutSchema.shape) as (keyof About)[];
-  const words = fields.map((field) => [field, patch[field] === undefined ? about[field] : patch[field]]);
+  const words = ABOUT_FIELDS.map((field) => [
+    field,
+    patch[field] === undefined ? about[field] : patch[field],
+  ]);
   return Object.fromEntries(words.filter(([, value]) => value !== undefined && value !== null)) as About;
 };
 
@@ -64,18 +64,10 @@ export const plainText = (value: string): string =>
 /** Where the words about the files of a folder lie, one record a file. Its name is made of that of the file. */
 export const aboutPaths = {
   all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
-  name: (store: Pick<ReadableStore, 'capabilities'>, name: string): string =>
-    `${createHash('sha256').update(foldedFor(store, name)).digest('hex').slice(0, 40)}.json`,
   record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>
-    aboutPaths.all(path.parent).below(aboutPaths.name(store, path.name)),
+    aboutPaths.all(path.parent).below(recordName(store, path.name)),
 };
 
-/** The words of a record, which anybody who reaches the store may have written; nothing where it is none. */
-export const parseAbout = (written: string | undefined): About => {
-  try {
-    return patched({}, aboutSchema.parse(JSON.parse(written ?? '{}')));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError) return {};
-    throw error;
-  }
-};
+/** The words of a record; nothing where it is not one. */
+export const parseAbout = (text: string | undefined): About =>
+  parsedRecord(text, (written) => patched({}, aboutSchema.parse(written))) ?? {};

@@ -2,29 +2,25 @@ import { LRUCache } from 'lru-cache';
 import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  ifNoSuch,
-  ifOnly,
-  NotFoundError,
-} from '../../errors/errors.ts';
+import { ChangedMeanwhileError, ifNoSuch, ifOnly } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import type { CopiedTree } from '../copy-tree.ts';
-import { findNames, readKept, writeKept } from '../kept-files.ts';
+import { streamOf } from '../content.ts';
 import { createStoreKeys, isSameLocation, type StoreLocation } from '../location.ts';
 import type { ReadableStore } from '../readable.ts';
-import type { SourcePath } from '../source-path.ts';
 import {
-  type About,
-  type AboutPatch,
-  aboutPaths,
-  isNothing,
-  MOST_ABOUT_BYTES,
-  parseAbout,
-  patched,
-} from './about.ts';
-import { aboutOf, bytesOf, MOST_TRIES, overwrite, readRecord, readSurely, remove } from './records.ts';
+  findNames,
+  MOST_RECORD_BYTES,
+  pagesOf,
+  readRecord,
+  type ReadRecord,
+  recordName,
+  untilNotOvertaken,
+  versionOf,
+  writeRecord,
+} from '../records.ts';
+import type { SourcePath } from '../source-path.ts';
+import { type About, type AboutPatch, aboutPaths, isNothing, parseAbout, patched } from './about.ts';
 
 const READS_AT_ONCE = 16;
 /** Names whose records are named in one go: a millisecond. */
@@ -44,12 +40,37 @@ interface Remembered {
   readonly about: About;
 }
 
-const versionOf = ({
-  etag,
-  modifiedAt,
-  changedAt,
-  size,
-}: Entry & { readonly etag?: string | undefined }): string => [etag, modifiedAt, changedAt, size].join();
+const recordOf = ({ storage, path }: StoreLocation): SourcePath => aboutPaths.record(storage, path);
+
+const bytesOf = (about: About): Buffer => Buffer.from(JSON.stringify(about));
+
+const readOnce = (location: StoreLocation): Promise<ReadRecord | undefined> =>
+  readRecord(location.storage, recordOf(location));
+
+/** Stores say once in a while that there is nothing, and what is missed here is lost. */
+const readSurely = async (location: StoreLocation): Promise<ReadRecord | undefined> =>
+  (await readOnce(location)) ?? readOnce(location);
+
+/** Removes this version of a record, and its folder with the last one. @throws ChangedMeanwhileError */
+const remove = async (location: StoreLocation, version?: ReadRecord['version']): Promise<void> => {
+  const { storage } = location;
+  const record = recordOf(location);
+  try {
+    // Nearly always nothing is there: stores look for what may be missing with less effort.
+    if (version === undefined) await storage.stat(record, { mayMiss: true, expects: 'file' });
+    await storage.removeFile(record, { ifUnchanged: version });
+  } catch (error) {
+    return ifNoSuch(error);
+  }
+  // Others may lie in it, or come meanwhile.
+  await storage.removeEmptyFolder(record.parent).catch(() => undefined);
+};
+
+/** The words of a record; undefined: it says nothing. */
+const aboutOf = (record: ReadRecord | undefined): About | undefined => {
+  const about = parseAbout(record?.text);
+  return isNothing(about) ? undefined : about;
+};
 
 /**
  * The words about files of all stores: what reads and writes their records. A record belongs to a name, whatever
@@ -102,8 +123,8 @@ export class AboutKeeper {
 
   /** What matters in a picture. Costs one question to the store, and a reading where anything is said about it. */
   async focusOf(store: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
-    const kept = await readKept(store, aboutPaths.record(store, path), MOST_ABOUT_BYTES, { signal });
-    return parseAbout(kept?.text).focalPoint;
+    const record = await readRecord(store, aboutPaths.record(store, path), { signal });
+    return parseAbout(record?.text).focalPoint;
   }
 
   /** Changes the words about a file. What others change at the same time stays. */
@@ -111,33 +132,29 @@ export class AboutKeeper {
     location: StoreLocation,
     patch: AboutPatch | ((about: About) => AboutPatch),
   ): Promise<{ readonly before: About; readonly after: About }> {
-    return this.#hold(location, async () => {
-      for (let tries = 1; ; tries += 1) {
-        const kept = await readSurely(location);
-        const before = parseAbout(kept?.text);
-        const wanted = typeof patch === 'function' ? patch(before) : patch;
-        if (isNothing(wanted)) return { before, after: before };
-        const after = patched(before, wanted);
-        try {
-          if (isNothing(after)) await remove(location, kept?.version);
-          else await writeKept(location.storage, this.#record(location), bytesOf(after), kept?.version);
-          return { before, after };
-        } catch (error) {
-          // A folder is removed with its last record, perhaps while this one comes.
-          const isOutrun = [ChangedMeanwhileError, AlreadyExistsError, NotFoundError].some(
-            (cause) => error instanceof cause,
-          );
-          if (!isOutrun || tries === MOST_TRIES) throw error;
-        }
-      }
-    });
+    const attempt = async () => {
+      const record = await readSurely(location);
+      const before = parseAbout(record?.text);
+      const wanted = typeof patch === 'function' ? patch(before) : patch;
+      if (isNothing(wanted)) return { before, after: before };
+      const after = patched(before, wanted);
+      if (isNothing(after)) await remove(location, record?.version);
+      else await writeRecord(location.storage, recordOf(location), bytesOf(after), record?.version);
+      return { before, after };
+    };
+    return this.#hold(location, () => untilNotOvertaken(attempt));
   }
 
   /** Something new has the name: it has these words, and none of what had it before. */
   set(location: StoreLocation, about: About | undefined): Promise<void> {
-    return this.#hold(location, () =>
-      about === undefined || isNothing(about) ? remove(location) : overwrite(location, about),
-    );
+    return this.#hold(location, () => {
+      if (about === undefined || isNothing(about)) return remove(location);
+      const bytes = bytesOf(about);
+      // Whatever is there can only be about an older file.
+      const overwrite = () =>
+        location.storage.write(recordOf(location), streamOf(bytes), { size: bytes.length });
+      return untilNotOvertaken(async () => void (await overwrite()));
+    });
   }
 
   /**
@@ -145,9 +162,9 @@ export class AboutKeeper {
    * meanwhile, stay. Undefined: there are none.
    */
   async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
-    const kept = await readRecord(location);
-    if (kept === undefined) return undefined;
-    const forget = (): Promise<void> => remove(location, kept.version).catch(ifOnly(ChangedMeanwhileError));
+    const record = await readOnce(location);
+    if (record === undefined) return undefined;
+    const forget = (): Promise<void> => remove(location, record.version).catch(ifOnly(ChangedMeanwhileError));
     return () => this.#hold(location, forget);
   }
 
@@ -159,20 +176,14 @@ export class AboutKeeper {
   /** The words follow a file. They are at one of both names at any time. */
   async moved(from: StoreLocation, to: StoreLocation): Promise<void> {
     const isSame =
-      isSameLocation(from, to) ||
-      (from.storage === to.storage && this.#record(from).equals(this.#record(to)));
+      isSameLocation(from, to) || (from.storage === to.storage && recordOf(from).equals(recordOf(to)));
     if (isSame) return;
-    for (let tries = 1; ; tries += 1) {
-      const kept = await readSurely(from);
-      await this.set(to, aboutOf(kept));
-      if (kept === undefined) return;
-      try {
-        await this.#hold(from, () => remove(from, kept.version));
-        return;
-      } catch (error) {
-        if (!(error instanceof ChangedMeanwhileError) || tries === MOST_TRIES) throw error;
-      }
-    }
+    const attempt = async (): Promise<void> => {
+      const record = await readSurely(from);
+      await this.set(to, aboutOf(record));
+      if (record !== undefined) await this.#hold(from, () => remove(from, record.version));
+    };
+    await untilNotOvertaken(attempt, (error) => error instanceof ChangedMeanwhileError);
   }
 
   /** Copies the words of the files of a folder that was copied into another store or source. */
@@ -185,7 +196,7 @@ export class AboutKeeper {
       return found;
     };
     await forEachAtOnce(COPIES_AT_ONCE, files(), async (file) => {
-      if (!(await recordsIn(file.from.parent)).has(aboutPaths.name(from, file.from.name))) return;
+      if (!(await recordsIn(file.from.parent)).has(recordName(from, file.from.name))) return;
       await this.copied({ storage: from, path: file.from }, { storage: to, path: file.to });
     });
   }
@@ -197,13 +208,13 @@ export class AboutKeeper {
     names: readonly string[],
     signal: AbortSignal | undefined,
   ): Promise<readonly string[] | undefined> {
-    if (names.length <= MANY) return names.map((name) => aboutPaths.name(store, name));
+    if (names.length <= MANY) return names.map((name) => recordName(store, name));
     if ((await this.#recordsIn(store, folder, signal)).size === 0) return undefined;
     const slice = new TimeSlice(signal ?? new AbortController().signal);
     const records: string[] = [];
     for (const name of names) {
       if (records.length % MANY === 0 && slice.due) await slice.rest();
-      records.push(aboutPaths.name(store, name));
+      records.push(recordName(store, name));
     }
     return records;
   }
@@ -215,12 +226,8 @@ export class AboutKeeper {
   ): Promise<ReadonlySet<string>> {
     const names = new Set<string>();
     const options = { detail: 'names', mayMiss: true, signal } as const;
-    try {
-      for await (const page of store.list(aboutPaths.all(folder), options))
-        for (const { name } of page) names.add(name);
-    } catch (error) {
-      ifNoSuch(error);
-    }
+    for await (const page of pagesOf(store, aboutPaths.all(folder), options))
+      for (const { name } of page) names.add(name);
     return names;
   }
 
@@ -233,19 +240,15 @@ export class AboutKeeper {
     const [key, version] = [this.#keyOf(store, record), versionOf(entry)];
     const known = this.#known.get(key);
     if (known?.version === version) return known.about;
-    const isOurs = (entry.size ?? 0) <= MOST_ABOUT_BYTES;
-    const about = isOurs ? aboutOf(await readKept(store, record, MOST_ABOUT_BYTES, { signal })) : undefined;
+    const isOurs = (entry.size ?? 0) <= MOST_RECORD_BYTES;
+    const about = isOurs ? aboutOf(await readRecord(store, record, { signal })) : undefined;
     if (about !== undefined) this.#known.set(key, { version, about });
     return about;
   }
 
-  #record({ storage, path }: StoreLocation): SourcePath {
-    return aboutPaths.record(storage, path);
-  }
-
   /** The changes of this process to one record follow one another, and what was remembered of it is forgotten. */
   async #hold<T>(location: StoreLocation, work: () => Promise<T>): Promise<T> {
-    const key = this.#keyOf(location.storage, this.#record(location));
+    const key = this.#keyOf(location.storage, recordOf(location));
     const folder = this.#keyOf(location.storage, location.path.parent);
     try {
       return await this.#locks.hold(key, {}, work);

@@ -4,8 +4,9 @@ import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Entry } from '../entry.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
+import { MOST_RECORD_BYTES, versionOf } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import { MOST_RECORD_BYTES, movedPaths, NO_HISTORY, type NameHistory, readRecord } from './name-events.ts';
+import { movedPaths, NO_HISTORY, type NameHistory, readHistoryIn } from './name-events.ts';
 
 const READS_AT_ONCE = 32;
 /** Steps of ways that are read one after another before all records are: these may be so many for each of the steps. */
@@ -22,9 +23,6 @@ interface KnownRecord {
   readonly version: string;
   readonly history: NameHistory;
 }
-
-const versionOf = ({ etag, modifiedAt, changedAt, size }: Entry): string =>
-  [etag, modifiedAt, changedAt, size].join();
 
 /**
  * The records of one source as they were read together, for ways of many steps. They may have grown since: what is
@@ -92,7 +90,7 @@ export class KnownRecords {
   async #read(store: ReadableStore, entry: Entry, signal: AbortSignal | undefined): Promise<void> {
     const { name, size = MOST_RECORD_BYTES } = entry;
     this.#known.delete(name);
-    const history = await readRecord(store, movedPaths.all.child(name), { signal, isListed: true });
+    const history = await readHistoryIn(store, movedPaths.all.child(name), { signal, isListed: true });
     // One that is gone, or seems to be, is asked for when it is needed.
     if (history.version === undefined) return;
     this.#known.set(name, { version: versionOf(entry), history }, { size: BYTES_OF_A_RECORD + size });

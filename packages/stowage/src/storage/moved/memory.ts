@@ -1,8 +1,12 @@
+import { Background } from '../../basics/concurrency/background.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
+import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { AlreadyExistsError, ChangedMeanwhileError, ifMissing, ifNoSuch } from '../../errors/errors.ts';
-import { writeKept } from '../kept-files.ts';
+import { ChangedMeanwhileError, ifMissing } from '../../errors/errors.ts';
+import type { Entry, StorageAdapter } from '../adapter.ts';
+import { pagesOf, untilNotOvertaken, writeRecord } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
+import { Sweeper, type SweptStore } from '../sweeper.ts';
 import {
   movedPaths,
   readHistory,
@@ -11,8 +15,6 @@ import {
   type NameHistory,
   type ReadHistory,
 } from './name-events.ts';
-import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
-import type { Entry, StorageAdapter } from '../adapter.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Records that one sweep removes at most. */
@@ -34,36 +36,24 @@ export interface MemoryPolicy {
 export interface MemoryUse {
   readonly store: StorageAdapter;
   readonly policy: MemoryPolicy;
-  /** Keeps the store open during a sweep, and returns the way to give it back. */
+  /** Keeps the store open during a sweep, and returns the way to release it. */
   readonly hold: () => () => void;
-}
-
-/** What is known of the records of one store. Forgetting it costs a listing. */
-interface Knowledge {
-  sweptAt: number;
-  /** Some may be counted twice until the next sweep. Undefined: not known. */
-  count: number | undefined;
-  isSwept: boolean;
 }
 
 const byAge = (one: Entry, other: Entry): number => (one.modifiedAt ?? 0) - (other.modifiedAt ?? 0);
 
-/** How many records there are, and the oldest of them, as far as a listing tells. */
+/** How many records there are, and the oldest of them, as far as a listing shows it. */
 const listOldest = async (
   store: StorageAdapter,
   signal: AbortSignal,
 ): Promise<{ readonly count: number; readonly oldest: readonly Entry[] }> => {
   let count = 0;
   let found: Entry[] = [];
-  try {
-    for await (const page of store.list(movedPaths.all, { signal })) {
-      const records = page.filter(({ kind, name }) => kind === 'file' && movedPaths.isName(name));
-      count += records.length;
-      found.push(...records);
-      if (found.length > 2 * MOST_REMOVED) found = found.sort(byAge).slice(0, MOST_REMOVED);
-    }
-  } catch (error) {
-    ifNoSuch(error);
+  for await (const page of pagesOf(store, movedPaths.all, { signal })) {
+    const records = page.filter(({ kind, name }) => kind === 'file' && movedPaths.isName(name));
+    count += records.length;
+    found.push(...records);
+    if (found.length > 2 * MOST_REMOVED) found = found.sort(byAge).slice(0, MOST_REMOVED);
   }
   return { count, oldest: found.sort(byAge).slice(0, MOST_REMOVED) };
 };
@@ -78,77 +68,27 @@ const removeRecord = async (store: StorageAdapter, entry: Entry): Promise<void> 
 
 const mostOf = ({ entries }: MemoryPolicy): number => entries * RECORDS_PER_ENTRY;
 
-const isDue = ({ count, sweptAt }: Knowledge, policy: MemoryPolicy): boolean => {
+const isDue = ({ amount, sweptAt }: SweptStore, policy: MemoryPolicy): boolean => {
   const most = mostOf(policy);
   const surplus = most < LISTED_BY_ONE ? 0 : Math.min(most * SURPLUS, MOST_REMOVED / 2);
-  return count === undefined || count > most + surplus || Date.now() - sweptAt > DAY_MS;
+  return amount === undefined || amount > most + surplus || Date.now() - sweptAt > DAY_MS;
 };
 
-/** Keeps the records of every store within their policy, by a sweep whenever there are some more. */
-class MovedKeeper {
-  readonly #log: Logger;
-  readonly #known = new WeakMap<StorageAdapter, Knowledge>();
-  readonly #running = new Set<Promise<void>>();
-  readonly #closing = new AbortController();
-
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  /** To be called after a record was written, `isNew` where there was none. Waits for a sweep that costs little. */
-  async written(use: MemoryUse, isNew: boolean): Promise<void> {
-    const known = this.#known.get(use.store) ?? { sweptAt: 0, count: undefined, isSwept: false };
-    this.#known.set(use.store, known);
-    if (isNew && known.count !== undefined) known.count += 1;
-    if (this.#closing.signal.aborted || known.isSwept || !isDue(known, use.policy)) return;
-    known.isSwept = true;
-    const release = use.hold();
-    const work = this.#sweepWhileDue(use, known).finally(() => {
-      known.isSwept = false;
-      this.#running.delete(work);
-      release();
-    });
-    this.#running.add(work);
-    if (mostOf(use.policy) < LISTED_BY_ONE) await work;
-  }
-
-  /** Aborts what runs, and resolves when it has ended. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.all(this.#running);
-  }
-
-  async #sweepWhileDue(use: MemoryUse, known: Knowledge): Promise<void> {
-    try {
-      let isOutdated = true;
-      while (isOutdated && !this.#closing.signal.aborted && isDue(known, use.policy))
-        isOutdated = await this.#sweep(use, known);
-    } catch (error) {
-      known.count = undefined;
-      if (!this.#closing.signal.aborted)
-        this.#log.warn('What a source remembers could not be swept.', { error });
-    }
-  }
-
-  /** True: records were written meanwhile. */
-  async #sweep({ store, policy }: MemoryUse, known: Knowledge): Promise<boolean> {
-    // What is written meanwhile is counted from here, perhaps once too often.
-    Object.assign(known, { sweptAt: Date.now(), count: 0 });
-    const { count, oldest } = await listOldest(store, this.#closing.signal);
-    const end = Date.now() - policy.days * DAY_MS;
-    const surplus = count - mostOf(policy);
-    const removed = oldest.filter(({ modifiedAt = Infinity }, index) => index < surplus || modifiedAt < end);
-    await forEachAtOnce(AT_ONCE, removed, async (entry) => {
-      if (!this.#closing.signal.aborted) await removeRecord(store, entry);
-    });
-    const { count: written = 0 } = known;
-    known.count = written + count - removed.length;
-    return written > 0;
-  }
-}
-
-/** How often a record is read again that another instance has written meanwhile. */
-const MOST_TRIES = 4;
+/** Removes the records that are too old or too many. Returns how many are left. */
+const sweepRecords = async (
+  store: StorageAdapter,
+  policy: MemoryPolicy,
+  signal: AbortSignal,
+): Promise<number> => {
+  const { count, oldest } = await listOldest(store, signal);
+  const end = Date.now() - policy.days * DAY_MS;
+  const surplus = count - mostOf(policy);
+  const removed = oldest.filter(({ modifiedAt = Infinity }, index) => index < surplus || modifiedAt < end);
+  await forEachAtOnce(AT_ONCE, removed, async (entry) => {
+    if (!signal.aborted) await removeRecord(store, entry);
+  });
+  return count - removed.length;
+};
 
 /** A name with what has happened to it. */
 export interface Noted {
@@ -174,28 +114,33 @@ const lastOf = ({ events }: NameHistory): number => events.at(-1)?.at ?? 0;
 
 /** Makes a memory that has not begun anything. */
 export const createNameMemory = (log: Logger): NameMemory => {
-  const keeper = new MovedKeeper(log);
+  const background = new Background();
+  const sweeper = new Sweeper(background, (error) =>
+    log.warn('What a source remembers could not be swept.', { error }),
+  );
   const locks = createNameLocks();
   let latest = 0;
   /** No two events of this process have one time. */
   const now = (): number => (latest = Math.max(Date.now(), latest + 1));
 
   const noteOne = async ({ use, path, change }: Noted, read: ReadHistory, at: number): Promise<void> => {
-    const { store } = use;
-    let history = read;
-    for (let tries = 1; ; tries += 1) {
+    const { store, policy, hold } = use;
+    let known: ReadHistory | undefined = read;
+    const isNew = await untilNotOvertaken(async () => {
+      const history = known ?? (await readHistory(store, path, {}));
+      known = undefined;
       const { since, version } = history;
-      try {
-        const bytes = writtenHistory(path, { events: change(history, at), since });
-        await writeKept(store, movedPaths.record(store, path), bytes, version);
-        break;
-      } catch (error) {
-        const isOutrun = error instanceof ChangedMeanwhileError || error instanceof AlreadyExistsError;
-        if (!isOutrun || tries === MOST_TRIES) throw error;
-        history = await readHistory(store, path, {});
-      }
-    }
-    await keeper.written(use, history.version === undefined);
+      const bytes = writtenHistory(path, { events: change(history, at), since });
+      await writeRecord(store, movedPaths.record(store, path), bytes, version);
+      return version === undefined;
+    });
+    const sweeping = sweeper.tend(store, isNew ? 1 : 0, {
+      hold,
+      isDue: (swept) => isDue(swept, policy),
+      run: (signal) => sweepRecords(store, policy, signal),
+    });
+    // Where it costs little, a change waits for it.
+    if (mostOf(policy) < LISTED_BY_ONE) await sweeping;
   };
 
   const noteAll = async (names: readonly Noted[]): Promise<void> => {
@@ -219,6 +164,6 @@ export const createNameMemory = (log: Logger): NameMemory => {
         () => noteAll(names),
       )();
     },
-    close: () => keeper.close(),
+    close: () => background.close(),
   };
 };

@@ -1,11 +1,8 @@
-import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { foldedFor } from '../../basics/content/file-name.ts';
-import { StowageError } from '../../errors/errors.ts';
 import type { EntryKind } from '../entry.ts';
 import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
-import { type KeptOptions, readKept } from '../kept-files.ts';
+import { MOST_RECORD_BYTES, parsedRecord, readRecord, recordName, type RecordOptions } from '../records.ts';
 
 /** The folder at the root of a source that remembers what has left which name. Reserved in every source. */
 export const MOVED_FOLDER = '.stowage-moved';
@@ -20,10 +17,8 @@ export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 export const movedPaths = {
   all: folder,
   isName: (name: string): boolean => RECORD.test(name),
-  record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath => {
-    const hash = createHash('sha256').update(foldedFor(store, path.toString()));
-    return folder.child(`${hash.digest('hex').slice(0, 40)}.json`);
-  },
+  record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>
+    folder.child(recordName(store, path.toString())),
 };
 
 /** Where something went that left a name, and when it came there. */
@@ -56,8 +51,6 @@ export interface NameHistory {
 
 export const NO_HISTORY: NameHistory = { events: [], since: 0 };
 
-/** More is not a record of ours. */
-export const MOST_RECORD_BYTES = 64 * 1024;
 const MOST_EVENTS = 64;
 
 const time = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
@@ -77,28 +70,20 @@ const schema = z.object({
     .max(MOST_EVENTS),
 });
 
-/**
- * Reads a record. It may have been written by anybody who reaches the store: undefined when it is none, or about
- * another path than its name is made of; paths are parsed as if sent by a client.
- */
+/** Undefined where a text is not a record, or about another path than its name is made of. */
 const parseHistory = (
   store: Pick<ReadableStore, 'capabilities'>,
   record: SourcePath,
-  text: string,
-): NameHistory | undefined => {
-  try {
-    const { path, since, events } = schema.parse(JSON.parse(text));
+  text: string | undefined,
+): NameHistory | undefined =>
+  parsedRecord(text, (written) => {
+    const { path, since, events } = schema.parse(written);
     if (!movedPaths.record(store, SourcePath.parse(path)).equals(record)) return undefined;
     const read = events.map(({ to, ...event }): NameEvent =>
       to === undefined ? event : { ...event, to: { ...to, path: SourcePath.parse(to.path) } },
     );
     return { since, events: read.sort((one, other) => one.at - other.at) };
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof StowageError)
-      return undefined;
-    throw error;
-  }
-};
+  });
 
 /** The record of a history; what is too much is left out, the oldest events first. */
 export const writtenHistory = (about: SourcePath, { events, since }: NameHistory): Buffer => {
@@ -119,20 +104,19 @@ export interface ReadHistory extends NameHistory {
   readonly version: Stat | undefined;
 }
 
-/** The history in a record; what is no record of ours counts as none. @see readKept */
-export const readRecord = async (
+/** The history in a record; empty where it is not one. @see readRecord */
+export const readHistoryIn = async (
   store: ReadableStore,
   record: SourcePath,
-  options: KeptOptions,
+  options: RecordOptions,
 ): Promise<ReadHistory> => {
-  const kept = await readKept(store, record, MOST_RECORD_BYTES, options);
-  const history = kept?.text === undefined ? undefined : parseHistory(store, record, kept.text);
-  return { ...(history ?? NO_HISTORY), version: kept?.version };
+  const found = await readRecord(store, record, options);
+  return { ...(parseHistory(store, record, found?.text) ?? NO_HISTORY), version: found?.version };
 };
 
 /** What is remembered of a name. @see readRecord */
 export const readHistory = (
   store: ReadableStore,
   about: SourcePath,
-  options: KeptOptions,
-): Promise<ReadHistory> => readRecord(store, movedPaths.record(store, about), options);
+  options: RecordOptions,
+): Promise<ReadHistory> => readHistoryIn(store, movedPaths.record(store, about), options);

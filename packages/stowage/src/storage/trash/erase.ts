@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
   ifMissing,
@@ -8,6 +7,7 @@ import {
   NotFoundError,
 } from '../../errors/errors.ts';
 import type { OperationOptions, StorageAdapter, Entry } from '../adapter.ts';
+import { streamOf } from '../content.ts';
 import type { SourcePath } from '../source-path.ts';
 import { trashPaths, type TrashId, isTrashId, newTrashId, timeOf } from './trash-folder.ts';
 import { moveFolder } from '../folders.ts';
@@ -26,9 +26,10 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   } catch (error) {
     if (error instanceof MovedInPartError) return;
     if (!(error instanceof NotFoundError)) throw error;
-    const content = Readable.from([Buffer.from('{}')], { objectMode: false });
     const options = { size: 2, createOnly: true, isNoFolder: true };
-    await storage.write(trashPaths.erased(id), content, options).catch(ifOnly(AlreadyExistsError));
+    await storage
+      .write(trashPaths.erased(id), streamOf(Buffer.from('{}')), options)
+      .catch(ifOnly(AlreadyExistsError));
   }
 };
 

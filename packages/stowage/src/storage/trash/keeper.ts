@@ -1,36 +1,39 @@
 import { setTimeout } from 'node:timers/promises';
+import { Background } from '../../basics/concurrency/background.ts';
 import type { Logger } from '../../basics/log/logger.ts';
+import { BusyError, ifOnly } from '../../errors/errors.ts';
 import type { StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
+import type { OperationOptions } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
-import { removeEmptied } from './erase.ts';
-import { sweepTrash, type TrashPolicy } from './sweep.ts';
+import { Sweeper, type SweptStore } from '../sweeper.ts';
+import { eraseId, isHalfErased, removeEmptied, sweepEmptied } from './erase.ts';
+import { findRecord } from './record.ts';
+import { timeOf, trashPaths } from './trash-folder.ts';
+import { listIds } from './trashed.ts';
 
 /** Of what is gone by then, the client need not learn that it went later. */
 const MOMENT_MS = 100;
 const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
 
-/** What is known of the trash of one store. Forgetting it costs another sweep. */
-interface Knowledge {
-  sweptAt: number;
-  /** Bytes in the trash; undefined while they are not needed. */
-  bytes: number | undefined;
-  /** Bytes that have come since the running sweep has begun. */
-  arrived: number;
-  isSweeping: boolean;
+/** How long and how much a source keeps; see the setting `trash`. */
+export interface TrashPolicy {
+  readonly retentionDays: number;
+  readonly maxBytes?: number | undefined;
 }
 
 /** Who uses the trash of a store. */
 export interface TrashUse {
-  /** Keeps the store open during a sweep, and returns the way to give it back. */
+  /** Keeps the store open during a sweep, and returns the way to release it. */
   readonly hold: () => () => void;
-  /** Hears of a sweep that has removed something. */
+  /** Called after a sweep that has removed something. */
   readonly onErased: () => void;
 }
 
 /** Keeps the trash of every store within its policy, in the background and at most once at a time each. */
 export interface TrashKeeper {
-  /** To be called with every use of the trash. Sweeps once an hour, and when `arrived` makes it too large. */
+  /** To be called with every use of the trash. Sweeps once an hour, and when `arrived` bytes make it too large. */
   tend(storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived?: number): void;
   /**
    * Removes in the background what was taken out of the trash of a store; what fails is left to a sweep. Resolves when
@@ -41,8 +44,46 @@ export interface TrashKeeper {
   close(): Promise<void>;
 }
 
-const isDue = ({ sweptAt, bytes }: Knowledge, { maxBytes }: TrashPolicy): boolean =>
-  Date.now() - sweptAt > HOUR_MS || (maxBytes !== undefined && bytes !== undefined && bytes > maxBytes);
+const isDue = ({ sweptAt, amount = 0 }: SweptStore, { maxBytes = Infinity }: TrashPolicy): boolean =>
+  Date.now() - sweptAt > HOUR_MS || amount > maxBytes;
+
+/**
+ * Ends what erasing has begun, and removes what is older than the policy allows, what is larger than all of
+ * the trash may be, and then the oldest until the rest has room.
+ * An item that has lost its record for another reason stays until it is too old: it may be the only copy, and
+ * a store may fail to show a record that is there.
+ * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
+ */
+const sweepTrash = async (
+  storage: StorageAdapter,
+  { retentionDays, maxBytes }: TrashPolicy,
+  locks: LocationLocks,
+  { signal }: OperationOptions,
+): Promise<{ readonly erased: number; readonly kept: number | undefined }> => {
+  if (storage.capabilities.atomicFolderMove === true) await sweepEmptied(storage, { signal });
+  const oldest = Date.now() - retentionDays * DAY_MS;
+  let [kept, erased] = [0, 0];
+  let isFull = false;
+  for (const id of await listIds(storage, { signal })) {
+    signal?.throwIfAborted();
+    let isDue = timeOf(id) < oldest || (await isHalfErased(storage, id, { signal }));
+    if (!isDue && maxBytes !== undefined) {
+      // A crash may have left the record of what did not come, or is gone: that takes no room.
+      const bytes = (await findRecord(storage, id, { signal }))?.bytes ?? 0;
+      // An item that has no room in an empty trash must not empty it.
+      const isTooLarge = bytes > maxBytes;
+      isFull ||= !isTooLarge && kept + bytes > maxBytes;
+      isDue = isTooLarge || isFull;
+      if (!isDue) kept += bytes;
+    }
+    if (!isDue) continue;
+    const erase = (): Promise<void> => eraseId(storage, id);
+    // What is busy, the next sweep finds again.
+    await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, erase).catch(ifOnly(BusyError));
+    erased += 1;
+  }
+  return { erased, kept: maxBytes === undefined ? undefined : kept };
+};
 
 const orMoment = async (work: Promise<void>): Promise<void> => {
   const moment = new AbortController();
@@ -53,65 +94,27 @@ const orMoment = async (work: Promise<void>): Promise<void> => {
 
 /** Makes a keeper that has not begun anything. */
 export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
-  const known = new WeakMap<StorageAdapter, Knowledge>();
-  const running = new Set<Promise<void>>();
-  const closing = new AbortController();
-
-  const sweep = async (
-    storage: StorageAdapter,
-    policy: TrashPolicy,
-    knowledge: Knowledge,
-    onErased: () => void,
-  ): Promise<void> => {
-    knowledge.isSweeping = true;
-    try {
-      while (isDue(knowledge, policy)) {
-        knowledge.sweptAt = Date.now();
-        knowledge.arrived = 0;
-        // Unknown when it fails: then the next sweep is due in an hour.
-        knowledge.bytes = undefined;
-        const { erased, kept } = await sweepTrash(storage, policy, locks, { signal: closing.signal });
-        if (erased > 0) onErased();
-        // Items that have come meanwhile may be counted twice: that costs a sweep, which counts again.
-        if (kept !== undefined) knowledge.bytes = kept + knowledge.arrived;
-      }
-    } catch (error) {
-      if (!closing.signal.aborted) log.warn('The trash of a source could not be swept.', { error });
-    } finally {
-      knowledge.isSweeping = false;
-    }
-  };
-
-  const run = (hold: TrashUse['hold'], begin: () => Promise<void>): Promise<void> => {
-    const release = hold();
-    const work = begin().finally(() => {
-      running.delete(work);
-      release();
-    });
-    running.add(work);
-    return work;
-  };
-
+  const background = new Background();
+  const sweeper = new Sweeper(background, (error) =>
+    log.warn('The trash of a source could not be swept.', { error }),
+  );
   return {
     tend: (storage, policy, { hold, onErased }, arrived = 0) => {
-      const knowledge = known.get(storage) ?? { sweptAt: 0, bytes: undefined, arrived: 0, isSweeping: false };
-      known.set(storage, knowledge);
-      knowledge.arrived += arrived;
-      if (knowledge.bytes !== undefined) knowledge.bytes += arrived;
-      if (closing.signal.aborted || knowledge.isSweeping || !isDue(knowledge, policy)) return;
-      void run(hold, () => sweep(storage, policy, knowledge, onErased));
+      const run = async (signal: AbortSignal): Promise<number | undefined> => {
+        const { erased, kept } = await sweepTrash(storage, policy, locks, { signal });
+        if (erased > 0) onErased();
+        return kept;
+      };
+      void sweeper.tend(storage, arrived, { hold, run, isDue: (known) => isDue(known, policy) });
     },
-    remove: async (storage, folder, hold) => {
-      const removal = run(hold, () =>
-        removeEmptied(storage, folder, closing).catch((error: unknown) => {
-          if (!closing.signal.aborted) log.warn('An emptied trash could not be removed yet.', { error });
-        }),
-      );
-      await orMoment(removal);
-    },
-    close: async () => {
-      closing.abort();
-      await Promise.all(running);
-    },
+    remove: (storage, folder, hold) =>
+      orMoment(
+        background.run(
+          hold,
+          (signal) => removeEmptied(storage, folder, { signal }),
+          (error) => log.warn('An emptied trash could not be removed yet.', { error }),
+        ),
+      ),
+    close: () => background.close(),
   };
 };

@@ -1,10 +1,10 @@
-import { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import { ifMissing, StowageError } from '../../errors/errors.ts';
+import { ifMissing } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, ReadableStore, Stat, StorageAdapter } from '../adapter.ts';
 import { type About, aboutSchema } from '../about/about.ts';
-import { readKept } from '../kept-files.ts';
+import { streamOf } from '../content.ts';
+import { parsedRecord, readRecord } from '../records.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
@@ -38,8 +38,6 @@ export type TrashRecords = Pick<Map<TrashId, TrashRecord>, 'get' | 'delete'> & {
 export const createTrashRecords = (): TrashRecords =>
   new LRUCache<TrashId, TrashRecord>({ maxSize: 2000, sizeCalculation: () => 1 });
 
-/** More is not a record of ours. */
-const MAX_BYTES = 64 * 1024;
 const MAX_TEXT = 300;
 
 const schema = z.object({
@@ -53,7 +51,7 @@ const schema = z.object({
 });
 
 /** Writes a record; it must be there before what it is about. */
-export const writeRecord = async (
+export const writeTrashRecord = async (
   storage: StorageAdapter,
   { id, path, kind, bytes, removedAt, role, subject, replaced, about }: TrashRecord,
   options: OperationOptions,
@@ -69,8 +67,7 @@ export const writeRecord = async (
     about,
   };
   const content = Buffer.from(JSON.stringify(record));
-  const stream = Readable.from([content], { objectMode: false });
-  await storage.write(trashPaths.record(id), stream, {
+  await storage.write(trashPaths.record(id), streamOf(content), {
     size: content.length,
     createOnly: true,
     // Only this operation knows the id.
@@ -79,35 +76,28 @@ export const writeRecord = async (
   });
 };
 
-/**
- * A record may have been written by anybody who reaches the store: its path is parsed as if sent by a client.
- */
-export const parseRecord = (id: TrashId, text: string): TrashRecord | undefined => {
-  try {
-    const { path: written, subject, ...rest } = schema.parse(JSON.parse(text));
+/** Undefined where the text is not a record that can be trusted. */
+export const parseTrashRecord = (id: TrashId, text: string | undefined): TrashRecord | undefined =>
+  parsedRecord(text, (record) => {
+    const { path: written, subject, ...rest } = schema.parse(record);
     const path = SourcePath.parse(written);
     return path.isRoot ? undefined : { id, path, subject, removedAt: timeOf(id), ...rest };
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof StowageError)
-      return undefined;
-    throw error;
-  }
-};
+  });
 
 /** The record of an id; undefined where none is, or none that can be trusted. */
-export const readRecord = async (
+export const readTrashRecord = async (
   storage: ReadableStore,
   id: TrashId,
   options: OperationOptions,
 ): Promise<TrashRecord | undefined> => {
-  const kept = await readKept(storage, trashPaths.record(id), MAX_BYTES, { ...options, isListed: true });
-  return kept?.text === undefined ? undefined : parseRecord(id, kept.text);
+  const found = await readRecord(storage, trashPaths.record(id), { ...options, isListed: true });
+  return parseTrashRecord(id, found?.text);
 };
 
 /** Records that are read together. */
 export const RECORDS_AT_ONCE = 128;
 
-/** The records of some ids, where the store reads them together; `readRecord` reads what is missing. */
+/** The records of some ids, where the store reads them together; `readTrashRecord` reads what is missing. */
 export const readTogether = async (
   storage: ReadableStore,
   ids: readonly TrashId[],
@@ -139,7 +129,7 @@ export const findRecord = async (
   options: OperationOptions,
   known?: TrashRecord,
 ): Promise<TrashRecord | undefined> => {
-  const record = known ?? (await readRecord(storage, id, options));
+  const record = known ?? (await readTrashRecord(storage, id, options));
   const seen = record && (await itemOf(storage, record, options));
   return record && seen && { ...record, seen };
 };

@@ -3,9 +3,10 @@ import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions
 import type { About } from '../about/about.ts';
 import { moveItem } from '../folders.ts';
 import { measure } from '../measure.ts';
+import { untilNotOvertaken } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import { eraseId, forgetId, forgetRecord } from './erase.ts';
-import { type TrashRecord, writeRecord } from './record.ts';
+import { forgetId, forgetRecord } from './erase.ts';
+import { type TrashRecord, writeTrashRecord } from './record.ts';
 import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
 import { trashedPath } from './trashed.ts';
 
@@ -24,25 +25,6 @@ export interface Removed {
   readonly seen: Stat;
 }
 
-const TRIES = 5;
-
-/**
- * Does a step of what goes into the trash. Emptying takes the folder of the trash away, perhaps in the midst of the
- * step: as long as `mayHelp`, it is done again, and makes the folder anew.
- */
-const besideEmptying = async (
-  step: () => Promise<void>,
-  mayHelp: () => Promise<boolean> = () => Promise.resolve(true),
-): Promise<void> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await step();
-    } catch (error) {
-      if (!(error instanceof NotFoundError) || tries === TRIES || !(await mayHelp())) throw error;
-    }
-  }
-};
-
 /** Writes the record, then has `bring` bring the item. When the store refuses that, the record goes again. */
 const enter = async (
   storage: StorageAdapter,
@@ -54,11 +36,13 @@ const enter = async (
   const bytes = kind === 'file' ? (seen.size ?? 0) : (await measure(storage, path, kind, options)).bytes;
   const id = newTrashId();
   const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
-  await besideEmptying(() => writeRecord(storage, record, options));
-  const isThere = async (): Promise<boolean> =>
-    (await storage.stat(path, options).catch(ifMissing)) !== undefined;
+  // Emptying takes the folder of the trash away, perhaps in the midst of a step, which makes it anew when it is repeated.
+  const isMissing = (error: unknown): boolean => error instanceof NotFoundError;
+  const isStillThere = async (error: unknown): Promise<boolean> =>
+    isMissing(error) && (await storage.stat(path, options).catch(ifMissing)) !== undefined;
+  await untilNotOvertaken(() => writeTrashRecord(storage, record, options), isMissing);
   try {
-    await besideEmptying(() => bring(trashPaths.item(id, path.name)), isThere);
+    await untilNotOvertaken(() => bring(trashPaths.item(id, path.name)), isStillThere);
   } catch (error) {
     // An item that may still come, or has come in part, could not be reached without its record.
     if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
@@ -143,7 +127,3 @@ export const leaveTrash = async (
   if (twin !== undefined) await storage.removeFile(trashedPath(record), { ifUnchanged: twin });
   await forgetRecord(storage, record.id);
 };
-
-/** Removes something in the trash for good. */
-export const eraseFromTrash = (storage: StorageAdapter, { id }: TrashRecord): Promise<void> =>
-  eraseId(storage, id);

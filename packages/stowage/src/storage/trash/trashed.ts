@@ -1,17 +1,17 @@
 import type { Located } from '../location.ts';
+import { pagesOf } from '../records.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
 import {
   findRecord,
   itemOf,
-  parseRecord,
-  readRecord,
+  parseTrashRecord,
+  readTrashRecord,
   readTogether,
   RECORDS_AT_ONCE,
   type TrashRecord,
   type TrashRecords,
 } from './record.ts';
-import { listIds } from './sweep.ts';
 import { isTrashId, type TrashId, trashPaths } from './trash-folder.ts';
 
 export type { TrashRecord } from './record.ts';
@@ -25,6 +25,17 @@ export interface TrashQuery extends OperationOptions {
   readonly isBlind?: boolean;
 }
 
+/** The ids in the trash, the newest first. Other entries there are left alone. */
+export const listIds = async (
+  storage: ReadableStore,
+  { signal }: OperationOptions,
+): Promise<readonly TrashId[]> => {
+  const ids: TrashId[] = [];
+  for await (const page of pagesOf(storage, trashPaths.all, { detail: 'names', signal }))
+    for (const { kind, name } of page) if (kind === 'folder' && isTrashId(name)) ids.push(name);
+  return ids.sort().reverse();
+};
+
 /**
  * What lies in the trash under an id from outside; undefined for a forged id, for one whose record cannot be
  * trusted, and where nothing lies (any more). `known`: records need not be read again.
@@ -34,9 +45,8 @@ export const findInTrash = async (
   text: string,
   options: OperationOptions,
   known?: Pick<TrashRecords, 'get'>,
-): Promise<TrashRecord | undefined> => {
-  return isTrashId(text) ? findRecord(storage, text, options, known?.get(text)) : undefined;
-};
+): Promise<TrashRecord | undefined> =>
+  isTrashId(text) ? findRecord(storage, text, options, known?.get(text)) : undefined;
 
 /**
  * All that lies in the trash, the newest first. Costs a listing of names, and for each a look, and a reading where its
@@ -52,8 +62,8 @@ export async function* trashContents(
   const look = async (id: TrashId, text: string | undefined): Promise<TrashRecord | undefined> => {
     const record =
       text === undefined
-        ? (records.get(id) ?? (await readRecord(storage, id, options)))
-        : parseRecord(id, text);
+        ? (records.get(id) ?? (await readTrashRecord(storage, id, options)))
+        : parseTrashRecord(id, text);
     if (record === undefined || isBlind) return record;
     const seen = await itemOf(storage, record, options);
     if (seen === undefined) records.delete(id);
