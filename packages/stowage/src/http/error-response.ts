@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Editor } from '../actions/action.ts';
 import { editorFailure } from '../actions/editor-answers.ts';
-import type { Settings } from '../config/settings.ts';
 import { FileRefusedByHost, isHttpError, StowageError } from '../errors/errors.ts';
 import {
   acceptedLanguage,
@@ -12,26 +11,10 @@ import {
   type Language,
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
-import { type Logger, plainValue } from '../basics/log/logger.ts';
+import { plainValue } from '../basics/log/logger.ts';
 import { type ClientWording, errorEnvelope, jsonResponse } from './run-action.ts';
-import type { ConnectorResponse, HookRequest } from './message.ts';
+import type { ConnectorResponse } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
-
-export interface ErrorResponderOptions {
-  readonly settings: Pick<Settings, 'debug' | 'errorHttpStatus' | 'logRequests'>;
-  readonly log: Logger;
-}
-
-export type ErrorScope = Pick<
-  RequestScope,
-  'ofAction' | 'isFile' | 'about' | 'editor' | 'language' | 'form' | 'milliseconds'
->;
-
-/**
- * Turns any thrown value into an answer and a log line. The scope says whether it was thrown by an action or
- * on the way to it.
- */
-export type ErrorResponder = (error: unknown, request: HookRequest, scope: ErrorScope) => ConnectorResponse;
 
 interface Failure {
   /** For programs: a key of the error table. */
@@ -95,21 +78,18 @@ const reasonPhrase = (message = '', english = ''): string | undefined => {
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-const logFailure = (
-  { settings, log }: ErrorResponderOptions,
-  error: unknown,
-  status: number,
-  { method, url }: HookRequest,
-  { about: { id, ...about }, milliseconds }: Pick<RequestScope, 'about' | 'milliseconds'>,
-): void => {
+const logFailure = (error: unknown, status: number, scope: RequestScope): void => {
+  const { edge, request, milliseconds } = scope;
+  const { settings, log } = edge;
+  const { id, ...about } = scope.about;
   const ofService = status >= 500;
   if (!ofService && !settings.debug && !settings.logRequests) return;
   log[ofService ? 'error' : 'info']('A request failed.', {
     requestId: id,
     ...about,
-    method,
+    method: request.method,
     // Without the query: it may hold what the log must not.
-    path: url.split('?', 1)[0],
+    path: request.url.split('?', 1)[0],
     status,
     milliseconds,
     detail: error instanceof StowageError ? error.detail : undefined,
@@ -122,10 +102,10 @@ interface Wording {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const languageFor = (
-  { headers }: HookRequest,
-  { language }: ErrorScope,
-): { readonly language: Language; readonly headers: Wording['headers'] } | undefined => {
+const languageFor = ({
+  request: { headers },
+  language,
+}: RequestScope): { readonly language: Language; readonly headers: Wording['headers'] } | undefined => {
   const named = typeof language === 'string' ? languageOf(language) : undefined;
   if (named !== undefined) return { language: named, headers: { 'content-language': named } };
   const accepted = acceptedLanguage(headers['accept-language'] ?? '');
@@ -142,8 +122,8 @@ const OF_A_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'UNSAFE_NAME',
 ]);
 
-const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): Wording => {
-  const { language, headers } = languageFor(request, scope) ?? { language: 'en', headers: {} };
+const wordingOf = (failure: Failure, scope: RequestScope): Wording => {
+  const { language, headers } = languageFor(scope) ?? { language: 'en', headers: {} };
   const { form } = scope;
   // While a form arrives, more files may follow.
   const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
@@ -158,13 +138,13 @@ const wordingOf = (failure: Failure, request: HookRequest, scope: ErrorScope): W
 };
 
 /** How the client of a request is told what failed and, beside data, what was done: in its language. */
-export const clientWording = (request: HookRequest, scope: ErrorScope): ClientWording => ({
+export const clientWording = (scope: RequestScope): ClientWording => ({
   failure: (error) => {
     const failure = describe(error);
     const { code, status } = failure;
-    return { code, status, messages: wordingOf(failure, request, scope).messages };
+    return { code, status, messages: wordingOf(failure, scope).messages };
   },
-  messages: (texts) => toldIn(languageFor(request, scope)?.language ?? 'en', texts),
+  messages: (texts) => toldIn(languageFor(scope)?.language ?? 'en', texts),
 });
 
 const forEditor = (
@@ -192,30 +172,27 @@ const textResponse = (
 });
 
 /**
- * The only module that knows how errors look on the wire. The client reads the public messages, nothing else;
- * the log gets the rest, with stacks when `debug` is on. Failures of the service are always logged, those of
- * requests only with `debug`, and what fails because the client has gone not at all.
+ * Turns any thrown value into an answer and a log line: the only module that knows how errors look on the wire.
+ * The client reads the public messages, nothing else; the log gets the rest, with stacks when `debug` is on.
+ * Failures of the service are always logged, those of requests only with `debug`, and what fails because the
+ * client has gone not at all. The scope says whether it was thrown by an action or on the way to it.
  */
-export const createErrorResponder = (options: ErrorResponderOptions): ErrorResponder => {
-  const { errorHttpStatus } = options.settings;
-  return (error, request, scope) => {
-    const { ofAction, isFile, editor } = scope;
-    const failure = describe(error);
-    const { code, status, details } = failure;
-    const { messages, headers: ofWording } = wordingOf(failure, request, scope);
-    const headers = { ...failure.headers, ...ofWording };
-    const isGone = request.signal.aborted;
-    if (!isGone) logFailure(options, error, status, request, scope);
-    if (isFile) return textResponse(status, messages, lowerCase(headers));
-    const inStatusLine = !ofAction || errorHttpStatus || alwaysInStatusLine.has(status);
-    const plain = {
-      status: inStatusLine ? status : 200,
-      text: errorEnvelope(status, code, messages, details),
-    };
-    const answer = forEditor(editor, plain, messages);
-    return jsonResponse(answer.status, answer.text, {
-      statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
-      headers: lowerCase(headers),
-    });
+export const answerError = (error: unknown, scope: RequestScope): ConnectorResponse => {
+  const { ofAction, isFile, editor, edge, request } = scope;
+  const failure = describe(error);
+  const { code, status, details } = failure;
+  const { messages, headers: ofWording } = wordingOf(failure, scope);
+  const headers = { ...failure.headers, ...ofWording };
+  if (!request.signal.aborted) logFailure(error, status, scope);
+  if (isFile) return textResponse(status, messages, lowerCase(headers));
+  const inStatusLine = !ofAction || edge.settings.errorHttpStatus || alwaysInStatusLine.has(status);
+  const plain = {
+    status: inStatusLine ? status : 200,
+    text: errorEnvelope(status, code, messages, details),
   };
+  const answer = forEditor(editor, plain, messages);
+  return jsonResponse(answer.status, answer.text, {
+    statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
+    headers: lowerCase(headers),
+  });
 };

@@ -1,7 +1,5 @@
 import { asksForChange, editorFor } from '../actions/action.ts';
-import type { Actions } from '../actions/registry.ts';
-import type { SourceSet } from '../sources/source.ts';
-import { type TextBounds, textBoundsOf } from '../parameters/fields.ts';
+import { textBoundsOf } from '../parameters/fields.ts';
 import {
   answerOptions,
   type CorsVerdict,
@@ -10,22 +8,14 @@ import {
   refuseUnknownSender,
   withCorsHeaders,
 } from './cors.ts';
-import {
-  authorize,
-  createActionContext,
-  holderOf,
-  leaseSources,
-  type PipelineDependencies,
-  type RequestFacts,
-  RequestScope,
-} from './request-scope.ts';
-import { findAction, pingResponse, requireAccess, runAction } from './run-action.ts';
-import { clientWording, createErrorResponder } from './error-response.ts';
+import { answerError, clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
-import { createAdmission, readInput, type RequestInput } from './read-input.ts';
-import { answerFile } from './served-file.ts';
+import type { Edge, PipelineDependencies } from './pipeline-dependencies.ts';
+import { readInput, type RequestInput } from './read-input.ts';
 import { type RepresentationRules, represented } from './representation.ts';
-import { answerTus } from './tus-route.ts';
+import { grant, type GrantedRequest, RequestScope } from './request-scope.ts';
+import { findAction, pingResponse, requireAccess, runAction } from './run-action.ts';
+import { answerFile } from './served-file.ts';
 import {
   allowedMethods,
   findTusPath,
@@ -38,14 +28,15 @@ import {
   type Target,
   withinMount,
 } from './target.ts';
+import { answerTus } from './tus-route.ts';
 
-export type { PipelineDependencies } from './request-scope.ts';
+export type { PipelineDependencies } from './pipeline-dependencies.ts';
 
 const PING = 'ping';
 const pingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
 
 const readTarget = (
-  { actions, isMounted = false }: PipelineDependencies,
+  { actions, isMounted = false }: Edge,
   { url, isExact = false }: ConnectorRequest,
 ): Target => {
   const target = parseTarget(url);
@@ -56,24 +47,19 @@ const readTarget = (
 /**
  * Notes what the URL says of who reads the answer: what is refused at the door is refused in its words too.
  */
-const noteReader = (
-  scope: RequestScope,
-  { actions }: PipelineDependencies,
-  { action, query }: Target,
-): void => {
+const noteReader = (scope: RequestScope, { action, query }: Target): void => {
   if (query === '') return;
   const given = new URLSearchParams(query);
   const actionName = action ?? given.get('action') ?? undefined;
   scope.language = given.get('language');
-  scope.editor = editorFor(actions.get(actionName ?? ''), given.get('responseType'));
+  scope.editor = editorFor(scope.edge.actions.get(actionName ?? ''), given.get('responseType'));
 };
 
 const describeInput = (
-  about: RequestFacts,
+  { scope, sources }: GrantedRequest,
   { actionName = '', parameters, uploads }: RequestInput,
-  sources: SourceSet,
-  actions: Actions,
 ): void => {
+  const { about, edge } = scope;
   const text = (name: string): string => {
     const value = parameters[name];
     return typeof value === 'string' ? value.slice(0, 300) : '';
@@ -84,22 +70,17 @@ const describeInput = (
   const names = [text('path').replaceAll(/^\/+|\/+$/gu, ''), text('name') || (first?.filename ?? '')];
   about.item = text('from') || names.filter((part) => part !== '').join('/');
   // What changes something does so in one source; listings may be of all.
-  if (actions.get(actionName)?.changes === true) about.source ||= sources.all[0]?.name ?? '';
+  if (edge.actions.get(actionName)?.changes === true) about.source ||= sources.all[0]?.name ?? '';
   if (first !== undefined) about.files = uploads.length;
 };
 
 /** The eight steps of the protocol, in their order. */
-const answerAction = async (
-  dependencies: PipelineDependencies,
-  request: ConnectorRequest,
-  cors: CorsVerdict,
-  scope: RequestScope,
-  bounds: TextBounds,
-): Promise<ConnectorResponse> => {
-  const { settings, actions, services, stageUpload: stage, times } = dependencies;
+const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
+  const { edge, request } = scope;
+  const { settings, actions } = edge;
   const { method } = request;
-  const target = readTarget(dependencies, request);
-  noteReader(scope, dependencies, target);
+  const target = readTarget(edge, request);
+  noteReader(scope, target);
 
   // 1. With onlyPOST, nothing is served by GET.
   refuseGetIfOnlyPost(request, settings.onlyPOST);
@@ -114,74 +95,54 @@ const answerAction = async (
   requireKnownMethod(request, settings.onlyPOST);
   scope.ofAction = true;
 
-  // 4. The sources that serve this request.
-  const lease = await leaseSources(dependencies, request, ownSegments(target));
-  scope.lease = lease;
-  const { sources } = lease;
-
-  // 5. Who asks, and what they may do.
-  const access = await authorize(dependencies, request, scope);
+  // 4. The sources that serve this request. 5. Who asks, and what they may do.
+  const granted = await grant(scope, ownSegments(target));
 
   // 6. What they ask for.
-  const admit = createAdmission(dependencies, request, scope, lease);
-  const { quotas } = services;
-  const holdSources = holderOf(lease);
-  const receiving = { sources, access, actions, stage, times, admit, quotas, holdSources, bounds };
-  const input = await readInput(request, target, receiving, scope);
-
-  describeInput(scope.about, input, sources, actions);
+  const input = await readInput(granted, target);
+  describeInput(granted, input);
   scope.statCaches.isWide = actions.get(input.actionName ?? '')?.changes === true;
 
   // 7. Whether they may.
-  requireAccess(access, actions, input);
+  requireAccess(granted, input);
 
   // 8. Do it.
   const action = findAction(actions, input.actionName);
   const isChange = asksForChange(action, input.parameters);
   requireMethodOf(action, request, { onlyPOST: settings.onlyPOST, isChange });
   if (settings.refuseCrossSite && isChange) refuseUnknownSender(request, cors);
-  const context = createActionContext(dependencies, { access, lease, scope }, input.uploads, request);
   scope.isChange = isChange;
-  return runAction(action, context, input, request, () => clientWording(request, scope));
+  return runAction(action, granted.actionContext(input.uploads), input, request, () => clientWording(scope));
 };
 
 /** Answers by what the URL asks for: a file itself, an upload in parts, or an action. */
-const answer = async (
-  dependencies: PipelineDependencies,
-  request: ConnectorRequest,
-  cors: CorsVerdict,
-  scope: RequestScope,
-  bounds: TextBounds,
-): Promise<ConnectorResponse> => {
-  const file = mayBeServed(request) ? await answerFile(dependencies, request, cors, scope) : undefined;
+const answer = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
+  const { edge, request } = scope;
+  const { resumable, isMounted = false } = edge;
+  const file = mayBeServed(request) ? await answerFile(scope, cors) : undefined;
   if (file !== undefined) return file;
-  const { resumable, isMounted = false } = dependencies;
   const path = resumable && findTusPath(request, isMounted);
-  if (resumable === undefined || path === undefined)
-    return answerAction(dependencies, request, cors, scope, bounds);
-  return answerTus({ ...dependencies, resumable }, path, request, cors, scope);
+  return resumable === undefined || path === undefined
+    ? answerAction(scope, cors)
+    : answerTus(resumable, path, scope, cors);
 };
 
 /** Writes down what was changed, and with `logRequests` also what was only looked at. */
-const logAnswer = (
-  { settings, log }: PipelineDependencies,
-  scope: RequestScope,
-  response: ConnectorResponse,
-): void => {
+const logAnswer = (scope: RequestScope, response: ConnectorResponse): void => {
+  const { settings, log } = scope.edge;
   if (scope.isChange) log.info('Changed.', scope.logFields(response));
   else if (settings.logRequests) log.info('Answered.', scope.logFields(response));
 };
 
 const outcomeOf = (
-  { actions }: PipelineDependencies,
-  { about, isFile, isTus }: RequestScope,
+  { edge, about, isFile, isTus }: RequestScope,
   { status, headers }: ConnectorResponse,
 ): RequestOutcome => {
   const { action } = about;
   const length = headers['content-length'];
   return {
     // Whatever stands in a request may be its action, and would be another series of measurements.
-    action: action !== undefined && (isFile || isTus || actions.has(action)) ? action : undefined,
+    action: action !== undefined && (isFile || isTus || edge.actions.has(action)) ? action : undefined,
     status,
     bytes: length === undefined ? undefined : Number(length),
   };
@@ -191,40 +152,33 @@ const outcomeOf = (
  * Signed links are secrets beside names that others may choose: the length of a compressed answer would tell them
  * apart (BREACH), and a copy on a disk would outlive the session.
  */
-const rulesFor = (
-  { compressAnswers }: PipelineDependencies['settings'],
-  { method }: ConnectorRequest,
-  scope: RequestScope,
-): RepresentationRules => {
+const rulesFor = (scope: RequestScope): RepresentationRules => {
+  const { method } = scope.request;
   const isRead = scope.ofAction && !scope.isChange && (method === 'GET' || method === 'HEAD');
   return scope.maySign
     ? { compresses: false, isKept: false }
-    : { compresses: compressAnswers, isKept: isRead };
+    : { compresses: scope.edge.settings.compressAnswers, isKept: isRead };
 };
 
 export const createPipeline = (dependencies: PipelineDependencies): Handle => {
-  const { settings, version } = dependencies;
-  const checkOrigin = createOriginCheck(settings, dependencies.isOriginAllowed, dependencies.log);
-  const answerError = createErrorResponder(dependencies);
-  const bounds = textBoundsOf([...dependencies.actions.values()].map(({ parameters }) => parameters));
+  const { settings, version, actions, isOriginAllowed, log, observe } = dependencies;
+  const checkOrigin = createOriginCheck(settings, isOriginAllowed, log);
+  const bounds = textBoundsOf([...actions.values()].map(({ parameters }) => parameters));
+  const edge: Edge = { ...dependencies, bounds };
   const always = version === undefined ? {} : { 'x-app-version': version };
 
   return async (request) => {
-    const scope = new RequestScope(request, dependencies.log);
-    const ended = dependencies.observe?.();
+    const scope = new RequestScope(edge, request);
+    const ended = observe?.();
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     try {
-      response = await represented(
-        await answer(dependencies, request, cors, scope, bounds),
-        request,
-        rulesFor(settings, request, scope),
-      );
-      logAnswer(dependencies, scope, response);
+      response = await represented(await answer(scope, cors), request, rulesFor(scope));
+      logAnswer(scope, response);
     } catch (error) {
-      response = answerError(error, request, scope);
+      response = answerError(error, scope);
     }
-    if (ended !== undefined) scope.atEnd(() => ended(outcomeOf(dependencies, scope, response)));
+    if (ended !== undefined) scope.atEnd(() => ended(outcomeOf(scope, response)));
     await scope.endWith(response.body);
     return {
       status: response.status,

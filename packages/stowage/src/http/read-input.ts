@@ -19,14 +19,12 @@ import {
   type RawParameters,
 } from '../parameters/raw.ts';
 import type { TextBounds } from '../parameters/fields.ts';
-import type { ConnectorRequest, ParsedBody } from './message.ts';
+import type { ParsedBody } from './message.ts';
 import type { FormContent, FormReading } from './body/multipart.ts';
-import { editorFor, type Load, mayAllowAction } from '../actions/action.ts';
-import type { SourceLease } from '../sources/tenants.ts';
-import { SourcePath } from '../storage/source-path.ts';
-import type { PipelineDependencies, RequestScope } from './request-scope.ts';
+import { editorFor } from '../actions/action.ts';
+import type { GrantedRequest, RequestScope } from './request-scope.ts';
 import { actionParameter, type Target } from './target.ts';
-import { type Admit, createUploadReceiver, type UploadContext } from './upload-receiver.ts';
+import { UploadReceiver } from './upload-receiver.ts';
 
 /** Largest JSON or urlencoded body in bytes, as sent and after decompression. */
 const TEXT_LIMIT = 102_400;
@@ -72,10 +70,7 @@ const decompressed = async (bytes: Buffer, encoding: string): Promise<Buffer> =>
  * @throws BodyTooLargeError; BrokenBodyError for a body that is cut off or is not such a text;
  *   RequestTimeoutError
  */
-export const readBoundedText = async (
-  body: Readable,
-  { headers, signal, times }: BodyContext,
-): Promise<string> => {
+const readBoundedText = async (body: Readable, { headers, signal, times }: BodyContext): Promise<string> => {
   if (Number(headers['content-length']) > TEXT_LIMIT) throw new BodyTooLargeError();
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   const isPlain = encoding === '' || encoding === 'identity';
@@ -93,7 +88,7 @@ export const readBoundedText = async (
   }
 };
 
-export type BodyKind = 'json' | 'urlencoded' | 'multipart';
+type BodyKind = 'json' | 'urlencoded' | 'multipart';
 
 const bodyKind = (contentType: string | undefined): BodyKind | undefined => {
   if (contentType === undefined) return undefined;
@@ -129,8 +124,6 @@ const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
 const READ_BEFORE =
   'Something in this server has read the body before the request reached the connector. Mount the connector before it.';
 
-const nothing = (): FormContent => ({ fields: noParameters(), uploads: [] });
-
 /** Files that a host has received go the same way as those of a form that we read. */
 const receiveParsed = async (
   { fields, files }: ParsedBody,
@@ -159,38 +152,29 @@ const receiveParsed = async (
   }
 };
 
-const contextOf = (request: ConnectorRequest, times: BodyTimes): BodyContext => ({
-  headers: request.headers,
-  signal: request.signal,
-  times,
-});
-
 /**
  * Reads what a request's body says, by its content type; bodies of other types are left unread and say
  * nothing. A body that the host has read is taken as it was parsed.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
  */
-export const readBody = async (
-  request: ConnectorRequest,
-  reading: FormReading,
-  times: BodyTimes = bodyTimes,
-): Promise<FormContent> => {
-  const { body, headers, parsedBody } = request;
+const readBody = async ({ request, edge }: RequestScope, reading: FormReading): Promise<FormContent> => {
+  const { body, headers, signal, parsedBody } = request;
   const contentType = headers['content-type'];
   if (parsedBody !== undefined) {
     if (parsedBody.isMissing && bodyKind(contentType) !== undefined) throw new BrokenBodyError(READ_BEFORE);
     return receiveParsed(parsedBody, reading);
   }
   const kind = body === undefined ? undefined : bodyKind(contentType);
-  if (body === undefined || kind === undefined) return nothing();
+  if (body === undefined || kind === undefined) return { fields: noParameters(), uploads: [] };
+  const context: BodyContext = { headers, signal, times: edge.times ?? bodyTimes };
   if (kind === 'multipart') {
     // The parser is loaded with the first form: a service starts without it.
     const { readMultipart } = await import('./body/multipart.ts');
-    return readMultipart(body, contextOf(request, times), reading);
+    return readMultipart(body, context, reading);
   }
   if (hasForeignCharset(contentType)) throw new BrokenBodyError('The request body must be UTF-8.');
-  const { bounds } = reading;
-  const text = await readBoundedText(body, contextOf(request, times));
+  const { bounds } = edge;
+  const text = await readBoundedText(body, context);
   return {
     fields: kind === 'json' ? parseJsonBody(text, bounds) : parseUrlencoded(text, bounds),
     uploads: [],
@@ -205,62 +189,25 @@ export interface RequestInput {
 }
 
 /**
- * Reads the parameters of a request and receives its files, which `scope` holds from then on.
+ * Reads the parameters of a request and receives its files, which its scope holds from then on.
  * @throws RateLimitedError; AccessDeniedError before the body is read, when nothing in it could make the
  *   action allowed.
  */
-export const readInput = async (
-  request: ConnectorRequest,
-  target: Target,
-  context: Omit<UploadContext, 'query' | 'actionName' | 'request' | 'scope'> & {
-    readonly times?: BodyTimes | undefined;
-    readonly bounds: TextBounds;
-  },
-  scope: RequestScope,
-): Promise<RequestInput> => {
-  const { bounds } = context;
+export const readInput = async (granted: GrantedRequest, target: Target): Promise<RequestInput> => {
+  const { scope } = granted;
+  const { actions, bounds } = scope.edge;
   const query = parseQuery(target.query, bounds);
   const actionName = target.action ?? actionParameter(query);
-  const { access, actions } = context;
-  if (actionName !== undefined && !mayAllowAction(access, actions, actionName, SourcePath.root))
-    throw new AccessDeniedError();
-  await context.admit(actionName);
-  const { fields, uploads } = await readBody(
-    request,
-    { receiver: () => createUploadReceiver({ ...context, request, query, actionName, scope }), bounds },
-    context.times,
-  );
+  if (actionName !== undefined && !granted.mayAllow(actionName)) throw new AccessDeniedError();
+  await granted.count(actionName);
+  const receiver = (): UploadReceiver => new UploadReceiver(granted, query, actionName);
+  const { fields, uploads } = await readBody(scope, { receiver, bounds });
   scope.uploads = uploads;
   scope.form.isRead = true;
   const named = actionName ?? actionParameter(fields) ?? target.prefix;
   const parameters = mergeParameters(query, fields);
-  await context.admit(named, parameters);
+  await granted.count(named, parameters);
   scope.language = parameters['language'];
   scope.editor = editorFor(actions.get(named ?? ''), parameters['responseType']);
   return { actionName: named, parameters, uploads };
-};
-
-/**
- * Counts a request once for each kind of load, as soon as it is known which action it asks for: a form may
- * hold files before it names another action than an upload. @see Admit
- */
-export const createAdmission = (
-  { actions, rateLimits, clientOf }: PipelineDependencies,
-  request: ConnectorRequest,
-  { about }: RequestScope,
-  lease: SourceLease,
-): Admit => {
-  const counted = new Map<Load, Promise<void>>();
-  return async (actionName = '', parameters) => {
-    const load = rateLimits && actions.get(actionName)?.load;
-    const known = typeof load === 'function' ? parameters && load(parameters) : load;
-    if (rateLimits === undefined || known === undefined) return;
-    let counting = counted.get(known);
-    if (counting === undefined) {
-      const tenant = lease.sources.all.find((source) => source.tenant !== undefined)?.tenant;
-      counting = rateLimits.count(known, clientOf(request, about.subject, tenant));
-      counted.set(known, counting);
-    }
-    await counting;
-  };
 };

@@ -2,70 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { finished, Readable } from 'node:stream';
 import type { Access } from '../access/access.ts';
-import type { Action, ActionContext, ActionServices, Editor } from '../actions/action.ts';
-import type { LogFields, Logger } from '../basics/log/logger.ts';
+import { type ActionContext, type Editor, type Load, mayAllowAction } from '../actions/action.ts';
+import type { LogFields } from '../basics/log/logger.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
-import type { Settings } from '../config/settings.ts';
 import { InternalError } from '../errors/errors.ts';
-import { type ConnectorHooks, fromHook } from '../hooks.ts';
+import { fromHook } from '../hooks.ts';
+import type { RawParameters } from '../parameters/raw.ts';
 import { type RequestAddress, seenFrom } from '../sources/source-group.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { SourceLease } from '../sources/tenants.ts';
-import type { StagedFile, StageOptions, StorageAdapter } from '../storage/adapter.ts';
+import { SourcePath } from '../storage/source-path.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { StatCaches } from '../view/stat-cache.ts';
-import type { BodyTimes } from './body/pour.ts';
-import type { ClientNames } from './client-address.ts';
 import { hostOf } from './cors.ts';
-import type {
-  ConnectorRequest,
-  ConnectorResponse,
-  HookRequest,
-  Identity,
-  RequestObserver,
-} from './message.ts';
-import type { RateLimits } from './rate-limits.ts';
+import type { ConnectorRequest, ConnectorResponse, Identity } from './message.ts';
+import type { Edge } from './pipeline-dependencies.ts';
 import { segmentsOf } from './target.ts';
-import type { ResumableUploads } from './tus/resumable-uploads.ts';
-
-/**
- * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole
- * and rarely stored as it is. Owns the content.
- */
-export type StageUpload = (
-  storage: StorageAdapter,
-  content: Readable,
-  options: StageOptions & { readonly isReadWhole: boolean },
-) => Promise<StagedFile>;
-
-/**
- * All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks
- * throw.
- */
-export interface PipelineDependencies {
-  readonly settings: Settings;
-  readonly actions: ReadonlyMap<string, Action>;
-  readonly services: ActionServices;
-  readonly log: Logger;
-  /** Sent with every answer as `X-App-Version`: standalone instances only. */
-  readonly version?: string | undefined;
-  readonly observe?: RequestObserver | undefined;
-  /** Whether URLs may still carry the prefix of a mount: not every framework cuts it. */
-  readonly isMounted?: boolean | undefined;
-  /** The sources for a request; the edge gives them back when the request has ended. */
-  readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
-  readonly authenticate: (request: HookRequest) => unknown;
-  readonly accessFor: (identity: Identity, request: HookRequest) => Access | Promise<Access>;
-  readonly isOriginAllowed?: ConnectorHooks['allowedOrigins'];
-  readonly stageUpload: StageUpload;
-  readonly rateLimits?: RateLimits | undefined;
-  /** @see ClientNames */
-  readonly clientOf: ClientNames;
-  /** Uploads in parts; undefined: they are off. */
-  readonly resumable?: ResumableUploads | undefined;
-  /** How long bodies may take; else as long as `bodyTimes` says. */
-  readonly times?: BodyTimes | undefined;
-}
 
 /** What a log line says of a request beside its failure. Grows while the request goes through its steps. */
 export interface RequestFacts {
@@ -81,13 +33,44 @@ export interface RequestFacts {
   files?: number;
 }
 
+const identityFrom = (result: unknown): Identity => {
+  const given = typeof result === 'object' && result !== null && 'role' in result ? result : { role: result };
+  const { role, subject }: { role: unknown; subject?: unknown } = given;
+  // The empty text is what a host has of users who are not logged in.
+  const isRole = typeof role === 'string' && role.trim() !== '';
+  if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
+  const what = role === '' ? 'an empty text' : typeof result;
+  throw new InternalError({ detail: `checkAuthentication returned ${what}, not a role` });
+};
+
+/** Where the request has come to: what was cut from its URL, and what a mount has left in it. */
+const addressOf = (
+  { mount = '', url, headers, isExact = false }: ConnectorRequest,
+  isMounted: boolean,
+  ownSegments: number,
+): RequestAddress => {
+  const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
+  const left = segments.slice(0, Math.max(0, segments.length - ownSegments));
+  const hosts = [
+    headers['host'] ?? headers[':authority'],
+    hostOf(headers['origin']),
+    hostOf(headers['referer']),
+  ];
+  return {
+    mount: mount + left.map((segment) => `/${segment}`).join(''),
+    hosts: [...new Set(hosts.filter((host) => host !== undefined))],
+  };
+};
+
 /** How a stream says that its reader has left. */
 const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']);
 
 /**
- * What one request holds and has to give back, whatever happens: its sources and the files it has received.
+ * A request, and what it holds and has to give back, whatever happens: its sources and the files it has received.
  */
 export class RequestScope {
+  readonly edge: Edge;
+  readonly request: ConnectorRequest;
   /** The request has come as far as the steps that concern an action. */
   ofAction = false;
   isChange = false;
@@ -106,19 +89,16 @@ export class RequestScope {
    */
   readonly form: { files: number; isRead: boolean; otherField?: string } = { files: 0, isRead: false };
   readonly statCaches = new StatCaches();
-  /** Is given back at the end. */
-  lease: SourceLease | undefined;
   /** Those that no action stores are discarded at the end. */
   uploads: readonly UploadedFile[] = [];
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #startedAt = performance.now();
-  readonly #request: HookRequest;
-  readonly #log: Logger;
   readonly #atEnd: (() => void)[] = [];
+  #lease: SourceLease | undefined;
 
-  constructor(request: HookRequest, log: Logger) {
-    this.#request = request;
-    this.#log = log;
+  constructor(edge: Edge, request: ConnectorRequest) {
+    this.edge = edge;
+    this.request = request;
   }
 
   /** Milliseconds since the request came, in whole ones. */
@@ -143,9 +123,31 @@ export class RequestScope {
     this.#atEnd.push(work);
   }
 
+  /** The sources that serve the request, as they are configured, until it ends. */
+  async lease(): Promise<SourceLease> {
+    const { resolveSources } = this.edge;
+    this.#lease ??= await fromHook('resolveSources', () => resolveSources(this.request));
+    return this.#lease;
+  }
+
+  /** Sources with their addresses as the request sees them. `ownSegments`: how many at the end of its path are no mount. */
+  seen(sources: SourceSet, ownSegments: number): SourceSet {
+    const { settings, isMounted = false } = this.edge;
+    return seenFrom(addressOf(this.request, isMounted, ownSegments), sources, settings.publicUrl);
+  }
+
+  /** What the role of the request may do. */
+  async authorize(): Promise<Access> {
+    const { authenticate, accessFor } = this.edge;
+    const identity = identityFrom(await fromHook('checkAuthentication', () => authenticate(this.request)));
+    this.about.role = identity.role;
+    if (identity.subject !== undefined) this.about.subject = identity.subject;
+    return fromHook('accessControl', () => accessFor(identity, this.request));
+  }
+
   /** Whether the answer may hold links with signatures, which are as good as a password while they last. */
   get maySign(): boolean {
-    return this.lease?.sources.all.some(({ settings }) => settings.serve === 'signed') === true;
+    return this.#lease?.sources.all.some(({ settings }) => settings.serve === 'signed') === true;
   }
 
   /**
@@ -154,136 +156,111 @@ export class RequestScope {
    * that it is cut off.
    */
   async endWith(body: ConnectorResponse['body']): Promise<void> {
+    const { log } = this.edge;
     if (this.uploads.length > 0) {
       const discarding = await Promise.allSettled(this.uploads.map((upload) => upload.staged.discard()));
       for (const outcome of discarding) {
         if (outcome.status === 'rejected')
-          this.#log.warn('An uploaded file could not be discarded.', { error: outcome.reason as unknown });
+          log.warn('An uploaded file could not be discarded.', { error: outcome.reason as unknown });
       }
     }
     const end = (): void => {
-      this.lease?.release();
+      this.#lease?.release();
       for (const work of this.#atEnd) work();
     };
     if (!(body instanceof Readable)) return end();
     finished(body, (error) => {
       end();
-      if (error && !drops.has(error.code ?? '') && !this.#request.signal.aborted)
-        this.#log.error('An answer broke off.', { error });
+      if (error && !drops.has(error.code ?? '') && !this.request.signal.aborted)
+        log.error('An answer broke off.', { error });
     });
   }
 }
 
-const identityFrom = (result: unknown): Identity => {
-  const given = typeof result === 'object' && result !== null && 'role' in result ? result : { role: result };
-  const { role, subject }: { role: unknown; subject?: unknown } = given;
-  // The empty text is what a host has of users who are not logged in.
-  const isRole = typeof role === 'string' && role.trim() !== '';
-  if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
-  const what = role === '' ? 'an empty text' : typeof result;
-  throw new InternalError({ detail: `checkAuthentication returned ${what}, not a role` });
-};
-
-/** Where the request has come to: what was cut from its URL, and what a mount has left in it. */
-const addressOf = (
-  { isMounted = false }: PipelineDependencies,
-  { mount = '', url, headers, isExact = false }: ConnectorRequest,
-  ownSegments: number,
-): RequestAddress => {
-  const segments = isMounted && !isExact ? segmentsOf(url).filter((segment) => segment !== '') : [];
-  const left = segments.slice(0, Math.max(0, segments.length - ownSegments));
-  const hosts = [
-    headers['host'] ?? headers[':authority'],
-    hostOf(headers['origin']),
-    hostOf(headers['referer']),
-  ];
-  return {
-    mount: mount + left.map((segment) => `/${segment}`).join(''),
-    hosts: [...new Set(hosts.filter((host) => host !== undefined))],
-  };
-};
-
-/** The sources that serve a request, as they are configured. The lease is the caller's. */
-export const leaseConfigured = (
-  { resolveSources }: PipelineDependencies,
-  request: ConnectorRequest,
-): Promise<SourceLease> => fromHook('resolveSources', () => resolveSources(request));
-
-/** Sources with their addresses as a request sees them. `ownSegments`: how many at the end of its path are no mount. */
-export const seenBy = (
-  dependencies: PipelineDependencies,
-  request: ConnectorRequest,
-  ownSegments: number,
-  sources: SourceSet,
-): SourceSet =>
-  seenFrom(addressOf(dependencies, request, ownSegments), sources, dependencies.settings.publicUrl);
-
-/** The sources that serve a request, as it sees them: `seenBy`. The lease is the caller's. */
-export const leaseSources = async (
-  dependencies: PipelineDependencies,
-  request: ConnectorRequest,
-  ownSegments: number,
-): Promise<SourceLease> => {
-  const lease = await leaseConfigured(dependencies, request);
-  return { ...lease, sources: seenBy(dependencies, request, ownSegments, lease.sources) };
-};
-
-export const authorize = async (
-  dependencies: PipelineDependencies,
-  request: ConnectorRequest,
-  scope: RequestScope,
-): Promise<Access> => {
-  const identity = identityFrom(
-    await fromHook('checkAuthentication', () => dependencies.authenticate(request)),
-  );
-  scope.about.role = identity.role;
-  if (identity.subject !== undefined) scope.about.subject = identity.subject;
-  return fromHook('accessControl', () => dependencies.accessFor(identity, request));
-};
-
-export interface Granted {
-  readonly access: Access;
-  readonly lease: SourceLease;
+/** A request whose sources and rights are known: what its body and its action are read and run with. */
+export class GrantedRequest {
   readonly scope: RequestScope;
+  readonly sources: SourceSet;
+  readonly access: Access;
+  readonly #lease: SourceLease;
+  readonly #counted = new Map<Load, Promise<void>>();
+
+  constructor(scope: RequestScope, sources: SourceSet, access: Access, lease: SourceLease) {
+    this.scope = scope;
+    this.sources = sources;
+    this.access = access;
+    this.#lease = lease;
+  }
+
+  /** Whether the rules may allow the named action, in a folder or, when it is absent, anywhere. */
+  mayAllow(actionName: string, folder = SourcePath.root): boolean {
+    return mayAllowAction(this.access, this.scope.edge.actions, actionName, folder);
+  }
+
+  /**
+   * Counts the request once for each kind of load, as soon as it is known which action it asks for: a form may
+   * hold files before it names another action than an upload. Is told so perhaps several times, and at last
+   * with all parameters. @throws RateLimitedError
+   */
+  async count(actionName = '', parameters?: RawParameters): Promise<void> {
+    const { edge, request, about } = this.scope;
+    const { actions, rateLimits, clientOf } = edge;
+    const load = rateLimits && actions.get(actionName)?.load;
+    const known = typeof load === 'function' ? parameters && load(parameters) : load;
+    if (rateLimits === undefined || known === undefined) return;
+    let counting = this.#counted.get(known);
+    if (counting === undefined) {
+      const tenant = this.sources.all.find((source) => source.tenant !== undefined)?.tenant;
+      counting = rateLimits.count(known, clientOf(request, about.subject, tenant));
+      this.#counted.set(known, counting);
+    }
+    await counting;
+  }
+
+  /** Keeps the sources open beyond the request; returns the way to give them back. */
+  readonly holdSources = (): (() => void) => {
+    const longer = this.#lease.extend();
+    return () => longer.release();
+  };
+
+  /** All that an action is to know of the request, whose files are `uploads`; it may outlive it by another signal. */
+  actionContext(
+    uploads: readonly UploadedFile[],
+    { signal: longer, keptRoom }: { readonly signal?: AbortSignal; readonly keptRoom?: string } = {},
+  ): ActionContext {
+    const { scope, access, holdSources } = this;
+    const { edge, request, about, form } = scope;
+    // Made at its first use: signals are expensive, and many actions have no use for one.
+    const life = {
+      get signal() {
+        const signal = longer ?? request.signal;
+        // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
+        // bound.
+        setMaxListeners(0, signal);
+        return signal;
+      },
+    };
+    return {
+      views: new SourceViews(this.sources, access, life, scope.statCaches),
+      requester: { requestId: about.id, role: access.role, subject: about.subject },
+      uploads,
+      services: edge.services,
+      keptRoom,
+      isHead: request.method === 'HEAD',
+      otherField: form.otherField,
+      log: edge.log,
+      holdSources,
+      atEnd: (work) => scope.atEnd(work),
+      get signal() {
+        return life.signal;
+      },
+    };
+  }
 }
 
-/** Keeps the sources of a lease open beyond the request; returns the way to give them back. */
-export const holderOf = (lease: SourceLease) => (): (() => void) => {
-  const longer = lease.extend();
-  return () => longer.release();
-};
-
-/** All that an action is to know of its request, whose files are `uploads`. */
-export const createActionContext = (
-  { services, log }: PipelineDependencies,
-  { access, lease, scope }: Granted,
-  uploads: readonly UploadedFile[],
-  request: Pick<HookRequest, 'signal' | 'method'>,
-  keptRoom?: string,
-): ActionContext => {
-  // Made at its first use: signals are expensive, and many actions have no use for one.
-  const life = {
-    get signal() {
-      const { signal } = request;
-      // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
-      // bound.
-      setMaxListeners(0, signal);
-      return signal;
-    },
-  };
-  return {
-    views: new SourceViews(lease.sources, access, life, scope.statCaches),
-    requester: { requestId: scope.about.id, role: access.role, subject: scope.about.subject },
-    uploads,
-    services,
-    keptRoom,
-    isHead: request.method === 'HEAD',
-    otherField: scope.form.otherField,
-    log,
-    holdSources: holderOf(lease),
-    atEnd: (work) => scope.atEnd(work),
-    get signal() {
-      return life.signal;
-    },
-  };
+/** Finds the sources that serve a request, and what its role may do. `ownSegments` as for `RequestScope.seen`. */
+export const grant = async (scope: RequestScope, ownSegments: number): Promise<GrantedRequest> => {
+  const lease = await scope.lease();
+  const sources = scope.seen(lease.sources, ownSegments);
+  return new GrantedRequest(scope, sources, await scope.authorize(), lease);
 };

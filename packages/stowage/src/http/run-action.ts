@@ -8,14 +8,7 @@ import {
   ManyAnswer,
 } from '../actions/file-answer.ts';
 import type { Logger } from '../basics/log/logger.ts';
-import {
-  accessKeyOf,
-  type Action,
-  type ActionContext,
-  type ActionResult,
-  mayAllowAction,
-} from '../actions/action.ts';
-import type { Access } from '../access/access.ts';
+import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
 import { parseParameters } from '../parameters/fields.ts';
@@ -24,6 +17,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import { fileResponse, madeFileResponse } from './file-response.ts';
 import type { RequestInput } from './read-input.ts';
 import { writeJson } from './representation.ts';
+import type { GrantedRequest } from './request-scope.ts';
 
 const jsonHeaders = {
   'content-type': 'application/json; charset=utf-8',
@@ -107,14 +101,9 @@ const folderOf = (path: RawValue | undefined): SourcePath => {
  * whatever the other parameters are. The action checks requests that pass item by item.
  * @throws AccessDeniedError
  */
-export const requireAccess = (
-  access: Access,
-  actions: ReadonlyMap<string, Action>,
-  { actionName, parameters }: RequestInput,
-): void => {
+export const requireAccess = (granted: GrantedRequest, { actionName, parameters }: RequestInput): void => {
   if (actionName === undefined) return;
-  const folder = folderOf(parameters['path']);
-  if (!mayAllowAction(access, actions, actionName, folder)) throw new AccessDeniedError();
+  if (!granted.mayAllow(actionName, folderOf(parameters['path']))) throw new AccessDeniedError();
 };
 
 /** @throws UnknownActionError */

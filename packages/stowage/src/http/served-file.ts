@@ -2,14 +2,8 @@ import { EVERYTHING } from '../access/access.ts';
 import { serveFile } from '../actions/serving/serve-file.ts';
 import { NotFoundError } from '../errors/errors.ts';
 import type { CorsVerdict } from './cors.ts';
-import type { ConnectorRequest, ConnectorResponse } from './message.ts';
-import {
-  authorize,
-  leaseConfigured,
-  type PipelineDependencies,
-  type RequestScope,
-  seenBy,
-} from './request-scope.ts';
+import type { ConnectorResponse } from './message.ts';
+import type { RequestScope } from './request-scope.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, isOfFileRoute } from './target.ts';
@@ -30,27 +24,24 @@ const CONDITIONS = [
  * @throws NotFoundError for files of unknown sources
  */
 export const answerFile = async (
-  dependencies: PipelineDependencies,
-  request: ConnectorRequest,
-  cors: CorsVerdict,
   scope: RequestScope,
+  cors: CorsVerdict,
 ): Promise<ConnectorResponse | undefined> => {
   if (cors.origin === 'failed') throw cors.failure;
-  // No address of a source goes into a file.
-  const lease = await leaseConfigured(dependencies, request);
-  const isMounted = dependencies.isMounted ?? false;
-  const served = findServedPath(request, isMounted, lease.sources);
+  const { request, edge } = scope;
+  const { isMounted = false, services } = edge;
+  // As configured: no address of a source goes into a file.
+  const { sources } = await scope.lease();
+  const served = findServedPath(request, isMounted, sources);
   if (served === undefined) {
-    lease.release();
-    const modes = new Set(lease.sources.all.map(({ settings }) => settings.serve));
+    const modes = new Set(sources.all.map(({ settings }) => settings.serve));
     modes.delete('off');
     if (modes.size === 0 || !isOfFileRoute(request, isMounted)) return undefined;
     scope.isFile = true;
     // The names of protected sources stay unknown to requests without a role.
-    if (modes.has('protected')) await authorize(dependencies, request, scope);
+    if (modes.has('protected')) await scope.authorize();
     throw new NotFoundError();
   }
-  scope.lease = lease;
   scope.isFile = true;
   const { source, segments } = served;
   Object.assign(scope.about, { action: 'file', source: source.name, item: segments.join('/').slice(0, 300) });
@@ -59,15 +50,13 @@ export const answerFile = async (
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
   const isProtected = source.settings.serve === 'protected';
   const run = async (): ReturnType<typeof serveFile> => {
-    const access = isProtected ? await authorize(dependencies, request, scope) : EVERYTHING;
-    const view = await new SourceViews(lease.sources, access, { signal }).of(source);
+    const access = isProtected ? await scope.authorize() : EVERYTHING;
+    const view = await new SourceViews(sources, access, { signal }).of(source);
     const viewsFor = async (isAsking: boolean): Promise<SourceViews> =>
-      new SourceViews(
-        seenBy(dependencies, request, segments.length + 2, lease.sources),
-        isAsking ? await authorize(dependencies, request, scope) : access,
-        { signal },
-      );
-    return serveFile(dependencies.services, { view, viewsFor, segments, query, signal, isPlain });
+      new SourceViews(scope.seen(sources, segments.length + 2), isAsking ? await scope.authorize() : access, {
+        signal,
+      });
+    return serveFile(services, { view, viewsFor, segments, query, signal, isPlain });
   };
-  return answerWhole(run, request, dependencies.services.yieldToLoop);
+  return answerWhole(run, request, services.yieldToLoop);
 };

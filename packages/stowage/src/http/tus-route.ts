@@ -13,15 +13,7 @@ import {
 } from './tus/protocol.ts';
 import { withBatches } from './body/pour.ts';
 import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
-import { createAdmission } from './read-input.ts';
-import {
-  authorize,
-  createActionContext,
-  type Granted,
-  leaseSources,
-  type PipelineDependencies,
-  type RequestScope,
-} from './request-scope.ts';
+import { grant, type GrantedRequest, type RequestScope } from './request-scope.ts';
 import { clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
 import { findAction, runAction } from './run-action.ts';
@@ -67,34 +59,29 @@ const uploadOf = ({ destination, bytes, mayBeStored, file, open }: ArrivedFile):
 });
 
 /** What an upload needs of the service, for the one who asks: both by the ways of fileUpload. */
-const serviceFor = (
-  dependencies: PipelineDependencies,
-  granted: Granted,
-  request: ConnectorRequest,
-): Pick<TusRequest, 'mayContinue' | 'check' | 'store'> => {
-  const { access, lease, scope } = granted;
-  const { about } = scope;
-  const admit = createAdmission(dependencies, request, scope, lease);
+const serviceFor = (granted: GrantedRequest): Pick<TusRequest, 'mayContinue' | 'check' | 'store'> => {
+  const { scope, sources, access } = granted;
+  const { edge, request, about } = scope;
   const { role } = access;
   return {
     mayContinue: ({ owner, destination }: AnnouncedUpload) =>
       owner.role === role &&
       owner.subject === about.subject &&
-      owner.tenant === lease.sources.find(destination.source)?.tenant,
+      owner.tenant === sources.find(destination.source)?.tenant,
     check: async (metadata, upload) => {
-      await admit('fileUpload');
+      await granted.count('fileUpload');
       const raw = new ParameterDraft(announcedBounds);
       for (const name of ['source', 'path', 'filename']) {
         const value = metadata.get(name) ?? (name === 'filename' ? metadata.get('name') : undefined);
         if (value !== undefined && value !== null) raw.add(name, value);
       }
-      const context = createActionContext(dependencies, granted, [], request);
       const announced = parseParameters(announcedUploadFields, raw.all());
-      const { source, tenant, path, filename, room } = await checkAnnounced(context, announced, upload);
+      const checked = await checkAnnounced(granted.actionContext([]), announced, upload);
+      const { source, tenant, path, filename, room } = checked;
       Object.assign(about, { source, item: path.toString() });
       const destination = { source, path: path.toString(), filename };
       const { subject } = about;
-      const client = dependencies.clientOf(request, subject, tenant);
+      const client = edge.clientOf(request, subject, tenant);
       return { owner: { tenant, role, subject }, client, destination, room };
     },
     store: async (file, signal) => {
@@ -102,17 +89,11 @@ const serviceFor = (
       Object.assign(about, { source, item: [path, filename].filter((part) => part !== '').join('/') });
       scope.isChange = true;
       // The client may leave: the file is stored, and the answer kept.
-      const context = createActionContext(
-        dependencies,
-        granted,
-        [uploadOf(file)],
-        { signal, method: 'POST' },
-        file.id,
-      );
+      const context = granted.actionContext([uploadOf(file)], { signal, keptRoom: file.id });
       const actionName = 'fileUpload';
       const input = { actionName, parameters: { source, path }, uploads: context.uploads };
-      const action = findAction(dependencies.actions, actionName);
-      const { body } = await runAction(action, context, input, request, () => clientWording(request, scope));
+      const action = findAction(edge.actions, actionName);
+      const { body } = await runAction(action, context, input, request, () => clientWording(scope));
       if (typeof body !== 'string')
         throw new InternalError({ detail: 'the answer of an upload is not text' });
       return body;
@@ -133,13 +114,12 @@ const plainResponse = ({ status, headers, body = '' }: TusAnswer): ConnectorResp
 
 /** Uploads in parts (tus 1.0), in place of the eight steps. */
 export const answerTus = async (
-  dependencies: PipelineDependencies & { readonly resumable: ResumableUploads },
+  resumable: ResumableUploads,
   path: TusPath,
-  request: ConnectorRequest,
-  cors: CorsVerdict,
   scope: RequestScope,
+  cors: CorsVerdict,
 ): Promise<ConnectorResponse> => {
-  const { resumable, settings } = dependencies;
+  const { edge, request } = scope;
   Object.assign(scope.headers, { 'tus-resumable': TUS_VERSION });
   scope.isTus = true;
   scope.about.action = TUS_ROUTE;
@@ -151,19 +131,14 @@ export const answerTus = async (
     const { headers, ...rest } = answerOptions(request, cors, METHODS, METHODS);
     return { ...rest, headers: { ...headers, ...offeredHeaders } };
   }
-  if (settings.refuseCrossSite) refuseCrossSite(request, cors);
-  const lease = await leaseSources(dependencies, request, path.ownSegments);
-  scope.lease = lease;
-  const access = await authorize(dependencies, request, scope);
-  const service = serviceFor(dependencies, { access, lease, scope }, request);
+  if (edge.settings.refuseCrossSite) refuseCrossSite(request, cors);
+  const service = serviceFor(await grant(scope, path.ownSegments));
   const { headers, signal } = request;
   const asked = { method, id, headers, signal, locationOf: locationFor(request), ...service };
   const hasBody = method === 'POST' || method === 'PATCH';
   const body = hasBody ? request.body : undefined;
-  const answered = withBatches(
-    { headers: hasBody ? headers : {}, signal, body },
-    dependencies.times,
-    (part) => resumable.answer({ ...asked, ...part }),
+  const answered = withBatches({ headers: hasBody ? headers : {}, signal, body }, edge.times, (part) =>
+    resumable.answer({ ...asked, ...part }),
   );
   return plainResponse(await answered);
 };

@@ -1,48 +1,17 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
-import type { Access } from '../access/access.ts';
-import { type Action, type Editor, editorFor, mayAllowAction } from '../actions/action.ts';
+import { type Action, editorFor, mayAllowAction } from '../actions/action.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
 import { policyFor, uploadName } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { fileTooLarge, isFilesField, withFileName } from '../changes/uploaded-file.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
-import type { Quotas } from '../operations/quotas/quotas.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
-import type { Source, SourceSet } from '../sources/source.ts';
+import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { sourceFor, SourceViews } from '../view/source-views.ts';
-import type { StatCaches } from '../view/stat-cache.ts';
+import type { SourceView } from '../view/source-view.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
-import type { HookRequest } from './message.ts';
-import type { StageUpload } from './request-scope.ts';
-
-/**
- * Is told which action a request asks for, perhaps several times, and at last with all its parameters;
- * rejects what its client has asked for too often.
- */
-export type Admit = (actionName: string | undefined, parameters?: RawParameters) => Promise<void>;
-
-export interface UploadContext {
-  readonly sources: SourceSet;
-  readonly access: Access;
-  readonly actions: ReadonlyMap<string, Action>;
-  readonly stage: StageUpload;
-  readonly admit: Admit;
-  readonly quotas: Quotas;
-  /** Keeps the sources open beyond the request; returns the way to give them back. */
-  readonly holdSources: () => () => void;
-  readonly request: HookRequest;
-  readonly query: RawParameters;
-  /** The action as far as path and query name it; else a field of the form does, perhaps after the files. */
-  readonly actionName: string | undefined;
-  /** Where the editor is noted that is to be answered, also when a file is refused. */
-  readonly scope: {
-    editor: Editor | undefined;
-    language: unknown;
-    readonly statCaches: StatCaches;
-    readonly form: { files: number; otherField?: string };
-  };
-}
+import type { GrantedRequest } from './request-scope.ts';
 
 class ByteLimit extends Transform {
   readonly #refuse: () => Error;
@@ -63,7 +32,7 @@ class ByteLimit extends Transform {
 }
 
 const limited = (
-  { content, filename }: IncomingFile,
+  { content, filename }: Pick<IncomingFile, 'content' | 'filename'>,
   { settings }: Source,
   most: number,
   room: number,
@@ -77,198 +46,191 @@ const limited = (
     () => undefined,
   );
 
-const largestLimit = (sources: SourceSet): number =>
-  Math.max(0, ...sources.all.map((source) => source.settings.maxUploadFileSize));
-
-const textOf = (parameters: RawParameters, fields: ParameterDraft, name: string): string | undefined => {
-  const inQuery = parameters[name];
-  const text = typeof inQuery === 'string' && inQuery !== '' ? inQuery : fields.text(name);
-  return text === '' ? undefined : text;
-};
-
-/**
- * Whether the action that the request names (so far) takes files. While none is named, it may still become
- * any.
- * @throws AccessDeniedError when no path and no type of file could be allowed.
- */
-const takesFiles = ({ actions, access, actionName }: UploadContext, fields: ParameterDraft): boolean => {
-  const isDenied = (action: Action): boolean =>
-    !mayAllowAction(access, actions, action.name, SourcePath.root);
-  const name = actionName ?? fields.text('action');
-  if (name === undefined || name === '')
-    return [...actions.values()].some((action) => action.takesFiles && !isDenied(action));
-  const action = actions.get(name);
-  if (action === undefined || !action.takesFiles) return false;
-  if (isDenied(action)) throw new AccessDeniedError();
-  return true;
-};
-
 /** Most bytes of text fields, except for actions that take long texts. */
 const MAX_TEXT_BYTES = 1024 * 1024;
-
-/** While no action is named, it may still become any that is not denied. */
-const largestText = (
-  { actions, access, actionName, sources }: UploadContext,
-  fields: ParameterDraft,
-): number => {
-  const name = actionName ?? fields.text('action') ?? '';
-  const possible = name === '' ? [...actions.values()] : [actions.get(name)];
-  const isLong = possible.some(
-    (action) =>
-      action?.takesLongText === true && mayAllowAction(access, actions, action.name, SourcePath.root),
-  );
-  return isLong ? Math.max(MAX_TEXT_BYTES, largestLimit(sources)) : MAX_TEXT_BYTES;
-};
-
-/** The folder that the request has named so far, if a path can lead there. */
-const folderNamed = (query: RawParameters, fields: ParameterDraft): SourcePath | undefined => {
-  try {
-    return SourcePath.parse(textOf(query, fields, 'path') ?? '');
-  } catch {
-    return undefined;
-  }
-};
-
-/**
- * Where a file is staged and how large it may be, by what is known of its source so far.
- * @throws StowageError UNKNOWN_SOURCE
- */
-const locationFor = (
-  { sources, query }: UploadContext,
-  fields: ParameterDraft,
-): { readonly source: Source; readonly most: number } => {
-  const name = textOf(query, fields, 'source');
-  const source = sourceFor(sources, name);
-  // A later field may still name another source; the action then checks its own limit.
-  const most = name === undefined ? largestLimit(sources) : source.settings.maxUploadFileSize;
-  return { source, most };
-};
-
-/** The sources that a form may mean, by what is known of it so far. */
-const possibleSources = (
-  { sources, query }: UploadContext,
-  fields: ParameterDraft,
-): { readonly sourceName: string | undefined; readonly possible: readonly Source[] } => {
-  const sourceName = textOf(query, fields, 'source');
-  return { sourceName, possible: sourceName === undefined ? sources.all : [sourceFor(sources, sourceName)] };
-};
-
-/**
- * Refuses a file for `fileUpload` that no source would take, before its bytes come.
- * @throws TypeNotAllowedError, UnsafeNameError
- */
-const refuseName = (context: UploadContext, filename: string, fields: ParameterDraft): void => {
-  const { possible } = possibleSources(context, fields);
-  const refusals = possible.flatMap(({ settings }) => {
-    try {
-      uploadName(settings, filename);
-      return [];
-    } catch (error) {
-      return [error];
-    }
-  });
-  if (refusals.length === possible.length && refusals.length > 0) throw refusals[0];
-};
-
-/**
- * Refuses all files of a form for `fileUpload` where query or earlier fields name a folder that takes none.
- * Checks that a later field may still change are left to the action.
- * @throws AccessDeniedError, NotFoundError, UnsafePathError
- */
-const refuseFolder = async (
-  context: UploadContext,
-  fields: ParameterDraft,
-  checkedFolders: Set<string>,
-): Promise<void> => {
-  const { sources, actions, access, query, request, scope } = context;
-  const { sourceName, possible } = possibleSources(context, fields);
-  const path = textOf(query, fields, 'path');
-  if (path === undefined) return;
-  const folder = SourcePath.parse(path);
-  const [source] = possible;
-  const key = `${sourceName ?? ''}:${folder.toString()}`;
-  if (source === undefined || checkedFolders.has(key)) return;
-  scope.statCaches.isWide = true;
-  const view = await new SourceViews(sources, access, request, scope.statCaches).of(source);
-  if (!mayAllowAction(view, actions, 'fileUpload', folder)) throw new AccessDeniedError();
-  // Without a source in the query a later field may name another one.
-  if (typeof query['source'] === 'string' || sources.all.length === 1) await view.requireFolder(folder);
-  checkedFolders.add(key);
-};
-
 /** What a form needs besides its files: text fields, boundaries, headers. */
 const FORM_BYTES = MAX_TEXT_BYTES + 64 * 1024;
 
 /**
- * The bytes that the source has room for, as far as the request has named it: a later field may still name
- * another one, and then the action alone decides.
- * @throws QuotaExceededError when the length of the request says that it has too many
- */
-const roomFor = async (
-  { sources, access, query, quotas, request, holdSources, actionName }: UploadContext,
-  fields: ParameterDraft,
-): Promise<number> => {
-  const name = textOf(query, fields, 'source');
-  if (name === undefined && sources.all.length > 1) return Infinity;
-  const source = sourceFor(sources, name);
-  const isUpload = (actionName ?? fields.text('action')) === 'fileUpload';
-  if (!isUpload) return Infinity;
-  const target = quotaOf(await new SourceViews(sources, access, request).of(source), holdSources);
-  const length = Number(request.headers['content-length'] ?? Infinity);
-  const { signal } = request;
-  const room = await roomIn(quotas, target, source.settings, { bytes: length, signal });
-  if (Number.isFinite(length) && length > room + FORM_BYTES) throw outOfRoom(source.settings, room);
-  return room;
-};
-
-/**
  * Receives the files of one request into the store of the source they are meant for, and stops each at the
  * source's `maxUploadFileSize`. Files in other fields and files for actions that take none are skipped.
- * Names, types and the final limits are the action's to check.
+ * Names, types and the final limits are the action's to check: what is not known of the request yet may follow
+ * behind the files.
  */
-export const createUploadReceiver = (context: UploadContext): FileReceiver => {
-  const { sources, stage, request } = context;
-  const checkedFolders = new Set<string>();
-  const accept: FileReceiver['accept'] = async (file) => {
+export class UploadReceiver implements FileReceiver {
+  readonly #granted: GrantedRequest;
+  readonly #query: RawParameters;
+  readonly #actionName: string | undefined;
+  readonly #checkedFolders = new Set<string>();
+
+  /** @param actionName as far as path and query name it; else a field of the form does, perhaps after the files */
+  constructor(granted: GrantedRequest, query: RawParameters, actionName: string | undefined) {
+    this.#granted = granted;
+    this.#query = query;
+    this.#actionName = actionName;
+  }
+
+  get largestFile(): number {
+    return Math.max(0, ...this.#granted.sources.all.map(({ settings }) => settings.maxUploadFileSize));
+  }
+
+  largestText(fields: ParameterDraft): number {
+    const isLong = this.#possibleActions(fields).some(
+      ({ name, takesLongText = false }) => takesLongText && this.#granted.mayAllow(name),
+    );
+    return isLong ? Math.max(MAX_TEXT_BYTES, this.largestFile) : MAX_TEXT_BYTES;
+  }
+
+  async accept(file: IncomingFile): ReturnType<FileReceiver['accept']> {
     const { field, fields } = file;
+    const { scope, sources } = this.#granted;
     const filename = withinBounds(file.filename);
-    const { scope, query } = context;
+    const actionName = this.#nameOfAction(fields);
     scope.language ??= fields.text('language');
-    const named = context.actions.get(context.actionName ?? fields.text('action') ?? '');
-    scope.editor ??= editorFor(named, textOf(query, fields, 'responseType'));
-    const isFiles = (source: Source): boolean => scope.editor !== undefined || isFilesField(field, source);
-    if (!takesFiles(context, fields)) return undefined;
-    if (!sources.all.some(isFiles)) {
+    scope.editor ??= editorFor(scope.edge.actions.get(actionName), this.#text(fields, 'responseType'));
+    if (!this.#takesFiles(fields)) return undefined;
+    if (scope.editor === undefined && !sources.all.some((source) => isFilesField(field, source))) {
       scope.form.otherField ??= field;
       return undefined;
     }
     scope.form.files += 1;
-    const actionName = context.actionName ?? fields.text('action');
     // A form that names no action yet is an upload in any case.
-    await context.admit(actionName === undefined || actionName === '' ? 'fileUpload' : actionName);
+    await this.#granted.count(actionName === '' ? 'fileUpload' : actionName);
     const isUpload = actionName === 'fileUpload';
-    if (isUpload) await refuseFolder(context, fields, checkedFolders);
+    if (isUpload) await this.#refuseFolder(fields);
     return withFileName(filename, async () => {
-      if (isUpload) refuseName(context, filename, fields);
-      const { source, most } = locationFor(context, fields);
-      const storage = await source.storage();
-      const room = await roomFor(context, fields);
-      const isReadWhole = policyFor(source.settings, filename) !== undefined;
-      const near = folderNamed(query, fields);
-      const options = { signal: request.signal, isReadWhole, near };
-      return () =>
-        withFileName(filename, async () => {
-          const staged = await stage(storage, limited({ ...file, filename }, source, most, room), options);
-          return { field, filename, staged, stagedIn: storage, near };
-        });
+      if (isUpload) this.#refuseName(filename, fields);
+      return this.#receiving(file, filename, isUpload);
     });
-  };
-  return {
-    // Only asked for forms.
-    get largestFile() {
-      return largestLimit(sources);
-    },
-    largestText: (fields) => largestText(context, fields),
-    accept,
-  };
-};
+  }
+
+  /** Where the file is staged and how large it may be, by what is known of its source so far. */
+  async #receiving(
+    { field, fields, content }: IncomingFile,
+    filename: string,
+    isUpload: boolean,
+  ): ReturnType<FileReceiver['accept']> {
+    const { scope, sources } = this.#granted;
+    const name = this.#text(fields, 'source');
+    const source = sourceFor(sources, name);
+    // A later field may still name another source; the action then checks its own limit.
+    const most = name === undefined ? this.largestFile : source.settings.maxUploadFileSize;
+    const storage = await source.storage();
+    const isKnown = name !== undefined || sources.all.length === 1;
+    const room = isUpload && isKnown ? await this.#roomIn(source) : Infinity;
+    const isReadWhole = policyFor(source.settings, filename) !== undefined;
+    const near = this.#folder(fields);
+    const options = { signal: scope.request.signal, isReadWhole, near };
+    const received = { content, filename };
+    return () =>
+      withFileName(filename, async () => {
+        const staged = await scope.edge.stageUpload(storage, limited(received, source, most, room), options);
+        return { field, filename, staged, stagedIn: storage, near };
+      });
+  }
+
+  #text(fields: ParameterDraft, name: string): string | undefined {
+    const inQuery = this.#query[name];
+    const text = typeof inQuery === 'string' && inQuery !== '' ? inQuery : fields.text(name);
+    return text === '' ? undefined : text;
+  }
+
+  /** Empty while none is named. */
+  #nameOfAction(fields: ParameterDraft): string {
+    return this.#actionName ?? fields.text('action') ?? '';
+  }
+
+  /** While no action is named, it may still become any. */
+  #possibleActions(fields: ParameterDraft): readonly Action[] {
+    const { actions } = this.#granted.scope.edge;
+    const name = this.#nameOfAction(fields);
+    if (name === '') return [...actions.values()];
+    const action = actions.get(name);
+    return action === undefined ? [] : [action];
+  }
+
+  /**
+   * Whether the action that the request names (so far) takes files.
+   * @throws AccessDeniedError when no path and no type of file could be allowed.
+   */
+  #takesFiles(fields: ParameterDraft): boolean {
+    const taking = this.#possibleActions(fields).filter(({ takesFiles }) => takesFiles);
+    const isAllowed = taking.some(({ name }) => this.#granted.mayAllow(name));
+    if (taking.length > 0 && !isAllowed && this.#nameOfAction(fields) !== '') throw new AccessDeniedError();
+    return isAllowed;
+  }
+
+  /** The sources that a form may mean, by what is known of it so far. @throws UnknownSourceError */
+  #possibleSources(fields: ParameterDraft): readonly Source[] {
+    const { sources } = this.#granted;
+    const name = this.#text(fields, 'source');
+    return name === undefined ? sources.all : [sourceFor(sources, name)];
+  }
+
+  /** The folder that the request has named so far, if a path can lead there. */
+  #folder(fields: ParameterDraft): SourcePath | undefined {
+    try {
+      return SourcePath.parse(this.#text(fields, 'path') ?? '');
+    } catch {
+      return undefined;
+    }
+  }
+
+  #view(source: Source): Promise<SourceView> {
+    const { scope, sources, access } = this.#granted;
+    scope.statCaches.isWide = true;
+    return new SourceViews(sources, access, scope.request, scope.statCaches).of(source);
+  }
+
+  /**
+   * Refuses a file for `fileUpload` that no source would take, before its bytes come.
+   * @throws TypeNotAllowedError, UnsafeNameError
+   */
+  #refuseName(filename: string, fields: ParameterDraft): void {
+    const possible = this.#possibleSources(fields);
+    const refusals = possible.flatMap(({ settings }) => {
+      try {
+        uploadName(settings, filename);
+        return [];
+      } catch (error) {
+        return [error];
+      }
+    });
+    if (refusals.length === possible.length && refusals.length > 0) throw refusals[0];
+  }
+
+  /**
+   * Refuses all files of a form for `fileUpload` where query or earlier fields name a folder that takes none.
+   * Checks that a later field may still change are left to the action.
+   * @throws AccessDeniedError, NotFoundError, UnsafePathError
+   */
+  async #refuseFolder(fields: ParameterDraft): Promise<void> {
+    const path = this.#text(fields, 'path');
+    const [source] = this.#possibleSources(fields);
+    if (path === undefined) return;
+    const folder = SourcePath.parse(path);
+    const key = `${this.#text(fields, 'source') ?? ''}:${folder.toString()}`;
+    if (source === undefined || this.#checkedFolders.has(key)) return;
+    const view = await this.#view(source);
+    if (!mayAllowAction(view, this.#granted.scope.edge.actions, 'fileUpload', folder))
+      throw new AccessDeniedError();
+    // Without a source in the query a later field may name another one.
+    const isCertain = typeof this.#query['source'] === 'string' || this.#granted.sources.all.length === 1;
+    if (isCertain) await view.requireFolder(folder);
+    this.#checkedFolders.add(key);
+  }
+
+  /**
+   * The bytes that the source has room for.
+   * @throws QuotaExceededError when the length of the request says that it has too many
+   */
+  async #roomIn(source: Source): Promise<number> {
+    const { scope, holdSources } = this.#granted;
+    const { headers, signal } = scope.request;
+    const target = quotaOf(await this.#view(source), holdSources);
+    const bytes = Number(headers['content-length'] ?? Infinity);
+    const room = await roomIn(scope.edge.services.quotas, target, source.settings, { bytes, signal });
+    if (Number.isFinite(bytes) && bytes > room + FORM_BYTES) throw outOfRoom(source.settings, room);
+    return room;
+  }
+}
