@@ -11,7 +11,7 @@ const rooms = {
   storage: ['errors', 'basics'],
   adapters: ['errors', 'basics', 'storage'],
   config: ['errors', 'basics', 'storage', 'adapters/(table|.+/options)\\.ts$'],
-  access: ['errors', 'basics', 'storage/source-path', 'config'],
+  access: ['errors', 'basics', 'storage/(source-path|entry)', 'config'],
   sources: ['errors', 'basics', 'storage', 'config'],
   operations: ['errors', 'basics', 'storage', 'config'],
   pictures: ['errors', 'basics', 'storage', 'config', 'sources'],

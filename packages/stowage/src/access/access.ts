@@ -2,6 +2,7 @@ import { type AccessRule, extensionsOf } from '../config/access-rules.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import { AccessDeniedError } from '../errors/errors.ts';
+import type { EntryKind } from '../storage/entry.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
 /**
@@ -27,39 +28,6 @@ export interface StandIns {
 
 /** The keys that rules can name, each with what stands for it. */
 export type RuleKeys = ReadonlyMap<string, StandIns>;
-
-/**
- * What one role may do. Pure: the same question always gets the same answer. Keys are CONSTANT_CASE action
- * names (`FILE_REMOVE`); paths are inside the source; `extension` is lower case without dot, undefined when
- * not known or none.
- */
-export interface Access {
-  readonly role: string;
-  allows(key: string, path: SourcePath, extension?: string): boolean;
-  /** @throws AccessDeniedError */
-  require(key: string, path: SourcePath, extension?: string): void;
-  explain(key: string, path: SourcePath, extension?: string): Decision;
-  /**
-   * True when some rule about the action concerns a part of what lies below the folder, so that single items
-   * can differ from the folder in their answer.
-   */
-  dependsOnItem(key: string, folder: SourcePath): boolean;
-  /**
-   * True unless the action is denied for the folder and for everything below it, whatever its extension and,
-   * since the store is not known yet, however the store spells it. What the edge asks before an action checks
-   * its single items; never a permission by itself.
-   */
-  mayAllow(key: string, folder: SourcePath): boolean;
-  /** True when the action is allowed for the folder, or may be for something that lies immediately in it. */
-  mayAllowIn(key: string, folder: SourcePath): boolean;
-  /** True unless the role may list nothing in the folder nor in any folder below it: see FILES and FOLDERS. */
-  mayList(folder: SourcePath): boolean;
-  /**
-   * The same for a store that takes names of different letter case for one: a rule about `/private` covers
-   * `/Private` too.
-   */
-  foldingCase(): Access;
-}
 
 interface CompiledRule {
   readonly index: number;
@@ -90,17 +58,10 @@ const compileRule = (rule: AccessRule, index: number): CompiledRule => {
   };
 };
 
-interface Scope {
-  readonly foldCase: boolean;
-}
-
-const EXACT: Scope = { foldCase: false };
-const FOLDED: Scope = { foldCase: true };
-
 const folded = (path: SourcePath): readonly string[] => path.segments.map(withoutCase);
 
-const covers = (rule: SourcePath, path: SourcePath, { foldCase }: Scope): boolean => {
-  if (!foldCase) return rule.contains(path);
+const covers = (rule: SourcePath, path: SourcePath, foldsCase: boolean): boolean => {
+  if (!foldsCase) return rule.contains(path);
   const inner = folded(path);
   return folded(rule).every((segment, index) => segment === inner[index]);
 };
@@ -128,7 +89,12 @@ export interface RuleBook {
  */
 export const compileRules = (rules: readonly AccessRule[], keys: RuleKeys): RuleBook => {
   const compiled = rules.map(compileRule);
-  return { forRole: (role) => accessOf(role, compiled, keys, EXACT) };
+  return {
+    forRole: (role) => {
+      const own = compiled.filter((rule) => rule.role === undefined || rule.role === role);
+      return new Access({ role, rules: own, keys, foldsCase: false });
+    },
+  };
 };
 
 /** What a rule says of an action; undefined: nothing. */
@@ -146,6 +112,16 @@ const effectsOf = (key: string, { group, follows }: StandIns = {}, isNamed: () =
   };
 };
 
+/** What decides for a role. */
+interface Ruling {
+  readonly role: string;
+  /** Those that are about the role. */
+  readonly rules: readonly CompiledRule[];
+  readonly keys: RuleKeys;
+  /** Names of different letter case are one. */
+  readonly foldsCase: boolean;
+}
+
 interface Asked {
   readonly key: string;
   readonly path: SourcePath;
@@ -159,13 +135,11 @@ interface Decided {
 
 /** The last rule of a role that applies to an item and says something of the key. */
 const decidedBy = (
-  own: readonly CompiledRule[],
-  keys: RuleKeys,
-  scope: Scope,
+  { rules: own, keys, foldsCase }: Ruling,
   { key, path, extension }: Asked,
 ): Decided | undefined => {
   const applies = (rule: CompiledRule): boolean =>
-    (rule.path === undefined || covers(rule.path, path, scope)) &&
+    (rule.path === undefined || covers(rule.path, path, foldsCase)) &&
     (rule.extensions === undefined || (extension !== undefined && rule.extensions.has(extension)));
   const isNamed = (): boolean => own.some((rule) => rule.effects.has(key) && applies(rule));
   const effectOf = effectsOf(key, keys.get(key), isNamed);
@@ -179,7 +153,7 @@ const decidedBy = (
 
 /** Whether a rule concerns the folder or something below it, in any spelling. */
 const meets = (folder: SourcePath, { path }: CompiledRule): boolean =>
-  path === undefined || covers(path, folder, FOLDED) || covers(folder, path, FOLDED);
+  path === undefined || covers(path, folder, true) || covers(folder, path, true);
 
 /** Which items of a folder count: all below it, those that lie immediately in it, or the folders alone. */
 type Reach = 'below' | 'in' | 'folders';
@@ -190,15 +164,15 @@ type Reach = 'below' | 'in' | 'folders';
  */
 const samplesOf = (
   { path, extensions }: CompiledRule,
-  { key, folder, reach, scope }: { key: string; folder: SourcePath; reach: Reach; scope: Scope },
+  { key, folder, reach, foldsCase }: { key: string; folder: SourcePath; reach: Reach; foldsCase: boolean },
 ): readonly Asked[] => {
   const isOfFolders = reach === 'folders' || key.startsWith('FOLDER_');
   const withPath = (at: SourcePath): readonly Asked[] => {
     if (extensions === undefined) return [{ key, path: at, extension: undefined }];
     return isOfFolders ? [] : [...extensions].map((extension) => ({ key, path: at, extension }));
   };
-  if (path === undefined || covers(path, folder, scope)) return withPath(folder);
-  if (!covers(folder, path, scope)) return [];
+  if (path === undefined || covers(path, folder, foldsCase)) return withPath(folder);
+  if (!covers(folder, path, foldsCase)) return [];
   if (reach !== 'in') return withPath(path);
   if (path.segments.length > folder.segments.length + 1) return [];
   // Folders have no extension, and files have one.
@@ -206,62 +180,115 @@ const samplesOf = (
   return isOfFolders === (extension === undefined) ? [{ key, path, extension }] : [];
 };
 
-const accessOf = (role: string, rules: readonly CompiledRule[], keys: RuleKeys, scope: Scope): Access => {
-  const own = rules.filter((rule) => rule.role === undefined || rule.role === role);
-  const decide = (key: string, path: SourcePath, extension: string | undefined): Decided | undefined =>
-    decidedBy(own, keys, scope, { key, path, extension });
+/** Whether anything in reach is allowed: what no rule speaks of, or what an allowing rule covers. */
+const isPossible = (ruling: Ruling, key: string, folder: SourcePath, reach: Reach): boolean => {
+  const isAllowed = (asked: Asked): boolean => decidedBy(ruling, asked)?.isAllowed ?? true;
+  const { rules, keys, foldsCase } = ruling;
+  const { group = '', follows = '' } = keys.get(key) ?? {};
+  return (
+    isAllowed({ key, path: folder, extension: undefined }) ||
+    rules.some(
+      (rule) =>
+        [key, group, follows].some((one) => rule.effects.has(one)) &&
+        samplesOf(rule, { key, folder, reach, foldsCase }).some(isAllowed),
+    )
+  );
+};
 
-  const allows = (key: string, path: SourcePath, extension?: string): boolean =>
-    decide(key, path, extension)?.isAllowed ?? true;
+/** The extension that access rules evaluate; undefined for folders. */
+const ruleExtension = (name: string, kind: EntryKind): string | undefined =>
+  kind === 'file' ? extensionOf(name) : undefined;
 
-  /** Whether anything in reach is allowed: what no rule speaks of, or what an allowing rule covers. */
-  const isPossible = (key: string, folder: SourcePath, reach: Reach, inScope: Scope): boolean => {
-    const isAllowed = (asked: Asked): boolean => decidedBy(own, keys, inScope, asked)?.isAllowed ?? true;
-    const { group = '', follows = '' } = keys.get(key) ?? {};
-    return (
-      isAllowed({ key, path: folder, extension: undefined }) ||
-      own.some(
-        (rule) =>
-          [key, group, follows].some((one) => rule.effects.has(one)) &&
-          samplesOf(rule, { key, folder, reach, scope: inScope }).some(isAllowed),
-      )
-    );
-  };
+/**
+ * What one role may do. Pure: the same question always gets the same answer, and none asks a store. Keys are
+ * CONSTANT_CASE action names (`FILE_REMOVE`); paths are inside the source; `extension` is lower case without
+ * dot, undefined when not known or none, as that of folders.
+ */
+export class Access {
+  readonly role: string;
+  readonly #ruling: Ruling;
 
-  const explain = (key: string, path: SourcePath, extension?: string): Decision => {
-    const decided = decide(key, path, extension);
+  /** Decides as another one does. */
+  constructor(ruling: Ruling | Access) {
+    this.#ruling = ruling instanceof Access ? ruling.#ruling : ruling;
+    this.role = ruling.role;
+  }
+
+  allows(key: string, path: SourcePath, extension?: string): boolean {
+    return decidedBy(this.#ruling, { key, path, extension })?.isAllowed ?? true;
+  }
+
+  explain(key: string, path: SourcePath, extension?: string): Decision {
+    const decided = decidedBy(this.#ruling, { key, path, extension });
     if (decided === undefined) {
       return {
         allowed: true,
         rule: undefined,
-        reason: `No rule for role "${role}" mentions ${key} here.`,
+        reason: `No rule for role "${this.role}" mentions ${key} here.`,
       };
     }
     const { rule, isAllowed } = decided;
     return { allowed: isAllowed, rule: rule.index, reason: describeRule(rule, key, isAllowed) };
-  };
+  }
 
-  const access: Access = {
-    role,
-    allows,
-    explain,
-    require: (key, path, extension) => {
-      if (!allows(key, path, extension))
-        throw new AccessDeniedError({ detail: explain(key, path, extension).reason });
-    },
-    dependsOnItem: (key, folder) => {
-      const effectOf = effectsOf(key, keys.get(key), () => false);
-      const coversAll = ({ path, extensions }: CompiledRule): boolean =>
-        extensions === undefined && (path === undefined || covers(path, folder, scope));
-      return own.some((rule) => effectOf(rule) !== undefined && meets(folder, rule) && !coversAll(rule));
-    },
-    mayAllow: (key, folder) => [EXACT, FOLDED].some((one) => isPossible(key, folder, 'below', one)),
-    mayAllowIn: (key, folder) => isPossible(key, folder, 'in', scope),
-    mayList: (folder) => ['FILES', 'FOLDERS'].some((key) => isPossible(key, folder, 'folders', scope)),
-    foldingCase: () => (scope.foldCase ? access : accessOf(role, rules, keys, FOLDED)),
-  };
-  return access;
-};
+  may(key: string, path: SourcePath, kind: EntryKind): boolean {
+    return this.allows(key, path, ruleExtension(path.name, kind));
+  }
+
+  /** @throws AccessDeniedError where one of the keys is denied for the file or folder */
+  require(keys: string | readonly string[], path: SourcePath, kind: EntryKind = 'folder'): void {
+    const extension = ruleExtension(path.name, kind);
+    for (const key of [keys].flat())
+      if (!this.allows(key, path, extension))
+        throw new AccessDeniedError({ detail: this.explain(key, path, extension).reason });
+  }
+
+  /**
+   * True when some rule about the action concerns a part of what lies below the folder, so that single items
+   * can differ from the folder in their answer.
+   */
+  dependsOnItem(key: string, folder: SourcePath): boolean {
+    const { rules, keys, foldsCase } = this.#ruling;
+    const effectOf = effectsOf(key, keys.get(key), () => false);
+    const coversAll = ({ path, extensions }: CompiledRule): boolean =>
+      extensions === undefined && (path === undefined || covers(path, folder, foldsCase));
+    return rules.some((rule) => effectOf(rule) !== undefined && meets(folder, rule) && !coversAll(rule));
+  }
+
+  /** Whether parts of a folder may fare otherwise than the folder, by any of the keys. */
+  mayDiffer(keys: readonly string[], folder: SourcePath): boolean {
+    return keys.some((key) => this.dependsOnItem(key, folder) || !this.allows(key, folder));
+  }
+
+  /**
+   * True unless the action is denied for the folder and for everything below it, whatever its extension and,
+   * since the store is not known yet, however the store spells it. What the edge asks before an action checks
+   * its single items; never a permission by itself.
+   */
+  mayAllow(key: string, folder: SourcePath): boolean {
+    return [false, true].some((foldsCase) =>
+      isPossible({ ...this.#ruling, foldsCase }, key, folder, 'below'),
+    );
+  }
+
+  /** True when the action is allowed for the folder, or may be for something that lies immediately in it. */
+  mayAllowIn(key: string, folder: SourcePath): boolean {
+    return isPossible(this.#ruling, key, folder, 'in');
+  }
+
+  /** True unless the role may list nothing in the folder nor in any folder below it: see FILES and FOLDERS. */
+  mayList(folder: SourcePath): boolean {
+    return ['FILES', 'FOLDERS'].some((key) => isPossible(this.#ruling, key, folder, 'folders'));
+  }
+
+  /**
+   * The same for a store that takes names of different letter case for one: a rule about `/private` covers
+   * `/Private` too.
+   */
+  foldingCase(): Access {
+    return this.#ruling.foldsCase ? this : new Access({ ...this.#ruling, foldsCase: true });
+  }
+}
 
 /** Of requests that no rules are about. */
 export const EVERYTHING: Access = compileRules([], new Map()).forRole('');

@@ -10,7 +10,7 @@ import type { PictureSizes } from '../pictures/kept/sizes.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Links } from '../view/links.ts';
-import { forBoth, type KeysByKind, LISTING_KEY, type Rights } from '../view/rights.ts';
+import { type Access, forBoth, type KeysByKind, LISTING_KEY } from '../view/rights.ts';
 import type { SourceViews } from '../view/source-views.ts';
 import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
@@ -141,13 +141,13 @@ export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofS
  * files or all for folders, or by the key of its name where no action has it.
  */
 export const mayAllowAction = (
-  rights: Pick<Rights, 'mayAllow'>,
+  access: Pick<Access, 'mayAllow'>,
   actions: ReadonlyMap<string, Action>,
   name: string,
   folder: SourcePath,
 ): boolean => {
   const { file, folder: ofFolders } = actions.get(name)?.keys ?? forBoth(accessKeyOf(name));
-  return [file, ofFolders].some((keys) => keys.every((key) => rights.mayAllow(key, folder)));
+  return [file, ofFolders].some((keys) => keys.every((key) => access.mayAllow(key, folder)));
 };
 
 /** Whether a request with these parameters asks for a change. A blank text counts as absent. */

@@ -1,17 +1,17 @@
 import * as z from 'zod';
+import type { Access } from '../view/rights.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/folder-view.ts';
-import type { Rights } from '../view/rights.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { entryShownAt, filesOfPublicUrl, itemAt, type PublicFile } from './public-files.ts';
 
 const KEYS = ['GET_LOCAL_FILE_BY_URL', 'FILES'];
 
-const isAllowed = (rights: Rights, path: SourcePath): boolean =>
-  KEYS.every((key) => rights.may(key, path, 'file'));
+const isAllowed = (access: Access, path: SourcePath): boolean =>
+  KEYS.every((key) => access.may(key, path, 'file'));
 
 /**
  * A `baseurl` that an operator gave as a path says nothing of the host: behind a proxy the page may have any.

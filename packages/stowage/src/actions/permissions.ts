@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { forBoth, type Rights } from '../view/rights.ts';
+import { type Access, forBoth } from '../view/rights.ts';
 import { accessKeyOf, type Action, type ActionContext, defineAction } from './action.ts';
 import { usageOf } from '../changes/quota.ts';
 import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
@@ -63,14 +63,14 @@ const record = <Value>(
  */
 const permissionsAt = (
   reports: readonly Reported[],
-  rights: Rights,
+  access: Access,
   path: SourcePath,
   hasKey: (key: string) => boolean,
 ): Permissions => {
   return record(reports, ({ key, alternatives, ofShown }) => {
-    if (!hasKey(key) || (ofShown && !rights.mayList(path))) return false;
-    if (OF_THE_FOLDER.has(key)) return rights.may(key, path, 'folder');
-    return alternatives.some((keys) => keys.every((one) => rights.mayAllowIn(one, path)));
+    if (!hasKey(key) || (ofShown && !access.mayList(path))) return false;
+    if (OF_THE_FOLDER.has(key)) return access.may(key, path, 'folder');
+    return alternatives.some((keys) => keys.every((one) => access.mayAllowIn(one, path)));
   });
 };
 
@@ -84,7 +84,7 @@ const keysOf = (
 };
 
 /** What the role may do in the source; by exact spelling where its store cannot be opened. */
-const rightsIn = ({ views }: ActionContext, source: Source): Promise<Rights> =>
+const accessIn = ({ views }: ActionContext, source: Source): Promise<Access> =>
   views.of(source).catch(() => views);
 
 const quotaSchema = z.object({
@@ -153,12 +153,12 @@ export const createPermissionsAction = (actions: readonly Action[]): Action => {
     }),
     run: async (context, input) => {
       const [source] = context.views.named(input.source);
-      const rights = source === undefined ? context.views : await rightsIn(context, source);
-      rights.require('PERMISSIONS', input.path, 'folder');
+      const access = source === undefined ? context.views : await accessIn(context, source);
+      access.require('PERMISSIONS', input.path, 'folder');
       if (source === undefined) return { permissions: record(reports, () => false) };
       const quota = await quotaAnswer(context, source);
       return {
-        permissions: permissionsAt(reports, rights, input.path, keysOf(context, source)),
+        permissions: permissionsAt(reports, access, input.path, keysOf(context, source)),
         ...(quota === undefined ? {} : { quota }),
         limits: limitsOf(source, quota),
       };

@@ -1,6 +1,7 @@
+import type { Access } from '../access/access.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { NotFoundError } from '../errors/errors.ts';
+import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
 import type { Entries, Entry, EntryKind, Stat } from '../storage/entry.ts';
@@ -12,7 +13,7 @@ import type {
   TemporaryUrlOptions,
 } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { FILE_KEYS, reservedNames, type Rights } from './rights.ts';
+import { FILE_KEYS, reservedNames } from './rights.ts';
 
 /** Ends when its request does. */
 export interface Life {
@@ -147,32 +148,52 @@ export class FolderView {
   readonly source: Source;
   readonly path: SourcePath;
   readonly #storage: ReadableStore;
-  readonly #rights: Rights;
+  readonly #access: Access;
   readonly #life: Life;
   readonly #host: ItemHost;
-  readonly #tests = new Map<string, ReturnType<Rights['inFolder']>>();
+  readonly #tests = new Map<string, (entry: Pick<Entry, 'name' | 'kind'>) => boolean>();
 
-  constructor(source: Source, path: SourcePath, storage: ReadableStore, rights: Rights, life: Life) {
+  constructor(source: Source, path: SourcePath, storage: ReadableStore, access: Access, life: Life) {
     this.source = source;
     this.path = path;
     this.#storage = storage;
-    this.#rights = rights;
+    this.#access = access;
     this.#life = life;
     this.#host = {
       source,
       folder: path,
-      may: (key, entry, at) => (at === undefined ? this.may(key, entry) : rights.may(key, at, entry.kind)),
+      may: (key, entry, at) => (at === undefined ? this.may(key, entry) : access.may(key, at, entry.kind)),
       fileAt: (at) => new ViewedFile(storage, at, life),
     };
   }
 
+  /** Whether the key is allowed for an entry; decided once where all of the folder fare alike. */
   may(key: string, entry: Pick<Entry, 'name' | 'kind'>): boolean {
     let test = this.#tests.get(key);
     if (test === undefined) {
-      test = this.#rights.inFolder(key, this.path);
+      test = this.#testOf(key);
       this.#tests.set(key, test);
     }
     return test(entry);
+  }
+
+  /**
+   * An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is
+   * denied.
+   */
+  #testOf(key: string): (entry: Pick<Entry, 'name' | 'kind'>) => boolean {
+    if (!this.#access.dependsOnItem(key, this.path)) {
+      const isAllowed = this.#access.allows(key, this.path);
+      return () => isAllowed;
+    }
+    return ({ name, kind }) => {
+      try {
+        return this.#access.may(key, this.path.child(name), kind);
+      } catch (error) {
+        if (error instanceof UnsafePathError) return false;
+        throw error;
+      }
+    };
   }
 
   /** Whether a sub-folder is shown: not reserved, and the rules let the role list folders at its path. */

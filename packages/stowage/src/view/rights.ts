@@ -1,13 +1,14 @@
 import type { Access } from '../access/access.ts';
-import { extensionOf } from '../basics/content/file-type.ts';
 import type { Settings } from '../config/settings.ts';
-import { NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
-import type { Entry, EntryKind } from '../storage/entry.ts';
+import type { EntryKind } from '../storage/entry.ts';
 import { MOVED_FOLDER } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { EMPTIED_FOLDER, TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
+
+export type { Access } from '../access/access.ts';
 
 /** The access keys that an action needs, by what it acts on: all of a list. */
 export type KeysByKind = Readonly<Record<EntryKind, readonly string[]>>;
@@ -35,71 +36,9 @@ export const FILE_KEYS: readonly string[] = ['FILE_DOWNLOAD'];
 /** The keys that a link to a variant needs: it shows the file too. */
 export const VARIANT_KEYS: readonly string[] = [...FILE_KEYS, 'IMAGE_VARIANT'];
 
-/** The extension that access rules evaluate; undefined for folders. */
-const ruleExtension = (name: string, kind: EntryKind): string | undefined =>
-  kind === 'file' ? extensionOf(name) : undefined;
-
-/** What the rules let a role do. Nothing here asks a store. */
-export class Rights {
-  readonly #access: Access;
-
-  constructor(access: Access) {
-    this.#access = access;
-  }
-
-  may(key: string, path: SourcePath, kind: EntryKind): boolean {
-    return this.#access.allows(key, path, ruleExtension(path.name, kind));
-  }
-
-  /** @throws AccessDeniedError where one of the keys is denied for the file or folder */
-  require(keys: string | readonly string[], path: SourcePath, kind: EntryKind): void {
-    const extension = ruleExtension(path.name, kind);
-    for (const key of typeof keys === 'string' ? [keys] : keys) this.#access.require(key, path, extension);
-  }
-
-  /** @see Access.mayAllow */
-  mayAllow(key: string, folder: SourcePath): boolean {
-    return this.#access.mayAllow(key, folder);
-  }
-
-  /** @see Access.mayAllowIn */
-  mayAllowIn(key: string, folder: SourcePath): boolean {
-    return this.#access.mayAllowIn(key, folder);
-  }
-
-  /** @see Access.mayList */
-  mayList(folder: SourcePath): boolean {
-    return this.#access.mayList(folder);
-  }
-
-  /** Whether parts of a folder may fare otherwise than the folder, by any of the keys. */
-  mayDiffer(keys: readonly string[], folder: SourcePath): boolean {
-    return keys.some((key) => this.#access.dependsOnItem(key, folder) || !this.#access.allows(key, folder));
-  }
-
-  /**
-   * Whether the key is allowed for entries of a folder, decided once where they all fare alike. An entry whose
-   * path would be too long for any request is out of reach, and no rule could speak of it: it is denied.
-   */
-  inFolder(key: string, folder: SourcePath): (entry: Pick<Entry, 'name' | 'kind'>) => boolean {
-    if (!this.#access.dependsOnItem(key, folder)) {
-      const isAllowed = this.#access.allows(key, folder);
-      return () => isAllowed;
-    }
-    return ({ name, kind }) => {
-      try {
-        return this.may(key, folder.child(name), kind);
-      } catch (error) {
-        if (error instanceof UnsafePathError) return false;
-        throw error;
-      }
-    };
-  }
-}
-
 /** Checks a key where an item is and where it goes. @throws AccessDeniedError */
 export const requireBothLocations = (
-  rights: { readonly from: Rights; readonly to: Rights },
+  rights: { readonly from: Access; readonly to: Access },
   key: string,
   paths: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
 ): void => {

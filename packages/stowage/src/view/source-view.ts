@@ -1,4 +1,4 @@
-import type { Access } from '../access/access.ts';
+import { Access } from '../access/access.ts';
 import { TimeSlice } from '../basics/concurrency/time-slice.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { NotFoundError, WrongKindError } from '../errors/errors.ts';
@@ -12,7 +12,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import type { TrashQuery } from '../storage/trash/trashed.ts';
 import { type FoundEntry, type TreeWalkOptions, type WalkPage, walkTree } from '../storage/tree-walk.ts';
 import { FolderView, type Item, type Life, missing, ViewedFile } from './folder-view.ts';
-import { type KeysByKind, reservedNames, reservedPattern, Rights } from './rights.ts';
+import { type KeysByKind, reservedNames, reservedPattern } from './rights.ts';
 import { type StatCache, StatReader } from './stat-cache.ts';
 import { findTrashed, listTrashed, type TrashRecord } from './trashed.ts';
 import { WRITABLE } from './writable.ts';
@@ -35,7 +35,7 @@ export interface Walk extends Pick<
  * One source as one requester may see it. What is hidden, reserved, of another extension or denied does not
  * exist here. Actions have no other way to a store.
  */
-export class SourceView extends Rights {
+export class SourceView extends Access {
   readonly source: Source;
   readonly [WRITABLE]: StorageAdapter;
   readonly #life: Life;

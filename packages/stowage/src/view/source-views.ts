@@ -1,8 +1,7 @@
-import type { Access } from '../access/access.ts';
+import { Access } from '../access/access.ts';
 import { UnknownSourceError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { Life } from './folder-view.ts';
-import { Rights } from './rights.ts';
 import { SourceView } from './source-view.ts';
 import { StatCaches } from './stat-cache.ts';
 
@@ -30,16 +29,14 @@ export const sourceFor = (sources: SourceSet, name: string | undefined): Source 
 };
 
 /** The sources of one request, and what its role may do where no source is open. */
-export class SourceViews extends Rights {
+export class SourceViews extends Access {
   readonly #sources: SourceSet;
-  readonly #access: Access;
   readonly #life: Life;
   readonly #caches: StatCaches;
 
   constructor(sources: SourceSet, access: Access, life: Life, caches = new StatCaches()) {
     super(access);
     this.#sources = sources;
-    this.#access = access;
     this.#life = life;
     this.#caches = caches;
   }
@@ -69,6 +66,6 @@ export class SourceViews extends Rights {
 
   /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
   async of(source: Source, life: Life = this.#life): Promise<SourceView> {
-    return new SourceView(source, await source.storage(), this.#access, life, this.#caches.of(source));
+    return new SourceView(source, await source.storage(), this, life, this.#caches.of(source));
   }
 }

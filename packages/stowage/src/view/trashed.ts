@@ -1,3 +1,4 @@
+import type { Access } from '../access/access.ts';
 import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/entry.ts';
@@ -12,11 +13,11 @@ import {
   type TrashRecord,
 } from '../storage/trash/trashed.ts';
 import { FolderView, type Life, missing } from './folder-view.ts';
-import { type KeysByKind, LISTING_KEY, reservedNames, type Rights } from './rights.ts';
+import { type KeysByKind, LISTING_KEY, reservedNames } from './rights.ts';
 
 export type { TrashRecord } from '../storage/trash/trashed.ts';
 
-type Owner = Rights & { readonly source: Source };
+type Owner = Access & { readonly source: Source };
 
 /** Folders whose rules are kept while the trash is read. */
 const MOST_FOLDERS = 256;
