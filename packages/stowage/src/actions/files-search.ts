@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type ActionContext, defineAction } from './action.ts';
-import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
+import { LeftOut, listingMessages, readOneOf } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
 import { type SearchCursor, type SearchParameters, searchParameters } from './search/parameters.ts';
 import {
@@ -22,22 +22,31 @@ const itemSchema = listingItemSchemaWith({
 class Search {
   readonly #lists: Iterable<FoundItem>[] = [];
   #found = 0;
-  readonly messages: string[] = [];
   readonly #context: ActionContext;
   readonly #search: SearchParameters;
   readonly #budget = new SearchBudget();
   #searched = 0;
   #failure: unknown;
+  readonly #leftOut: LeftOut;
+  readonly #sources: readonly Source[];
 
   constructor(context: ActionContext, search: SearchParameters) {
     this.#context = context;
     this.#search = search;
+    this.#sources = context.views.named(search.source);
+    this.#leftOut = new LeftOut(context, 'search', this.#sources);
+  }
+
+  /** @see LeftOut.messages */
+  messages(): readonly string[] | undefined {
+    return this.#leftOut.messages();
   }
 
   /**
    * Returns where to go on, if anywhere. @throws the first failure where no source could be searched
    */
-  async over(sources: readonly Source[]): Promise<SearchCursor | undefined> {
+  async run(): Promise<SearchCursor | undefined> {
+    const sources = this.#sources;
     const { cursor: sealed } = this.#search;
     const cursor = sealed === undefined ? undefined : this.#context.services.searchCursors.open(sealed);
     if (sealed !== undefined && cursor === undefined)
@@ -47,7 +56,7 @@ class Search {
     for (const [index, source] of sources.slice(begin).entries()) {
       const isOver = index > 0 && (this.#room === 0 || this.#budget.isSpent(source.settings));
       if (isOver) return { source: source.key, position: undefined };
-      const position = await this.#in(source, sources, index === 0 ? cursor?.position : undefined);
+      const position = await this.#in(source, index === 0 ? cursor?.position : undefined);
       if (position !== undefined) return { source: source.key, position };
     }
     // What came before the cursor has been searched.
@@ -65,16 +74,12 @@ class Search {
   }
 
   /** Returns where to go on in the source. */
-  async #in(
-    source: Source,
-    sources: readonly Source[],
-    after: string | undefined,
-  ): Promise<string | undefined> {
+  async #in(source: Source, after: string | undefined): Promise<string | undefined> {
     const { signal, log } = this.#context;
     const search = this.#search;
     try {
       const { found, position, unreadable, items } = await readOneOf(
-        sources,
+        this.#sources,
         source,
         this.#context,
         async (limited) => {
@@ -94,12 +99,9 @@ class Search {
       return position;
     } catch (error) {
       signal.throwIfAborted();
-      const isMissing = error instanceof NotFoundError || error instanceof WrongKindError;
-      if (!isMissing && !isOfStore(error)) throw error;
+      if (!(error instanceof NotFoundError || error instanceof WrongKindError))
+        this.#leftOut.add(source, error);
       this.#failure ??= error;
-      if (isMissing) return undefined;
-      log.warn('A search leaves out a source whose store failed.', { source: source.name, error });
-      this.messages.push(unreachable(source));
       return undefined;
     }
   }
@@ -127,16 +129,15 @@ export const filesSearchAction = defineAction({
     messages: listingMessages,
   }),
   run: async (context, input) => {
-    const sources = context.views.named(input.source);
+    if (context.views.named(input.source).length === 0) return { items: [] };
     const leave = await context.services.searches.take(context.signal);
     try {
       const search = new Search(context, input);
-      const cursor = sources.length === 0 ? undefined : await search.over(sources);
-      const { messages } = search;
+      const cursor = await search.run();
       return {
         items: search.items(),
         cursor: cursor === undefined ? undefined : context.services.searchCursors.seal(cursor),
-        messages: messages.length === 0 ? undefined : messages,
+        messages: search.messages(),
       };
     } finally {
       leave();

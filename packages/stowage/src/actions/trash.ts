@@ -7,7 +7,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import { forBoth, type KeysByKind, requireReachable, RESTORE_KEYS } from '../view/rights.ts';
 import type { TrashRecord } from '../view/trashed.ts';
 import { type ActionContext, defineAction, doneSchema } from './action.ts';
-import { isOfStore, listingMessages, readOneOf, unreachable } from './listing/each-source.ts';
+import { LeftOut, listingMessages, readOneOf } from './listing/each-source.ts';
 import { countField } from './listing/fields.ts';
 
 /** What a request may say of an id. Whether it has the form of one is found out where it is looked up. */
@@ -55,51 +55,26 @@ interface Found {
   readonly record: TrashRecord;
 }
 
-class Trashes {
-  readonly #context: ActionContext;
-  readonly #sources: readonly Source[];
-  readonly #failures = new Map<Source, unknown>();
-
-  constructor(context: ActionContext, sources: readonly Source[]) {
-    this.#context = context;
-    this.#sources = sources;
-  }
-
-  contents(): AsyncGenerator<Found, void, undefined> {
-    return newestFirst(this.#sources.map((source) => this.#visibleIn(source)));
-  }
-
-  /** A sentence for each source that failed. @throws the first failure where all of them did */
-  messages(): readonly string[] | undefined {
-    const failed = this.#sources.filter((source) => this.#failures.has(source));
-    const [first] = failed;
-    if (first === undefined) return undefined;
-    if (failed.length === this.#sources.length) throw this.#failures.get(first);
-    return failed.map(unreachable);
-  }
-
-  async #begin(source: Source, signal: AbortSignal) {
-    const view = await this.#context.views.of(source, { signal });
-    tendTrash(this.#context, view);
+/** What a source has in its trash, the newest first; nothing where its store fails, which is noted. */
+async function* visibleIn(
+  context: ActionContext,
+  sources: readonly Source[],
+  source: Source,
+  leftOut: LeftOut,
+): AsyncGenerator<Found, void, undefined> {
+  const begin = async (signal: AbortSignal) => {
+    const view = await context.views.of(source, { signal });
+    tendTrash(context, view);
     const records = view.allTrashed(KEYS);
     return { records, first: await records.next() };
-  }
-
-  async *#visibleIn(source: Source): AsyncGenerator<Found, void, undefined> {
-    const { signal, log } = this.#context;
-    if (source.settings.trash === undefined) return;
-    try {
-      const { records, first } = await readOneOf(this.#sources, source, this.#context, (limited) =>
-        this.#begin(source, limited),
-      );
-      for (let next = first; next.done !== true; next = await records.next())
-        yield { source, record: next.value };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!isOfStore(error)) throw error;
-      log.warn('A listing leaves out a source whose store failed.', { source: source.name, error });
-      this.#failures.set(source, error);
-    }
+  };
+  try {
+    const { records, first } = await readOneOf(sources, source, context, begin);
+    for (let next = first; next.done !== true; next = await records.next())
+      yield { source, record: next.value };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    leftOut.add(source, error);
   }
 }
 
@@ -143,17 +118,15 @@ export const trashListAction = defineAction({
   run: async (context, { source: name, offset = 0, limit = MOST }) => {
     const most = Math.min(limit, MOST);
     const items: z.output<typeof trashItemSchema>[] = [];
-    const sources = context.views.named(name);
+    const sources = context.views.named(name).filter(({ settings }) => settings.trash !== undefined);
     if (most === 0) return { items };
-    const trashes = new Trashes(
-      context,
-      sources.filter(({ settings }) => settings.trash !== undefined),
-    );
+    const leftOut = new LeftOut(context, 'listing', sources);
+    const lists = sources.map((source) => visibleIn(context, sources, source, leftOut));
     // It reads as much as a search does.
     const leave = await context.services.searches.take(context.signal);
     try {
       let passed = 0;
-      for await (const { source, record } of trashes.contents()) {
+      for await (const { source, record } of newestFirst(lists)) {
         passed += 1;
         if (passed <= offset) continue;
         items.push(trashItem(source, record));
@@ -162,7 +135,8 @@ export const trashListAction = defineAction({
     } finally {
       leave();
     }
-    return { items, messages: trashes.messages() };
+    leftOut.requireAny();
+    return { items, messages: leftOut.messages() };
   },
 });
 

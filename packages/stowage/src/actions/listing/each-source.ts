@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import * as z from 'zod';
 import { inTimeLimit, orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
+import type { Logger } from '../../basics/log/logger.ts';
 import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -57,8 +58,44 @@ export const listingMessages = z
  */
 export const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
 
-export const unreachable = ({ title, name }: Source): string =>
-  `The source "${title || name}" cannot be reached now.`;
+/** Which of the sources of a request are left out of its answer, because their stores fail. */
+export class LeftOut {
+  readonly #log: Logger;
+  readonly #what: 'listing' | 'search';
+  readonly #sources: readonly Source[];
+  readonly #failures = new Map<Source, unknown>();
+
+  constructor({ log }: ActionContext, what: 'listing' | 'search', sources: readonly Source[]) {
+    this.#log = log;
+    this.#what = what;
+    this.#sources = sources;
+  }
+
+  /** @throws the error, unless the store is to blame for it */
+  add(source: Source, error: unknown): void {
+    if (!isOfStore(error)) throw error;
+    this.#failures.set(source, error);
+  }
+
+  /** @throws the failure of the first source where all of them have failed */
+  requireAny(): void {
+    const [first] = this.#sources;
+    if (first !== undefined && this.#failures.size === this.#sources.length) throw this.#failures.get(first);
+  }
+
+  /** A sentence for each of them, in the order of the sources; undefined without any. The log gets the causes. */
+  messages(): readonly string[] | undefined {
+    const left = this.#sources.filter((source) => this.#failures.has(source));
+    for (const source of left)
+      this.#log.warn(`A ${this.#what} leaves out a source whose store failed.`, {
+        source: source.name,
+        error: this.#failures.get(source),
+      });
+    return left.length === 0
+      ? undefined
+      : left.map(({ title, name }) => `The source "${title || name}" cannot be reached now.`);
+  }
+}
 
 const listOne = async <Result>(
   context: ActionContext,
@@ -81,136 +118,64 @@ const listOne = async <Result>(
  * Asks the store of a source for a sign of life. Costs one request.
  * @throws StorageTimeoutError when there is none in three seconds, any error of the store
  */
-const requireAnswer = async (context: ActionContext, source: Source, signal: AbortSignal): Promise<void> => {
+const requireAnswer = async (context: Asking, source: Source): Promise<void> => {
   const ask = async (limited: AbortSignal): Promise<void> => {
     const view = await orAborted(context.views.of(source, { signal: limited }), limited);
     await orAborted(view.requireAnswer(), limited);
   };
   const silent = (): Error => new StorageTimeoutError({ detail: 'the store keeps silent' });
-  await inTimeLimit(PATIENCE_MS, signal, ask, silent);
+  await inTimeLimit(PATIENCE_MS, context.signal, ask, silent);
 };
 
+/** Whether work ends before it takes long. @throws its failure until then, the signal's reason */
+const endsSoon = async (running: Promise<unknown>, signal: AbortSignal): Promise<boolean> => {
+  const patience = new TimeLimit(PATIENCE_MS, signal);
+  try {
+    await orAborted(running, patience.signal);
+    return true;
+  } catch (error) {
+    if (!patience.isOver) throw error;
+    return false;
+  } finally {
+    patience.dispose();
+  }
+};
+
+type Asking = Pick<ActionContext, 'views' | 'signal'>;
+
 /**
- * Runs what reads the store of one of several sources. When that takes long, the store is asked for a sign of
- * life, and without one the work is left, its signal aborted, so that the others need not wait.
+ * Runs what reads the store of one of several sources. When that takes long, and `others` have answered, the store
+ * is asked for a sign of life, and without one the work is left, its signal aborted: the others need not wait.
  * @throws as `work`; StorageTimeoutError, any error of the store
  */
 export const readOneOf = async <Result>(
   sources: readonly Source[],
   source: Source,
-  context: ActionContext,
+  context: Asking,
   work: (signal: AbortSignal) => Promise<Result>,
+  others: Promise<void> = Promise.resolve(),
 ): Promise<Result> => {
   if (sources.length === 1) return work(context.signal);
   const leaving = new AbortController();
   const signal = AbortSignal.any([context.signal, leaving.signal]);
-  // Every read of the work listens to it; their number has a bound of its own.
+  // Every read of the work, and every thumbnail that it waits for, listens to it; their number has a bound of
+  // its own.
   setMaxListeners(0, signal);
   const running = work(signal);
   // Its failure is met where it is waited for.
   running.catch(() => undefined);
-  const patience = new TimeLimit(PATIENCE_MS, context.signal);
-  try {
-    return await orAborted(running, patience.signal);
-  } catch (error) {
-    if (!patience.isOver) throw error;
-  } finally {
-    patience.dispose();
-  }
-  const asking = requireAnswer(context, source, context.signal).then(
-    () => running,
-    (error: unknown) => {
-      leaving.abort(error);
-      throw error;
-    },
-  );
-  return Promise.race([running, asking]);
-};
-
-class Listings<Result> {
-  readonly results = new Map<Source, Result>();
-  readonly failures = new Map<Source, unknown>();
-  readonly #running = new Map<Source, Promise<void>>();
-  readonly #refusals: unknown[] = [];
-  readonly #leaving = new Map<Source, AbortController>();
-  readonly #context: ActionContext;
-  readonly #listing: SourceListing<Result>;
-  readonly #sources: readonly Source[];
-  readonly #signal: AbortSignal;
-
-  constructor(
-    context: ActionContext,
-    listing: SourceListing<Result>,
-    sources: readonly Source[],
-    signal: AbortSignal,
-  ) {
-    this.#context = context;
-    this.#listing = listing;
-    this.#sources = sources;
-    this.#signal = signal;
-  }
-
-  /** Ends when every source has answered, failed, or kept silent while others had answered. */
-  async all(): Promise<void> {
-    const remaining = this.#sources.values();
-    const work = async (): Promise<void> => {
-      for (const source of remaining) await this.#begin(source);
-    };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, this.#sources.length) }, work));
-    while (this.#running.size > 0 && this.results.size === 0) await Promise.race(this.#running.values());
-    await Promise.all([...this.#running].map(([source, running]) => this.#awaitOrLeave(source, running)));
-    // Of a source that was not waited for at that time.
-    if (this.#refusals.length > 0) throw this.#refusals[0];
-  }
-
-  /** Gives its place to the next source where it takes long, and goes on. */
-  async #begin(source: Source): Promise<void> {
-    this.#signal.throwIfAborted();
-    const running = this.#list(source).finally(() => this.#running.delete(source));
-    this.#running.set(source, running);
-    // Its failure is met where it is waited for.
-    running.catch(() => undefined);
-    const patience = new TimeLimit(PATIENCE_MS, this.#signal);
-    try {
-      await orAborted(running, patience.signal);
-    } catch (error) {
-      if (!patience.isOver) throw error;
-    } finally {
-      patience.dispose();
-    }
-  }
-
-  async #list(source: Source): Promise<void> {
-    const leaving = new AbortController();
-    this.#leaving.set(source, leaving);
-    const signal = AbortSignal.any([this.#signal, leaving.signal]);
-    // Every thumbnail that a listing waits for listens to it; their number has a bound of its own.
-    setMaxListeners(0, signal);
-    try {
-      const result = await listOne(this.#context, source, this.#listing, signal);
-      if (!this.failures.has(source)) this.results.set(source, result);
-    } catch (error) {
-      if (leaving.signal.aborted) return;
-      if (!signal.aborted && isOfStore(error)) return void this.failures.set(source, error);
-      this.#refusals.push(error);
-      throw error;
-    }
-  }
-
-  /** A large folder may take its time: the store is asked for a sign of life. */
-  async #awaitOrLeave(source: Source, running: Promise<void>): Promise<void> {
-    const asking = requireAnswer(this.#context, source, this.#signal).then(
+  if (await endsSoon(running, context.signal)) return running;
+  const asking = others
+    .then(() => requireAnswer(context, source))
+    .then(
       () => running,
       (error: unknown) => {
-        if (this.#signal.aborted) throw error;
-        if (this.results.has(source)) return;
-        this.failures.set(source, error);
-        this.#leaving.get(source)?.abort(error);
+        leaving.abort(error);
+        throw error;
       },
     );
-    await Promise.race([running, asking]);
-  }
-}
+  return Promise.race([running, asking]);
+};
 
 /**
  * Lists a folder in the named source, else in every source, a few at a time, and gives the results in the
@@ -223,24 +188,49 @@ export const listSources = async <Result>(
   context: ActionContext,
   listing: SourceListing<Result>,
 ): Promise<SourceListings<Result>> => {
-  const sources = context.views.named(listing.source);
+  const { views } = context;
+  const sources = views.named(listing.source);
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   setMaxListeners(0, signal);
-  const listings = new Listings(context, listing, sources, signal);
+  const leftOut = new LeftOut(context, 'listing', sources);
+  const results = new Map<Source, Result>();
+  let hasAnswered = (): void => undefined;
+  const answered = new Promise<void>((resolve) => (hasAnswered = resolve));
+  const list = async (source: Source): Promise<void> => {
+    try {
+      const read = (limited: AbortSignal): Promise<Result> => listOne(context, source, listing, limited);
+      results.set(source, await readOneOf(sources, source, { views, signal }, read, answered));
+      hasAnswered();
+    } catch (error) {
+      signal.throwIfAborted();
+      leftOut.add(source, error);
+    }
+  };
+  const begun: Promise<void>[] = [];
+  const remaining = sources.values();
+  const work = async (): Promise<void> => {
+    for (const source of remaining) {
+      signal.throwIfAborted();
+      const listed = list(source);
+      // Its failure is met where it is waited for.
+      listed.catch(() => undefined);
+      begun.push(listed);
+      // Where it takes long the next one is begun meanwhile.
+      await endsSoon(listed, signal);
+    }
+  };
   try {
-    await listings.all();
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, sources.length) }, work));
+    await Promise.all(begun);
   } catch (error) {
     failed.abort(error);
     throw error;
   }
-  const { results, failures } = listings;
-  if (failures.size > 0 && results.size === 0) throw sources.map((source) => failures.get(source))[0];
-  for (const [{ name }, error] of failures)
-    context.log.warn('A listing leaves out a source whose store failed.', { source: name, error });
-  const left = sources.filter((source) => failures.has(source));
+  leftOut.requireAny();
+  const messages = leftOut.messages();
   return {
     sources: sources.flatMap((source) => results.get(source) ?? []),
-    ...(left.length === 0 ? {} : { messages: left.map(unreachable) }),
+    ...(messages === undefined ? {} : { messages }),
   };
 };
