@@ -27,14 +27,14 @@ import { copyTree } from '../../storage/copy-tree.ts';
 import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { TreeWalkOptions, WalkPage } from '../../storage/tree-walk.ts';
-import { closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
+import { attempt, closeFile, etagOf, exactLstat, followedStat, statOf, openForReading } from './system.ts';
 import { readWhole } from './file-content.ts';
 import { makeFolder, moveFile, removeFile } from './file-operations.ts';
 import { copyFolder, moveFolder, removeEmptyFolder, removeFolder } from './folder-operations.ts';
 import { listFolder, statSeveral } from './listing.ts';
 import { refuseTarget, stageChunks, stageCopy, stageFile } from './staged-temp.ts';
 import { readSmallFiles, tallyFolder, walkFolders } from './by-thread.ts';
-import { type LocalStore, attempt } from './local-store.ts';
+import type { LocalStore } from './local-store.ts';
 
 /** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
 const READ_AHEAD_BYTES = 64 * 1024;

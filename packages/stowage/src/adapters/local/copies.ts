@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { NotFoundError } from '../../errors/errors.ts';
+import type { PutOptions } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks, flushFile } from './file-content.ts';
 import { besidePrefix } from './names.ts';
-import { nameFile } from './naming.ts';
+import { type Named, nameFile } from './naming.ts';
 import {
   changeModeOf,
   closeFile,
@@ -19,7 +20,6 @@ import {
   type Name,
   copyBySystem,
 } from './system.ts';
-import type { TempArea } from './temp-area.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 
 /** Smaller files take fewer calls when they are read and written. */
@@ -79,29 +79,21 @@ export class SystemCopies {
 
 const RECORD_PREFIX = 'across-';
 const MOST_RECORD_BYTES = 8192;
+
 /** Where a file goes that cannot be linked or renamed to its target. */
-export interface AcrossTarget {
-  readonly folder: OpenFolder;
+export interface AcrossTarget extends Named {
   /** The folder's path, for the record that the sweep reads. */
   readonly path: SourcePath;
-  readonly name: string;
-  readonly createOnly: boolean;
-  readonly keepTime?: boolean;
-  readonly signal?: AbortSignal | undefined;
 }
 
 const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> => {
   const fd = await openFile(recordPath, NEW_FILE, 0o600);
   try {
-    await writeChunks(fd, oneChunk(Buffer.from(path.toString())));
+    await writeChunks(fd, [Buffer.from(path.toString())]);
   } finally {
     await closeFile(fd);
   }
 };
-
-async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
-  yield chunk;
-}
 
 /**
  * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name
@@ -111,10 +103,10 @@ async function* oneChunk(chunk: Buffer): AsyncGenerator<Uint8Array, void, undefi
  */
 export const copyAcross = async (
   from: Name,
-  area: TempArea,
-  target: AcrossTarget,
+  { area, folder, path, name }: AcrossTarget,
+  { createOnly = false, signal }: PutOptions,
+  keepTime = false,
 ): Promise<{ readonly source: BigIntStats; readonly stats: BigIntStats }> => {
-  const { folder, path, name, createOnly, keepTime, signal } = target;
   const source = await openForReading(from);
   try {
     if (!source.stats.isFile()) throw new NotFoundError();
@@ -128,7 +120,7 @@ export const copyAcross = async (
         await writeChunks(fd, chunksOfFile(source.fd, signal));
         // Some file systems know no rights, and say so: no reason not to store.
         await changeModeOf(fd, Number(source.stats.mode) & 0o777).catch(() => undefined);
-        if (keepTime === true) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
+        if (keepTime) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
         const stats = await exactFstat(fd);
         signal?.throwIfAborted();
         await nameFile(beside, folder, name, createOnly);

@@ -92,7 +92,7 @@ class FileWriter {
  */
 export const writeChunks = async (
   fd: number,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   { derived = false }: Pick<WriteOptions, 'derived'> = {},
 ): Promise<void> => {
   const writer = new FileWriter(fd, !derived);

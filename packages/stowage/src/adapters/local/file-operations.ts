@@ -10,12 +10,20 @@ import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../stor
 import { isSameVersion } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { copyAcross } from './copies.ts';
+import { type AcrossTarget, copyAcross } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './system.ts';
-import { isSameFile, linkNew, lockKey, nameFile, removeExpected, withdrawLink } from './naming.ts';
+import {
+  isSameFile,
+  linkNew,
+  lockKey,
+  type Named,
+  nameFile,
+  removeExpected,
+  withdrawLink,
+} from './naming.ts';
 import { flushFolder } from './folder-walker.ts';
-import type { TempArea } from './temp-area.ts';
+import { refuseTarget } from './staged-temp.ts';
 import type { LocalStore } from './local-store.ts';
 
 /** So often a file may be replaced within the moment that it takes to link it. */
@@ -64,22 +72,10 @@ export const removeFile = async (
       // A link or folder swapped in now is not followed: the link itself goes, the folder refuses.
       if (seen === undefined) return unlinkFile(folder.at(name));
       if (!isSeen(stats)) throw new ChangedMeanwhileError();
-      await removeExpected(await areas.near(path.parent), folder, name, isSeen);
+      await removeExpected({ area: await areas.near(path.parent), folder, name }, isSeen);
     });
   });
 };
-
-/** A name in an open folder, and the temporary area on its file system. */
-interface Named {
-  readonly folder: OpenFolder;
-  readonly name: string;
-  readonly area: TempArea;
-}
-
-const removeNamed = (
-  { area, folder, name }: Named,
-  isExpected: (stats: BigIntStats) => boolean,
-): Promise<void> => removeExpected(area, folder, name, isExpected);
 
 /** A file that is replaced while it is being linked: the one that replaced it is linked then. */
 const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
@@ -102,53 +98,36 @@ const moveNew = async (source: Named, target: Named): Promise<void> => {
   if (made === 'moved') return;
   const linked = await exactLstat(target.folder.at(target.name));
   try {
-    await removeNamed(source, isSameFile(linked));
+    await removeExpected(source, isSameFile(linked));
   } catch (error) {
     if (error instanceof ChangedMeanwhileError) return;
     if (systemCode(error) !== 'ENOENT') throw error;
     // Another move may have taken the file: then it must not be in both locations.
     const name = target.folder.at(target.name);
-    if (!(await withdrawLink(name, error, () => removeNamed(target, isSameFile(linked))))) throw error;
+    if (!(await withdrawLink(name, error, () => removeExpected(target, isSameFile(linked))))) throw error;
   }
 };
 
 /** Copies a file to another file system and then removes it, if it is still what was copied. */
-const moveAcross = async (
-  source: Named,
-  target: Named & { readonly path: SourcePath },
-  options: PutOptions,
-): Promise<void> => {
-  const { area, folder, name, path } = target;
-  const createOnly = options.createOnly === true;
-  const { signal } = options;
-  const made = await copyAcross(source.folder.at(source.name), area, {
-    folder,
-    path,
-    name,
-    createOnly,
-    keepTime: true,
-    signal,
-  });
+const moveAcross = async (source: Named, target: AcrossTarget, options: PutOptions): Promise<void> => {
+  const made = await copyAcross(source.folder.at(source.name), target, options, true);
   const isCopied = (stats: BigIntStats): boolean =>
     isSameFile(made.source)(stats) &&
     stats.mtimeNs === made.source.mtimeNs &&
     stats.size === made.source.size;
   try {
-    await removeNamed(source, isCopied);
+    await removeExpected(source, isCopied);
   } catch (error) {
     // The copy may be all there is, unless the original is seen, or is not found a second time either.
     const left = await exactLstat(source.folder.at(source.name)).catch(systemCode);
     const isCertain = left === 'ENOENT' ? systemCode(error) === 'ENOENT' : typeof left === 'object';
-    if (createOnly && isCertain) await removeNamed(target, isSameFile(made.stats)).catch(() => undefined);
+    if (options.createOnly === true && isCertain)
+      await removeExpected(target, isSameFile(made.stats)).catch(() => undefined);
     throw error;
   }
 };
 
-const moveInto = async (
-  source: Named,
-  target: Named & { readonly path: SourcePath },
-  options: PutOptions,
-): Promise<void> => {
+const moveInto = async (source: Named, target: AcrossTarget, options: PutOptions): Promise<void> => {
   const stats = await requireFile(source.folder, source.name);
   options.signal?.throwIfAborted();
   try {
@@ -181,7 +160,7 @@ export const moveFile = async (
 ): Promise<void> => {
   const { walker, areas, locks } = store;
   if (from.isRoot) throw new WrongKindError();
-  if (to.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+  refuseTarget(to, options);
   await walker.within(from.parent, {}, async (origin) => {
     const name = await walker.diskName(origin.folder, from.name);
     const source = { folder: origin.folder, name, area: await areas.near(from.parent) };

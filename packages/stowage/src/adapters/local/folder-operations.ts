@@ -21,6 +21,7 @@ import { flushFolder } from './folder-walker.ts';
 import {
   exactLstat,
   followedStat,
+  isThere,
   lstatOf,
   makeDirectory,
   openDirectory,
@@ -37,12 +38,6 @@ const requireFolder = async (folder: OpenFolder, name: string): Promise<void> =>
   if (stats.isFile()) throw new WrongKindError();
   if (!stats.isDirectory()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
 };
-
-const isTaken = (folder: OpenFolder, name: string): Promise<boolean> =>
-  lstatOf(folder.at(name)).then(
-    () => true,
-    () => false,
-  );
 
 /** @throws StorageDeniedError for a folder that is a mount point or holds one */
 const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
@@ -109,7 +104,7 @@ const isRemovedByThread = async (
 ): Promise<boolean> => {
   if (!confinement.holds || (await holdsFewFiles(confinement, area, name))) return false;
   try {
-    return await scans.remove(root, { area: area.self, name });
+    return await scans.run('remove', root, { area: area.self, name });
   } catch (error) {
     if (error instanceof ScanThreadMissing || error instanceof BusyError) return false;
     throw error;
@@ -241,7 +236,7 @@ export const copyFolder = async (
     return walker.within(to.parent, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, to.name);
       // Only saves the work; the name is decided in the end.
-      if (await isTaken(folder, name)) throw new AlreadyExistsError();
+      if (await isThere(folder.at(name))) throw new AlreadyExistsError();
       const lease = await (await store.areas.near(to.parent)).lease();
       const built = randomUUID();
       try {

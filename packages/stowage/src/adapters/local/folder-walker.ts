@@ -5,7 +5,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
-import { closeFile, exactLstat, flushAll, lstatOf, makeDirectory, openFile } from './system.ts';
+import { closeFile, exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
 
 /** An open folder and the names, as they lie on disk, that led to it. */
 export interface OpenedFolder {
@@ -101,9 +101,9 @@ export class FolderWalker {
    */
   async diskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new NotFoundError({ detail: 'a reserved name' });
-    if (!hasOtherSpellings(name) || (await this.#isThere(folder, name))) return name;
+    if (!hasOtherSpellings(name) || (await isThere(folder.at(name)))) return name;
     const other = decomposed(name);
-    if (other !== undefined && (await this.#isThere(folder, other))) return other;
+    if (other !== undefined && (await isThere(folder.at(other)))) return other;
     return (await this.spellings.find(folder, name)) ?? name;
   }
 
@@ -111,13 +111,6 @@ export class FolderWalker {
   async newDiskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new UnsafeNameError();
     return this.diskName(folder, name);
-  }
-
-  async #isThere(folder: OpenFolder, name: string): Promise<boolean> {
-    return lstatOf(folder.at(name)).then(
-      () => true,
-      () => false,
-    );
   }
 
   async #walk(path: SourcePath, options: EnterOptions, root: OpenFolder): Promise<OpenedFolder> {

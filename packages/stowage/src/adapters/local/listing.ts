@@ -5,68 +5,29 @@ import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { isExact } from './by-thread.ts';
-import { NameFilter, type SeenName, type SpellingIndex, isVisible } from './names.ts';
+import {
+  isVisible,
+  type ListedName,
+  readListedNames,
+  type SeenName,
+  type Shown,
+  type SpellingIndex,
+} from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
-import { entryOf, statOf, lstatOf, openDirectory, isSpecial, kindOf } from './system.ts';
-import { type LocalStore, attempt } from './local-store.ts';
+import { attempt, entryOf, statOf } from './system.ts';
+import type { LocalStore } from './local-store.ts';
 
 const IN_FLIGHT = 64;
-const MOST_BUFFERED = 1000;
-
-/** Names of a folder with the kinds that the listing itself reports. */
-export interface NamedKind extends SeenName {
-  readonly kind: Entry['kind'] | undefined;
-}
-
-/** The entries of a folder that can be shown. */
-export interface Shown<Item> {
-  readonly entries: readonly Item[];
-  /** How many cannot. */
-  readonly omitted: number;
-}
-
-/** All visible names of a folder of at most `most` entries, else undefined. Reads no further than that. */
-const readSmallFolder = async (folder: OpenFolder, most: number): Promise<Shown<NamedKind> | undefined> => {
-  const directory = await openDirectory(folder.self, {
-    encoding: 'utf8',
-    bufferSize: Math.min(most + 1, MOST_BUFFERED),
-  });
-  const filter = new NameFilter();
-  const kinds = new Map<string, NamedKind['kind']>();
-  const entries: NamedKind[] = [];
-  try {
-    for (let seen = 0; ; seen += 1) {
-      const entry = await directory.read();
-      if (entry === null) break;
-      if (seen === most) return undefined;
-      if (isSpecial(entry)) {
-        filter.omit();
-        continue;
-      }
-      const taken = filter.take(entry.name);
-      if (taken === undefined) kinds.set(entry.name, kindOf(entry));
-      else entries.push({ ...taken, kind: kindOf(entry) });
-    }
-  } finally {
-    await directory.close();
-  }
-  for (const { raw, name } of filter.rest()) {
-    const composed = await lstatOf(folder.at(name)).catch(() => undefined);
-    if (composed === undefined) entries.push({ raw, name, kind: kinds.get(raw) });
-    else filter.omit();
-  }
-  return { entries, omitted: filter.omitted };
-};
 
 type Seen = (error: NodeJS.ErrnoException | null, entry: Entry | undefined) => void;
-type Look = (path: fs.PathLike, name: string, seen: Seen) => void;
+type StatCall = (path: fs.PathLike, name: string, seen: Seen) => void;
 
-const lookAtEntry: Look = (path, name, seen) => {
+const statEntry: StatCall = (path, name, seen) => {
   fs.lstat(path, (error, stats) => seen(error, error === null ? entryOf(name, stats) : undefined));
 };
 
 /** With the version, which takes exact numbers of the system. */
-const lookAtVersion: Look = (path, name, seen) => {
+const statVersion: StatCall = (path, name, seen) => {
   fs.lstat(path, { bigint: true }, (error, stats) => {
     seen(error, error === null ? statOf(name, stats) : undefined);
   });
@@ -80,7 +41,7 @@ const statNames = (
   folder: OpenFolder,
   names: readonly SeenName[],
   signal: AbortSignal | undefined,
-  look: Look = lookAtEntry,
+  stat: StatCall = statEntry,
 ): Promise<(Entry | undefined)[]> =>
   new Promise((resolve, reject) => {
     const found = new Array<Entry | undefined>(names.length).fill(undefined);
@@ -99,7 +60,7 @@ const statNames = (
       const seen = names[index];
       if (seen === undefined) return;
       running += 1;
-      look(folder.at(seen.raw), seen.name, (error, entry) => {
+      stat(folder.at(seen.raw), seen.name, (error, entry) => {
         running -= 1;
         if (error === null) found[index] = entry;
         else if (systemCode(error) !== 'ENOENT') failure ??= error;
@@ -112,18 +73,16 @@ const statNames = (
 /** The entries of these names. For names alone, those are asked for whose kind the listing did not report. */
 const describeNames = async (
   folder: OpenFolder,
-  names: readonly NamedKind[],
+  names: readonly ListedName[],
   detail: ListOptions['detail'],
   signal: AbortSignal | undefined,
 ): Promise<Shown<Entry>> => {
-  // The replacement character may stand for bytes that are not text: such a name cannot be reached.
-  const isSure = (seen: NamedKind): boolean =>
-    detail === 'names' && seen.kind !== undefined && !seen.raw.includes('\uFFFD');
+  const isSure = (seen: ListedName): boolean => detail === 'names' && seen.kind !== undefined;
   const asked = await statNames(
     folder,
     names.filter((seen) => !isSure(seen)),
     signal,
-    detail === 'versions' ? lookAtVersion : lookAtEntry,
+    detail === 'versions' ? statVersion : statEntry,
   );
   const rest = asked.values();
   let omitted = 0;
@@ -132,7 +91,7 @@ const describeNames = async (
       return [{ name: seen.name, kind: seen.kind ?? 'file', size: undefined, modifiedAt: undefined }];
     const entry = rest.next().value;
     // An entry that is merely gone is not left out.
-    if (entry === undefined && (seen.kind === undefined || seen.raw.includes('\uFFFD'))) omitted += 1;
+    if (entry === undefined && seen.kind === undefined) omitted += 1;
     return entry === undefined ? [] : [entry];
   });
   return { entries, omitted };
@@ -157,7 +116,7 @@ export const statSeveral = async (
       const raw = found[index] === undefined ? spelling(name) : undefined;
       return raw === undefined ? [] : [{ name, raw, index }];
     });
-    const entries = await statNames(folder, asked, signal, lookAtVersion);
+    const entries = await statNames(folder, asked, signal, statVersion);
     for (const [position, { index }] of asked.entries()) found[index] = entries[position];
   };
 
@@ -182,9 +141,9 @@ type Pages = AsyncGenerator<readonly Entry[], void, undefined>;
  */
 async function* listDirectly(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
-    store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) => readSmallFolder(folder, Infinity)),
+    store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) => readListedNames(folder)),
   );
-  const { entries: names, omitted }: Shown<NamedKind> = found ?? { entries: [], omitted: 0 };
+  const { entries: names, omitted }: Shown<ListedName> = found ?? { entries: [], omitted: 0 };
   let more = 0;
   for (let start = 0; start < names.length; start += PAGE) {
     const page = await attempt('list', options, () =>
@@ -228,7 +187,7 @@ async function* listByThread(
 async function* listFound(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
     store.walker.within(path, { file: 'wrong-kind' }, async ({ folder, diskNames }) => {
-      const names = await readSmallFolder(folder, SMALL_FOLDER);
+      const names = await readListedNames(folder, SMALL_FOLDER);
       if (names === undefined) return { diskNames, shown: undefined };
       const { entries, omitted } = await describeNames(folder, names.entries, options.detail, options.signal);
       return { diskNames, shown: { entries, omitted: omitted + names.omitted } };

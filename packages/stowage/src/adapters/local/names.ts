@@ -1,7 +1,9 @@
+import type { Dirent } from 'node:fs';
+import { LRUCache } from 'lru-cache';
+import type { Entry } from '../../storage/adapter.ts';
 import { isSegment } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
-import { followedStat, openDirectory } from './system.ts';
-import { LRUCache } from 'lru-cache';
+import { followedStat, isSpecial, kindOf, lstatOf, openDirectory } from './system.ts';
 
 /** Begins the name of everything that this adapter puts into a root for itself. */
 export const TEMP_PREFIX = '.stowage-tmp';
@@ -32,6 +34,11 @@ export const isVisible = (name: string): boolean =>
 export interface SeenName {
   readonly raw: string;
   readonly name: string;
+}
+
+/** A name with its kind, where the folder itself reports that; else the entry has to be asked for it. */
+export interface ListedName extends SeenName {
+  readonly kind: Entry['kind'] | undefined;
 }
 
 /** Whether a path reaches `raw` rather than `other`: decomposed first, then code-unit order. */
@@ -75,13 +82,63 @@ export class NameFilter {
     return undefined;
   }
 
-  /** The names that have waited, without those whose composed form is there. */
+  /** As `take`, for an entry of a folder that is being read: links and special files are left out. */
+  takeEntry(entry: Dirent): ListedName | undefined {
+    const kind = kindOf(entry);
+    if (kind === undefined && isSpecial(entry)) {
+      this.omit();
+      return undefined;
+    }
+    const seen = this.take(entry.name);
+    if (seen === undefined) return undefined;
+    const { raw, name } = seen;
+    // The replacement character may stand for bytes that are not text: such a name cannot be reached.
+    return { raw, name, kind: raw.includes('\uFFFD') ? undefined : kind };
+  }
+
+  /** The names that have waited, among them those whose composed form is there. */
   rest(): readonly SeenName[] {
     return Array.from(this.#respelled, ([name, raw]) => ({ raw, name }));
   }
 }
 
 const BATCH = 1000;
+
+/** Entries of a folder that can be shown. */
+export interface Shown<Item> {
+  readonly entries: readonly Item[];
+  /** How many cannot. */
+  readonly omitted: number;
+}
+
+/** All names of a folder of at most `most` entries, else undefined. Reads no further than that. */
+export const readListedNames = async (
+  folder: OpenFolder,
+  most = Infinity,
+): Promise<Shown<ListedName> | undefined> => {
+  const bufferSize = Math.min(most + 1, BATCH);
+  const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize });
+  const filter = new NameFilter();
+  const entries: ListedName[] = [];
+  try {
+    for (let seen = 0; ; seen += 1) {
+      const entry = await directory.read();
+      if (entry === null) break;
+      if (seen === most) return undefined;
+      const listed = filter.takeEntry(entry);
+      if (listed !== undefined) entries.push(listed);
+    }
+  } finally {
+    await directory.close();
+  }
+  for (const seen of filter.rest()) {
+    const composed = await lstatOf(folder.at(seen.name)).catch(() => undefined);
+    if (composed === undefined) entries.push({ ...seen, kind: undefined });
+    else filter.omit();
+  }
+  return { entries, omitted: filter.omitted };
+};
+
 const MOST_FOLDERS = 200;
 const MOST_NAMES = 10_000;
 // Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again

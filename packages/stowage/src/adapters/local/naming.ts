@@ -10,6 +10,7 @@ import {
   closeFile,
   exactLstat,
   followedStat,
+  isThere,
   lstatOf,
   makeDirectory,
   makeLink,
@@ -19,6 +20,13 @@ import {
   unlinkFile,
 } from './system.ts';
 import type { TempArea } from './temp-area.ts';
+
+/** A name in an open folder, and the temporary area on the file system of the folder. */
+export interface Named {
+  readonly folder: OpenFolder;
+  readonly name: string;
+  readonly area: TempArea;
+}
 
 // What file systems without hard links, and rules against them, answer.
 const NO_LINKS: ReadonlySet<string | undefined> = new Set([
@@ -63,30 +71,26 @@ export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'mov
     await makeLink(from, target);
     return 'linked';
   } catch (error) {
-    if (NO_LINKS.has(systemCode(error))) {
-      await claimAndRename(from, target).catch((failure: unknown) => {
-        throw systemCode(failure) === 'EEXIST' ? new AlreadyExistsError({ cause: failure }) : failure;
-      });
-      return 'moved';
-    }
     if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
-    throw error;
+    if (!NO_LINKS.has(systemCode(error))) throw error;
   }
+  await claimAndRename(from, target).catch((error: unknown) => {
+    throw systemCode(error) === 'EEXIST' ? new AlreadyExistsError({ cause: error }) : error;
+  });
+  return 'moved';
 };
 
 /**
  * Moves a file of our own, which no other operation touches, to a name that nothing has. The file system
  * decides: of many at the same time exactly one succeeds.
- * @throws the system's EEXIST when the name is taken by anything, a link to nowhere included; EXDEV when it
- *   is on another file system
+ * @throws as `linkNew`
  */
-export const nameNewFile = async (from: Name, target: Name): Promise<void> => {
-  try {
-    await makeLink(from, target);
-  } catch (error) {
-    if (NO_LINKS.has(systemCode(error))) return claimAndRename(from, target);
-    if (systemCode(error) !== 'EEXIST' || !(await isLinked(from, target))) throw error;
-  }
+const nameNewFile = async (from: Name, target: Name): Promise<void> => {
+  const made = await linkNew(from, target).catch(async (error: unknown) => {
+    if (error instanceof AlreadyExistsError && (await isLinked(from, target))) return 'linked';
+    throw error;
+  });
+  if (made === 'moved') return;
   try {
     await unlinkFile(from);
   } catch (error) {
@@ -137,7 +141,6 @@ export const nameFile = async (
   try {
     await (createOnly ? nameNewFile : nameOverFile)(from, folder.at(name));
   } catch (error) {
-    if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
     if (systemCode(error) === 'EISDIR') throw new WrongKindError({ cause: error });
     throw error;
   }
@@ -196,19 +199,8 @@ export const restoreName = async (taken: Name, folder: OpenFolder, name: string)
   }
 };
 
-const isThere = (name: Name): Promise<boolean> =>
-  lstatOf(name).then(
-    () => true,
-    () => false,
-  );
-
 /** Takes a name away, in one step, to a name of our own on the same file system. */
-const take = async (
-  area: TempArea,
-  folder: OpenFolder,
-  name: string,
-  use: (taken: Name) => Promise<void>,
-): Promise<void> => {
+const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise<void>): Promise<void> => {
   const lease = await area.lease();
   try {
     const inArea = lease.folder.at(randomUUID());
@@ -235,15 +227,10 @@ const take = async (
  * that has just replaced it.
  * @throws ChangedMeanwhileError; the system's ENOENT when nothing has the name
  */
-export const removeExpected = (
-  area: TempArea,
-  folder: OpenFolder,
-  name: string,
-  isExpected: (stats: BigIntStats) => boolean,
-): Promise<void> =>
-  take(area, folder, name, async (taken) => {
+export const removeExpected = (named: Named, isExpected: (stats: BigIntStats) => boolean): Promise<void> =>
+  take(named, async (taken) => {
     if (isExpected(await exactLstat(taken))) return unlinkFile(taken);
-    await restoreName(taken, folder, name);
+    await restoreName(taken, named.folder, named.name);
     throw new ChangedMeanwhileError();
   });
 

@@ -2,29 +2,25 @@ import { Worker } from 'node:worker_threads';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
-import type { ScanAnswer, ScanPage, ScanRequest, TallyPage, TreePage } from './scan-messages.ts';
-import type { FilesPage } from './small-reads.ts';
+import { fromColumns } from './entry-columns.ts';
+import type { ListRequest } from './folder-scan.ts';
+import type { FromScanThread, JobKind, JobPage, JobRequest, JobResult, ToScanThread } from './scan-worker.ts';
 
-/** Each open listing holds a handle and a page. */
-const OPEN_LISTINGS = 16;
-const WAITING_LISTINGS = 256;
+/** Each open job holds a handle and a page. */
+const OPEN_JOBS = 16;
+const WAITING_JOBS = 256;
 /** A folder with many readers must not keep those of other roots waiting. */
-const SHARE = { slots: OPEN_LISTINGS - 4, waiting: WAITING_LISTINGS / 2 };
+const SHARE = { slots: OPEN_JOBS - 4, waiting: WAITING_JOBS / 2 };
 const IDLE_MS = 60_000;
 /**
  * Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing.
  */
 const YOUNG_MB = 6;
 
-/** What is asked for of the thread. */
-export type ScanTarget<Type extends ScanRequest['type']> = Omit<
-  Extract<ScanRequest, { readonly type: Type }>,
-  'type' | 'id'
->;
+type Page = Extract<FromScanThread, { readonly type: 'page' }>;
 
-type Page = Exclude<ScanAnswer, { readonly type: 'failed' }>;
-
-interface Listing {
+/** A job of the thread, with the pages that have come. */
+interface Job {
   readonly pages: Page[];
   failure: Error | undefined;
   wake: (() => void) | undefined;
@@ -33,40 +29,24 @@ interface Listing {
 /** This process cannot start the thread; the folder can still be read in another way. */
 export class ScanThreadMissing extends StorageUnavailableError {}
 
-const entriesOf = (page: ScanPage): Entry[] => {
-  const names = page.names === '' ? [] : page.names.split('/');
-  const versions = page.versions?.split(' ');
-  return names.map((name, index) => {
-    const isFolder = page.kinds[index] === 1;
-    return {
-      name,
-      kind: isFolder ? 'folder' : 'file',
-      size: isFolder ? undefined : page.sizes?.[index],
-      modifiedAt: page.times?.[index],
-      changedAt: page.changeTimes?.[index],
-      etag: isFolder ? undefined : versions?.[index],
-    };
-  });
-};
-
 /**
- * The thread that scans big folders, for all listings of a connector. It starts with the first one, stays
- * warm, and ends when it has had nothing to do for a minute; if it dies, the next listing starts another. It
- * never keeps the process alive by itself.
+ * The thread that scans folders, for all stores of a connector. It starts with the first job, stays warm, and ends
+ * when it has had nothing to do for a minute; if it dies, the next job starts another. It never keeps the process
+ * alive by itself. A bounded number of jobs is open at the same time, further ones wait.
  */
 export class ScanThread {
-  readonly #listings = new Map<number, Listing>();
-  readonly #slots = createSlots(OPEN_LISTINGS, WAITING_LISTINGS, SHARE);
+  readonly #jobs = new Map<number, Job>();
+  readonly #slots = createSlots(OPEN_JOBS, WAITING_JOBS, SHARE);
   #worker: Worker | undefined;
   #isOnline = false;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
-  /** Ends the wait of listings that have no slot yet. */
+  /** Ends the wait of jobs that have no slot yet. */
   #closing = new AbortController();
 
   /**
-   * Whether a listing would be answered without a wait behind others, one of a disk that hangs among them. Starts
-   * the thread where it does not run: that takes longer than to read a small folder in another way.
+   * Whether a job would begin without a wait behind others, one of a disk that hangs among them. Starts the thread
+   * where it does not run: that takes longer than to read a small folder in another way.
    */
   get isFree(): boolean {
     if (this.#worker === undefined) {
@@ -74,112 +54,90 @@ export class ScanThread {
         this.#begin().unref();
         this.#rest();
       } catch {
-        // It is said to the listing that needs the thread.
+        // It is said to the job that needs the thread.
       }
     }
-    return this.#isOnline && this.#listings.size === 0;
+    return this.#isOnline && this.#jobs.size === 0;
   }
 
-  /**
-   * The pages of a folder, one read ahead. A bounded number of listings is open at the same time, further
-   * ones wait.
-   * @throws ScanThreadMissing when the thread does not start; BusyError when too many listings wait or the
-   *   thread died, as it does when memory is short; the system's error (with its `code`)
-   */
+  /** The pages of a folder. @throws as `pages` */
   async *scan(
-    target: ScanTarget<'open'>,
+    request: ListRequest,
     { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
-    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'open', id }), signal)) {
-      if (page.type !== 'page') continue;
+    for await (const page of this.pages('list', request.root, request, signal)) {
       if (page.omitted > 0) onOmitted?.(page.omitted);
-      if (page.kinds.length > 0) yield entriesOf(page);
+      const entries = fromColumns(page, (entry) => entry);
+      if (entries.length > 0) yield entries;
     }
   }
 
-  /**
-   * What a walk finds, one page read ahead. It counts as a listing. Errors are those of `scan`; folders below
-   * that are gone or may not be read are none.
-   */
-  async *walk(
-    target: ScanTarget<'walk'>,
-    signal: AbortSignal | undefined,
-  ): AsyncGenerator<TreePage, void, undefined> {
-    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'walk', id }), signal)) {
-      if (page.type === 'tree-page' && page.position !== undefined) yield page;
-    }
-  }
-
-  /** Sums up what lies below a folder. It counts as a listing; errors are those of `walk`. */
-  async tally(target: ScanTarget<'tally'>, signal: AbortSignal | undefined): Promise<TallyPage | undefined> {
-    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'tally', id }), signal))
-      if (page.type === 'tally-page' && page.isLast) return page;
-    return undefined;
-  }
-
-  /**
-   * Removes a folder of an open temporary area of the root. It counts as a listing; errors are those of `scan`.
-   * False: something is left.
-   */
-  async remove(root: string, target: ScanTarget<'remove'>): Promise<boolean> {
-    for await (const page of this.#pages(root, (id) => ({ ...target, type: 'remove', id }), undefined))
-      if (page.type === 'removal-page' && page.isLast) return page.isWhole;
-    return false;
-  }
-
-  /** Reads small files whole. It counts as a listing; errors are those of `scan`. */
-  async read(target: ScanTarget<'files'>, signal: AbortSignal | undefined): Promise<FilesPage | undefined> {
-    for await (const page of this.#pages(target.root, (id) => ({ ...target, type: 'files', id }), signal))
-      if (page.type === 'files') return page;
-    return undefined;
-  }
-
-  async *#pages(
+  /** Does a job for a store of this root, to its end. @throws as `pages` */
+  async run<Kind extends JobKind>(
+    kind: Kind,
     root: string,
-    request: (id: number) => ScanRequest,
+    request: JobRequest<Kind>,
+    signal?: AbortSignal,
+  ): Promise<JobResult<Kind>> {
+    let last: unknown;
+    for await (const page of this.pages(kind, root, request, signal)) last = page;
+    return last as JobResult<Kind>;
+  }
+
+  /**
+   * What a job for a store of this root gives, one page ahead.
+   * @throws ScanThreadMissing when the thread does not start; BusyError when too many jobs wait or the
+   *   thread died, as it does when memory is short; the system's error (with its `code`)
+   */
+  async *pages<Kind extends JobKind>(
+    kind: Kind,
+    root: string,
+    request: JobRequest<Kind>,
     signal: AbortSignal | undefined,
-  ): AsyncGenerator<Page, void, undefined> {
+  ): AsyncGenerator<JobPage<Kind>, void, undefined> {
     const { signal: closing } = this.#closing;
     const leave = this.#slots.tryTake(root) ?? (await this.#slots.take(eitherOf(signal, closing), root));
     try {
       // It must not start another thread now.
       closing.throwIfAborted();
-      yield* this.#answers(request, signal);
+      yield* this.#pages(kind, request, signal);
     } finally {
       leave();
     }
   }
 
-  async *#answers(
-    request: (id: number) => ScanRequest,
+  async *#pages<Kind extends JobKind>(
+    kind: Kind,
+    request: JobRequest<Kind>,
     signal: AbortSignal | undefined,
-  ): AsyncGenerator<Page, void, undefined> {
+  ): AsyncGenerator<JobPage<Kind>, void, undefined> {
     this.#lastId += 1;
     const id = this.#lastId;
-    const listing: Listing = { pages: [], failure: undefined, wake: undefined };
-    const wake = (): void => listing.wake?.();
+    const job: Job = { pages: [], failure: undefined, wake: undefined };
+    const wake = (): void => job.wake?.();
     const worker = this.#begin();
-    this.#listings.set(id, listing);
+    this.#jobs.set(id, job);
     worker.ref();
     signal?.addEventListener('abort', wake, { once: true });
     let isOver = false;
     try {
-      post(worker, request(id));
+      const memory = 'memory' in request ? request.memory : undefined;
+      post(worker, { type: 'begin', id, kind, request }, memory);
       while (!isOver) {
-        const page = await nextPage(listing, signal);
-        isOver = page.isLast;
-        // The next page is looked at while this one is used.
+        const { page, isLast } = await nextPage(job, signal);
+        isOver = isLast;
+        // The next page is made while this one is used.
         if (!isOver) post(worker, { type: 'next', id });
-        yield page;
+        yield page as JobPage<Kind>;
       }
     } finally {
       signal?.removeEventListener('abort', wake);
-      if (!isOver && listing.failure === undefined) post(worker, { type: 'close', id });
+      if (!isOver && job.failure === undefined) post(worker, { type: 'close', id });
       this.#end(id);
     }
   }
 
-  /** Ends the thread; listings that run or wait fail. */
+  /** Ends the thread; jobs that run or wait fail. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#closing = new AbortController();
@@ -201,8 +159,8 @@ export class ScanThread {
   }
 
   #end(id: number): void {
-    this.#listings.delete(id);
-    if (this.#listings.size > 0) return;
+    this.#jobs.delete(id);
+    if (this.#jobs.size > 0) return;
     this.#worker?.unref();
     this.#rest();
   }
@@ -233,7 +191,7 @@ export class ScanThread {
     worker.once('online', () => {
       this.#isOnline = this.#worker === worker;
     });
-    worker.on('message', (answer: ScanAnswer) => this.#take(answer));
+    worker.on('message', (answer: FromScanThread) => this.#take(answer));
     worker.on('error', lose);
     worker.on('exit', lose);
     return worker;
@@ -244,19 +202,19 @@ export class ScanThread {
     this.#isOnline = false;
   }
 
-  #take(answer: ScanAnswer): void {
-    const listing = this.#listings.get(answer.id);
-    if (listing === undefined || listing.failure !== undefined) return;
+  #take(answer: FromScanThread): void {
+    const job = this.#jobs.get(answer.id);
+    if (job === undefined || job.failure !== undefined) return;
     if (answer.type === 'failed')
-      listing.failure = Object.assign(new Error(answer.message), { code: answer.code });
-    else listing.pages.push(answer);
-    listing.wake?.();
+      job.failure = Object.assign(new Error(answer.message), { code: answer.code });
+    else job.pages.push(answer);
+    job.wake?.();
   }
 
   #fail(failure: Error): void {
-    for (const listing of this.#listings.values()) {
-      listing.failure = failure;
-      listing.wake?.();
+    for (const job of this.#jobs.values()) {
+      job.failure = failure;
+      job.wake?.();
     }
   }
 }
@@ -266,19 +224,17 @@ const eitherOf = (one: AbortSignal | undefined, other: AbortSignal): AbortSignal
 
 const closed = (): StorageUnavailableError => new StorageUnavailableError({ detail: 'the store was closed' });
 
-const post = (worker: Worker, request: ScanRequest): void => {
-  const memory = request.type === 'files' ? request.memory : undefined;
-  worker.postMessage(request, memory === undefined ? [] : [memory]);
-};
+const post = (worker: Worker, message: ToScanThread, memory?: ArrayBuffer): void =>
+  worker.postMessage(message, memory === undefined ? [] : [memory]);
 
-const nextPage = async (listing: Listing, signal: AbortSignal | undefined): Promise<Page> => {
+const nextPage = async (job: Job, signal: AbortSignal | undefined): Promise<Page> => {
   for (;;) {
     signal?.throwIfAborted();
-    if (listing.failure !== undefined) throw listing.failure;
-    const page = listing.pages.shift();
+    if (job.failure !== undefined) throw job.failure;
+    const page = job.pages.shift();
     if (page !== undefined) return page;
     await new Promise<void>((resolve) => {
-      listing.wake = resolve;
+      job.wake = resolve;
     });
   }
 };

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { O_PATH } from './confinement.ts';
+import type { ListedName, NameFilter } from './names.ts';
 
 /**
  * File systems that this machine alone writes to and that note every change at once: ext2 to ext4, XFS,
@@ -50,6 +51,11 @@ export const lookByQuietPath = <Seen>(held: string, look: (path: string) => Seen
 const CHILD = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 
 const systemError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+/** The time that a job has until it is to give a page, be it an empty one. */
+export interface TimeSlice {
+  readonly isOver: boolean;
+}
 
 /** Where a folder lies, and how it is opened. */
 export interface FolderToScan {
@@ -118,3 +124,38 @@ const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
 /** Opens a folder, none on the way through a link. The caller closes it. @throws errors of the system */
 export const openScanned = (folder: FolderToScan): ScannedFolder =>
   (folder.handles ? openByHandles : openByPaths)(folder);
+
+const BATCH = 1000;
+
+/**
+ * The names of an open folder as they are shown, in batches of `most` entries, of which some may be left out: between
+ * them the caller can look at the clock. @throws errors of the system
+ */
+export function* listedNames(
+  { self }: ScannedFolder,
+  filter: NameFilter,
+  most: number,
+): Generator<readonly ListedName[], void, undefined> {
+  const directory = fs.opendirSync(self, { bufferSize: BATCH });
+  try {
+    let names: ListedName[] = [];
+    let read = 0;
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+      const listed = filter.takeEntry(entry);
+      if (listed !== undefined) names.push(listed);
+      read += 1;
+      if (read % most !== 0) continue;
+      yield names;
+      names = [];
+    }
+    for (const seen of filter.rest()) {
+      // Where the composed name is there as well, that is the one that a path reaches.
+      const isAlone = fs.lstatSync(`${self}/${seen.name}`, { throwIfNoEntry: false }) === undefined;
+      if (isAlone) names.push({ ...seen, kind: undefined });
+      else filter.omit();
+    }
+    yield names;
+  } finally {
+    directory.closeSync();
+  }
+}

@@ -1,35 +1,27 @@
 import * as fs from 'node:fs';
-import { openScanned, type FolderToScan } from './scanned-folder.ts';
+import { openScanned, type FolderToScan, type TimeSlice } from './scanned-folder.ts';
 import { READ_ONLY } from './system.ts';
 
-/** Files that are asked for, folder by folder. */
+/** Files to read, folder by folder. */
 export interface FilesRequest extends Omit<FolderToScan, 'diskNames'> {
-  readonly type: 'files';
-  readonly id: number;
   readonly folders: readonly { readonly diskNames: readonly string[]; readonly names: readonly string[] }[];
   /** Of all files together; what does not fit is left out. */
   readonly bytesUpTo: number;
+  /** Memory for the first of them. */
   readonly memory: ArrayBuffer | undefined;
 }
 
-/** What was read of them, in the order of the request. */
+/** Some of the files, in the order of the request. */
 export interface FilesPage {
-  readonly type: 'files';
-  readonly id: number;
   /** One behind the other. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** NaN for a file that was left out. */
   readonly sizes: Float64Array;
   readonly times: Float64Array;
-  /** How many of the files were asked for before the time was over. */
-  readonly reached: number;
-  readonly isLast: true;
 }
 
 /** So few are read through the handle of their folder. */
 const FEW = 8;
-/** Longest work for one request, in milliseconds: the listings of others wait meanwhile. */
-const LONGEST = 10;
 
 /** Bytes that are filled from the front. */
 interface Filled {
@@ -70,56 +62,68 @@ const tryToRead = (path: string, into: Filled): Read | undefined => {
   }
 };
 
-const memoryFor = ({ memory, bytesUpTo }: FilesRequest): Uint8Array<ArrayBuffer> =>
-  memory !== undefined && memory.byteLength >= bytesUpTo
-    ? new Uint8Array(memory, 0, bytesUpTo)
-    : Buffer.allocUnsafeSlow(bytesUpTo);
-
-/** Reads small files in the scanning thread, for some milliseconds, and at least one. */
-export const readFiles = (request: FilesRequest): FilesPage => {
-  const { id, root, handles, folders } = request;
-  const end = performance.now() + LONGEST;
-  const count = folders.reduce((sum, { names }) => sum + names.length, 0);
-  const into: Filled = { bytes: memoryFor(request), used: 0 };
-  const sizes = new Float64Array(count).fill(Number.NaN);
-  const times = new Float64Array(count);
-  let row = 0;
-  let reached = 0;
-  for (const { diskNames, names } of folders) {
-    const first = row;
-    if (reached < first) break;
-    row += names.length;
-    const before = into.used;
-    const readAll = (folder: string): (Read | undefined)[] => {
-      into.used = before;
-      reached = first;
-      const files: (Read | undefined)[] = [];
-      for (const name of names) {
-        if (reached > 0 && performance.now() >= end) break;
-        files.push(tryToRead(`${folder}/${name}`, into));
-        reached += 1;
-      }
-      return files;
-    };
+/** Reads files of a folder for the time of the slice, and at least one; undefined for those that are left out. */
+const readIn = (
+  folder: FolderToScan,
+  names: readonly string[],
+  into: Filled,
+  slice: TimeSlice,
+): readonly (Read | undefined)[] => {
+  const before = into.used;
+  const readAll = (path: string): (Read | undefined)[] => {
+    into.used = before;
+    const files: (Read | undefined)[] = [];
+    for (const name of names) {
+      if (files.length > 0 && slice.isOver) break;
+      files.push(tryToRead(`${path}/${name}`, into));
+    }
+    return files;
+  };
+  try {
+    const opened = openScanned(folder);
     try {
-      const folder = openScanned({ root, diskNames, handles });
-      try {
-        // For a few files it takes longer to find the cheapest path.
-        const files = names.length < FEW ? readAll(folder.self) : folder.lookAtMany(readAll);
-        folder.verify();
-        for (const [index, file] of files.entries()) {
-          if (file === undefined) continue;
-          sizes[first + index] = file.size;
-          times[first + index] = file.modifiedAt;
-        }
-      } finally {
-        folder.close();
+      // For a few files it takes longer to find the cheapest path.
+      const files = names.length < FEW ? readAll(opened.self) : opened.lookAtMany(readAll);
+      opened.verify();
+      return files;
+    } finally {
+      opened.close();
+    }
+  } catch {
+    // The folder is gone, or was another one meanwhile.
+    into.used = before;
+    return names.map(() => undefined);
+  }
+};
+
+const pageOf = ({ bytes }: Filled, files: readonly (Read | undefined)[]): FilesPage => ({
+  bytes,
+  sizes: Float64Array.from(files, (file) => file?.size ?? Number.NaN),
+  times: Float64Array.from(files, (file) => file?.modifiedAt ?? Number.NaN),
+});
+
+/** Reads small files in the scanning thread. */
+export function* readFiles(
+  { root, handles, folders, bytesUpTo, memory }: FilesRequest,
+  slice: TimeSlice,
+): Generator<FilesPage, FilesPage, undefined> {
+  const fits = memory !== undefined && memory.byteLength >= bytesUpTo;
+  const bytes = fits ? new Uint8Array(memory, 0, bytesUpTo) : Buffer.allocUnsafeSlow(bytesUpTo);
+  let into: Filled = { bytes, used: 0 };
+  let files: (Read | undefined)[] = [];
+  for (const { diskNames, names } of folders) {
+    for (let next = 0; next < names.length;) {
+      if (files.length > 0 && slice.isOver) {
+        // The memory goes with the page.
+        const left = into.bytes.length - into.used;
+        yield pageOf(into, files);
+        into = { bytes: Buffer.allocUnsafeSlow(left), used: 0 };
+        files = [];
       }
-    } catch {
-      // The folder is gone, or was another one meanwhile.
-      into.used = before;
-      reached = row;
+      const read = readIn({ root, diskNames, handles }, names.slice(next), into, slice);
+      files.push(...read);
+      next += read.length;
     }
   }
-  return { type: 'files', id, bytes: into.bytes, sizes, times, reached, isLast: true };
-};
+  return pageOf(into, files);
+}

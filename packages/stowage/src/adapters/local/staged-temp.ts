@@ -16,12 +16,12 @@ import type {
   Stat,
   WriteOptions,
 } from '../../storage/adapter.ts';
-import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { copyAcross, type SystemCopies } from './copies.ts';
+import { copyAcross } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import {
+  attempt,
   type Name,
   changeMode,
   closeFile,
@@ -37,10 +37,10 @@ import {
   createFile,
 } from './system.ts';
 import { writeChunks } from './file-content.ts';
-import { flushFolder, type FolderWalker, type SharedFolders } from './folder-walker.ts';
+import { flushFolder } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
-import type { TempAreas, TempLease } from './temp-area.ts';
-import { attempt } from './local-store.ts';
+import type { TempLease } from './temp-area.ts';
+import type { LocalStore } from './local-store.ts';
 
 const READ_BYTES = 256 * 1024;
 const SET_GROUP = 0o2000n;
@@ -48,27 +48,17 @@ const SET_GROUP = 0o2000n;
 /** How a staged file is given its name. */
 export type CommitOptions = Omit<WriteOptions, 'size'>;
 
-/** What staged files are made and named with. */
-export interface Staging {
-  readonly areas: TempAreas;
-  readonly walker: FolderWalker;
-  /** Of all stores of this connector. */
-  readonly locks: NameLocks;
-  readonly copies: SystemCopies;
-  readonly shared: SharedFolders;
-}
-
 /** Whole content in a temporary file without a name, on the file system of its target where that is known. */
 class StagedTemp implements StagedFile {
   readonly size: number;
-  readonly #staging: Staging;
+  readonly #store: LocalStore;
   readonly #lease: TempLease;
   readonly #path: Name;
   readonly #stats: BigIntStats;
   #ended = false;
 
-  constructor(staging: Staging, lease: TempLease, name: string, stats: BigIntStats) {
-    this.#staging = staging;
+  constructor(store: LocalStore, lease: TempLease, name: string, stats: BigIntStats) {
+    this.#store = store;
     this.#lease = lease;
     this.#path = lease.folder.at(name);
     this.#stats = stats;
@@ -101,7 +91,7 @@ class StagedTemp implements StagedFile {
   }
 
   async #giveName(target: SourcePath, options: CommitOptions): Promise<BigIntStats> {
-    const { shared, walker } = this.#staging;
+    const { shared, walker } = this.#store;
     try {
       return await shared.within(target.parent, options.derived !== true, async (folder) => {
         const name = await walker.newDiskName(folder, target.name);
@@ -116,18 +106,15 @@ class StagedTemp implements StagedFile {
     }
   }
 
-  #copyAcross(
-    target: SourcePath,
-    { createOnly = false, derived, signal }: CommitOptions,
-  ): Promise<BigIntStats> {
-    const { areas, walker } = this.#staging;
+  #copyAcross(target: SourcePath, options: CommitOptions): Promise<BigIntStats> {
+    const { areas, walker } = this.#store;
     const path = target.parent;
     return walker.within(path, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, target.name);
       const area = await areas.near(path);
-      const { stats } = await copyAcross(this.#path, area, { folder, path, name, createOnly, signal });
+      const { stats } = await copyAcross(this.#path, { area, folder, path, name }, options);
       await unlinkFile(this.#path).catch(() => undefined);
-      if (derived !== true) await flushFolder(folder);
+      if (options.derived !== true) await flushFolder(folder);
       return stats;
     });
   }
@@ -138,7 +125,7 @@ class StagedTemp implements StagedFile {
    * calls to the system.
    */
   async #replace(folder: OpenFolder, name: string, options: CommitOptions): Promise<void> {
-    await this.#staging.locks.hold(await lockKey(folder, name), options, async () => {
+    await this.#store.locks.hold(await lockKey(folder, name), options, async () => {
       if (options.ifMatch !== undefined) await requireVersion(folder.at(name), options.ifMatch);
       await takeRights(this.#path, folder.at(name));
       await nameFile(this.#path, folder, name, false);
@@ -172,16 +159,16 @@ export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
 
 /** Makes a temporary file, which does not stay when that fails. */
 const inArea = async (
-  staging: Staging,
+  store: LocalStore,
   near: SourcePath | undefined,
   make: (folder: OpenFolder, name: string) => Promise<BigIntStats>,
 ): Promise<StagedFile> => {
   const lease = await attempt('stage', {}, async () =>
-    (await staging.areas.near(near ?? SourcePath.root)).lease(),
+    (await store.areas.near(near ?? SourcePath.root)).lease(),
   );
   const name = randomUUID();
   try {
-    return new StagedTemp(staging, lease, name, await make(lease.folder, name));
+    return new StagedTemp(store, lease, name, await make(lease.folder, name));
   } catch (error) {
     await unlinkFile(lease.folder.at(name)).catch(() => undefined);
     await lease.release();
@@ -205,23 +192,23 @@ const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<
  * @throws what the chunks throw, as it is; StorageFullError and the like
  */
 export const stageChunks = (
-  staging: Staging,
+  store: LocalStore,
   chunks: AsyncIterable<Uint8Array>,
   options: StagingOptions = {},
 ): Promise<StagedFile> =>
-  inArea(staging, options.near, (folder, name) =>
+  inArea(store, options.near, (folder, name) =>
     filled(folder.at(name), (fd) => writeChunks(fd, chunks, options)),
   );
 
 /** Copies an open file into a temporary one. @throws errors of the system; the signal's reason */
 export const stageCopy = (
-  staging: Staging,
+  store: LocalStore,
   from: number,
   { near, signal }: StageOptions,
 ): Promise<StagedFile> =>
-  inArea(staging, near, (folder, name) => {
+  inArea(store, near, (folder, name) => {
     const path = folder.at(name);
-    return filled(path, (fd) => staging.copies.copy(from, { fd, path }, signal));
+    return filled(path, (fd) => store.copies.copy(from, { fd, path }, signal));
   });
 
 /** Links a file of this machine into the area, unless what lies there gets another group than its own. */
@@ -245,17 +232,17 @@ const linkInto = async (
  * @throws CorruptError when it has another size; errors of the system; the signal's reason
  */
 export const stageFile = async (
-  staging: Staging,
+  store: LocalStore,
   file: LocalFile,
   { near, signal }: StageOptions,
 ): Promise<StagedFile> => {
-  const staged = await inArea(staging, near, async (folder, name) => {
+  const staged = await inArea(store, near, async (folder, name) => {
     const linked = await linkInto(folder, name, file);
     if (linked !== undefined) return linked;
     const { fd: from } = await openForReading(file.path);
     try {
       const path = folder.at(name);
-      return await filled(path, (fd) => staging.copies.copy(from, { fd, path }, signal));
+      return await filled(path, (fd) => store.copies.copy(from, { fd, path }, signal));
     } finally {
       await closeFile(from);
     }

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
-import { systemCode } from '../../basics/files/system-errors.ts';
-import type { Entry, Stat } from '../../storage/adapter.ts';
+import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import type { Entry, OperationOptions, Stat } from '../../storage/adapter.ts';
 
 /** A name or path as the system takes it; bytes where the name may be no valid text. */
 export type Name = string | Buffer;
@@ -22,30 +22,32 @@ export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisi
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);
 export const removeEmpty: (path: Name) => Promise<void> = promisify(fs.rmdir);
 
-export const makeDirectory = (path: Name, mode: number): Promise<void> =>
-  new Promise((resolve, reject) => fs.mkdir(path, { mode }, (error) => (error ? reject(error) : resolve())));
+const [mkdir, lstat, fstat, stat, read] = [
+  promisify(fs.mkdir),
+  promisify(fs.lstat),
+  promisify(fs.fstat),
+  promisify(fs.stat),
+  promisify(fs.read),
+];
 
-export const lstatOf = (path: Name): Promise<fs.Stats> =>
-  new Promise((resolve, reject) =>
-    fs.lstat(path, (error, stats) => (error ? reject(error) : resolve(stats))),
+export const makeDirectory = (path: Name, mode: number): Promise<void> => mkdir(path, { mode });
+
+export const lstatOf = (path: Name): Promise<fs.Stats> => lstat(path);
+
+/** Whether anything lies at a path, be it a link to nowhere. */
+export const isThere = (path: Name): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
   );
 
 /** With nanoseconds and exact inode numbers, as versions need them. */
-export const exactLstat = (path: Name): Promise<fs.BigIntStats> =>
-  new Promise((resolve, reject) =>
-    fs.lstat(path, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(stats))),
-  );
+export const exactLstat = (path: Name): Promise<fs.BigIntStats> => lstat(path, { bigint: true });
 
-export const exactFstat = (fd: number): Promise<fs.BigIntStats> =>
-  new Promise((resolve, reject) =>
-    fs.fstat(fd, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(stats))),
-  );
+export const exactFstat = (fd: number): Promise<fs.BigIntStats> => fstat(fd, { bigint: true });
 
 /** Follows the link that a handle's path is; never to be used on a name inside a root. */
-export const followedStat = (path: Name): Promise<fs.BigIntStats> =>
-  new Promise((resolve, reject) =>
-    fs.stat(path, { bigint: true }, (error, stats) => (error ? reject(error) : resolve(stats))),
-  );
+export const followedStat = (path: Name): Promise<fs.BigIntStats> => stat(path, { bigint: true });
 
 export const changeTimes: (path: Name, accessed: number, modified: number) => Promise<void> = promisify(
   fs.utimes,
@@ -55,26 +57,18 @@ export const setTimes: (fd: number, accessed: number, modified: number) => Promi
 );
 
 /** At most as many bytes as there is room for, from there on; `null`: from the file's position on. */
-export const readPart = (fd: number, into: Buffer, at: number | null = null): Promise<number> =>
-  new Promise((resolve, reject) =>
-    fs.read(fd, into, 0, into.length, at, (error, bytes) => (error ? reject(error) : resolve(bytes))),
-  );
+export const readPart = async (fd: number, into: Buffer, at: number | null = null): Promise<number> =>
+  (await read(fd, into, 0, into.length, at)).bytesRead;
 
 /** A directory whose entries come in batches; `latin1` gives each byte of a name as one character. */
-export const openDirectory = (
+export const openDirectory: (
   path: string,
   options: { readonly encoding: 'utf8' | 'latin1'; readonly bufferSize: number },
-): Promise<fs.Dir> =>
-  new Promise((resolve, reject) =>
-    fs.opendir(path, options, (error, directory) => (error ? reject(error) : resolve(directory))),
-  );
+) => Promise<fs.Dir> = promisify(fs.opendir);
 
 const readTextFile: (path: string, encoding: 'utf8') => Promise<string> = promisify(fs.readFile);
 
-export const readNames = (path: Name): Promise<string[]> =>
-  new Promise((resolve, reject) =>
-    fs.readdir(path, (error, names) => (error ? reject(error) : resolve(names))),
-  );
+export const readNames: (path: Name) => Promise<string[]> = promisify(fs.readdir);
 
 export const realPathOf: (path: string) => Promise<string> = promisify(fs.realpath.native);
 
@@ -148,9 +142,9 @@ export const isSpecial = (entry: fs.Dirent): boolean =>
   entry.isCharacterDevice() ||
   entry.isBlockDevice();
 
-export const kindOf = (entry: fs.Dirent): Entry['kind'] | undefined => {
-  if (entry.isFile()) return 'file';
-  return entry.isDirectory() ? 'folder' : undefined;
+export const kindOf = (entry: fs.Dirent | fs.Stats | undefined): Entry['kind'] | undefined => {
+  if (entry?.isFile() === true) return 'file';
+  return entry?.isDirectory() === true ? 'folder' : undefined;
 };
 
 const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
@@ -161,3 +155,22 @@ export const isGone = (error: unknown): boolean => GONE.has(systemCode(error));
 /** Whether it may not be read. */
 export const isUnreadable = (error: unknown): boolean =>
   systemCode(error) === 'EACCES' || systemCode(error) === 'EPERM';
+
+/**
+ * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one
+ * of ours or the signal's reason.
+ * @param name for the log
+ */
+export const attempt = async <T>(
+  name: string,
+  options: OperationOptions,
+  work: () => Promise<T>,
+): Promise<T> => {
+  options.signal?.throwIfAborted();
+  try {
+    return await work();
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw fromSystemError(error, name);
+  }
+};

@@ -2,18 +2,43 @@ import * as fs from 'node:fs';
 import { holdsWords } from '../../basics/content/file-name.ts';
 import type { Entry } from '../../storage/adapter.ts';
 import { byKey, firstOf, keyOf } from '../../storage/entry.ts';
-import { NameFilter, type SeenName } from './names.ts';
-import { openScanned, type ScannedFolder } from './scanned-folder.ts';
-import type { TreePage, WalkRequest } from './scan-messages.ts';
-import { entryOf, isGone, isSpecial, isUnreadable, kindOf } from './system.ts';
+import { type EntryColumns, type KeyedEntry, toColumns } from './entry-columns.ts';
+import { type ListedName, NameFilter } from './names.ts';
+import {
+  type FolderToScan,
+  listedNames,
+  openScanned,
+  type ScannedFolder,
+  type TimeSlice,
+} from './scanned-folder.ts';
+import { entryOf, isGone, isUnreadable } from './system.ts';
 
 /** Entries between two checks of the clock. */
 const STRIDE = 500;
-/** Longest work for one page, in milliseconds: the listings of others wait meanwhile. */
-const LONGEST = 10;
 const MOST_ROWS = 250;
 /** Found entries of one folder that are kept at least; for the others it is read again. */
 const MOST_KEPT = 20_000;
+
+/** A walk through all that lies below a folder. */
+export interface WalkRequest extends FolderToScan {
+  readonly namesOnly: boolean;
+  /** @see TreeWalkOptions */
+  readonly after: string | undefined;
+  readonly words: readonly string[];
+  readonly never: RegExp | undefined;
+  readonly most: number;
+}
+
+/** Entries that a walk has found by their names. */
+export interface FoundPage extends EntryColumns {
+  readonly seen: number;
+  /** Folders that may not be read. */
+  readonly unreadable: number;
+  /** Where the walk goes on. */
+  readonly position: string;
+}
+
+type FoundPages<Last> = Generator<FoundPage | undefined, Last, undefined>;
 
 /** What is known of an entry: its kind, and what else has been asked for. */
 type Looked = Pick<Entry, 'kind' | 'name'> & Partial<Entry>;
@@ -71,37 +96,22 @@ const keep = (folder: Folder, found: Step[], step: Step): void => {
  * are asked for. Memory: the folders beside those on the way, and a bounded number of what is found in each
  * on the way.
  */
-export class TreeScan {
+class TreeScan {
   readonly #request: WalkRequest;
+  readonly #slice: TimeSlice;
   readonly #holdsWords: (name: string) => boolean;
-  readonly #pages: Generator<TreePage, TreePage, undefined>;
-  #found: { readonly position: string; readonly entry: Looked }[] = [];
+  #found: KeyedEntry[] = [];
   #seen = 0;
   #unreadable = 0;
-  #end = 0;
 
-  constructor(request: WalkRequest) {
+  constructor(request: WalkRequest, slice: TimeSlice) {
     this.#request = request;
+    this.#slice = slice;
     this.#holdsWords = holdsWords(request.words);
-    this.#pages = this.#walk();
   }
 
-  /** @throws errors of the system */
-  nextPage(): TreePage {
-    this.#end = performance.now() + LONGEST;
-    return this.#pages.next().value;
-  }
-
-  close(): void {
-    // Closes the folder that is being read.
-    this.#pages.return(this.#page(undefined, true));
-  }
-
-  get #isDue(): boolean {
-    return this.#found.length >= MOST_ROWS || performance.now() >= this.#end;
-  }
-
-  *#walk(): Generator<TreePage, TreePage, undefined> {
+  /** Pages without anything come in the midst of a folder. @throws errors of the system */
+  *pages(): FoundPages<FoundPage> {
     const { diskNames, after = '' } = this.#request;
     const root = folderAt(diskNames, '', after);
     yield* this.#read(root);
@@ -115,48 +125,34 @@ export class TreeScan {
         continue;
       }
       const position = folder.prefix + step.key;
-      if (step.isFound) this.#found.push({ position, entry: step.entry });
+      if (step.isFound) this.#found.push({ key: position, entry: step.entry });
+      const isDue = this.#found.length >= MOST_ROWS || this.#slice.isOver;
       // Never at the very position where the walk has begun: it would come no further.
-      if (!step.isResumed && this.#isDue) yield this.#page(position, false);
+      if (!step.isResumed && isDue) yield this.#page(position);
       if (!step.enters) continue;
       const below = step.isResumed ? firstOf(folder.after).below : '';
       const inside = folderAt([...folder.diskNames, step.raw], position, below);
       yield* this.#tryToRead(inside);
       way.push(inside);
     }
-    return this.#page('', true);
+    return this.#page('');
   }
 
-  #page(position: string | undefined, isLast: boolean): TreePage {
-    const { id } = this.#request;
-    const found = position === undefined ? [] : this.#found;
-    const column = (of: (entry: Looked) => number | undefined): Float64Array =>
-      Float64Array.from(found, ({ entry }) => of(entry) ?? Number.NaN);
-    const page: TreePage = {
-      type: 'tree-page',
-      id,
-      positions: found.map((row) => row.position).join('\n'),
-      sizes: column((entry) => entry.size),
-      times: column((entry) => entry.modifiedAt),
-      changeTimes: column((entry) => entry.changedAt),
-      seen: this.#seen,
-      unreadable: this.#unreadable,
-      position,
-      isLast,
-    };
-    if (position === undefined) return { ...page, seen: 0, unreadable: 0 };
+  #page(position: string): FoundPage {
+    const found = toColumns(this.#found, 'full');
+    const page = { ...found, seen: this.#seen, unreadable: this.#unreadable, position };
     this.#found = [];
     this.#seen = 0;
     this.#unreadable = 0;
     return page;
   }
 
-  *#readOn(folder: Folder, bar: string): Generator<TreePage, void, undefined> {
+  *#readOn(folder: Folder, bar: string): FoundPages<void> {
     Object.assign(folder, folderAt(folder.diskNames, folder.prefix, bar), { isCounted: true });
     yield* this.#tryToRead(folder);
   }
 
-  *#tryToRead(folder: Folder): Generator<TreePage, void, undefined> {
+  *#tryToRead(folder: Folder): FoundPages<void> {
     try {
       yield* this.#read(folder);
     } catch (error) {
@@ -166,51 +162,31 @@ export class TreeScan {
     }
   }
 
-  /** Reads the steps of a folder, in their order. Pages without a position come between. */
-  *#read(folder: Folder): Generator<TreePage, void, undefined> {
+  /** Reads the steps of a folder, in their order. */
+  *#read(folder: Folder): FoundPages<void> {
     const { root, handles } = this.#request;
     const opened = openScanned({ root, diskNames: folder.diskNames, handles });
     try {
-      const directory = fs.opendirSync(opened.self, { bufferSize: STRIDE });
-      try {
-        yield* this.#readSteps(folder, opened, directory);
-      } finally {
-        directory.closeSync();
-      }
+      yield* this.#readSteps(folder, opened);
       opened.verify();
     } finally {
       opened.close();
     }
   }
 
-  *#readSteps(
-    folder: Folder,
-    opened: ScannedFolder,
-    directory: fs.Dir,
-  ): Generator<TreePage, void, undefined> {
-    const filter = new NameFilter();
+  *#readSteps(folder: Folder, opened: ScannedFolder): FoundPages<void> {
     const first = folder.after === '' ? undefined : firstOf(folder.after);
     const found: Step[] = [];
     // What lies behind the way to where the walk goes on was counted when it first came there.
     const isCounting = !folder.isCounted && (first === undefined || first.below === '');
-    const take = (seen: SeenName, kind: Entry['kind'] | undefined): void => {
-      const step = this.#stepOf(seen, kind, opened, first?.key);
-      if (step?.enters === true) folder.steps.push(step);
-      else if (step !== undefined) keep(folder, found, step);
-      if (isCounting) this.#seen += 1;
-    };
-    let read = 0;
-    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
-      read += 1;
-      if (read % STRIDE === 0 && performance.now() >= this.#end) yield this.#page(undefined, false);
-      if (isSpecial(entry)) continue;
-      const seen = filter.take(entry.name);
-      if (seen !== undefined) take(seen, kindOf(entry));
-    }
-    for (const seen of filter.rest()) {
-      // Where the composed name is there as well, that is the one that a path reaches.
-      if (fs.lstatSync(`${opened.self}/${seen.name}`, { throwIfNoEntry: false }) === undefined)
-        take(seen, undefined);
+    for (const names of listedNames(opened, new NameFilter(), STRIDE)) {
+      for (const listed of names) {
+        const step = this.#stepOf(listed, opened, first?.key);
+        if (step?.enters === true) folder.steps.push(step);
+        else if (step !== undefined) keep(folder, found, step);
+      }
+      if (isCounting) this.#seen += names.length;
+      if (this.#slice.isOver) yield;
     }
     const { bar } = folder;
     const steps = folder.steps.concat(found);
@@ -230,17 +206,15 @@ export class TreeScan {
   }
 
   #stepOf(
-    { raw, name }: SeenName,
-    listedKind: Entry['kind'] | undefined,
+    { raw, name, kind }: ListedName,
     opened: ScannedFolder,
     firstKey: string | undefined,
   ): Step | undefined {
     const isWanted = this.#holdsWords(name);
-    if (!isWanted && listedKind === 'file') return undefined;
-    // The replacement character may stand for bytes that are not text: such a name cannot be reached.
-    const isSure = !raw.includes('\uFFFD') && (this.#request.namesOnly || !isWanted);
+    if (!isWanted && kind === 'file') return undefined;
+    const isSure = this.#request.namesOnly || !isWanted;
     const entry: Looked | undefined =
-      isSure && listedKind !== undefined ? { name, kind: listedKind } : lookAt(opened, raw, name);
+      isSure && kind !== undefined ? { name, kind } : lookAt(opened, raw, name);
     if (entry === undefined) return undefined;
     const key = keyOf(entry);
     if (firstKey !== undefined && key < firstKey) return undefined;
@@ -250,3 +224,7 @@ export class TreeScan {
     return isFound || enters ? { key, raw, isFound, entry, enters, isResumed } : undefined;
   }
 }
+
+/** Walks through all that lies below a folder. @throws errors of the system */
+export const walkTree = (request: WalkRequest, slice: TimeSlice): FoundPages<FoundPage> =>
+  new TreeScan(request, slice).pages();

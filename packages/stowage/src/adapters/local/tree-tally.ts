@@ -1,13 +1,17 @@
 import * as fs from 'node:fs';
 import type { Entry } from '../../storage/adapter.ts';
+import type { Tally, TallyOptions } from '../../storage/readable.ts';
 import { NameFilter, type SeenName } from './names.ts';
-import { openScanned, type ScannedFolder } from './scanned-folder.ts';
-import type { TallyPage, TallyRequest } from './scan-messages.ts';
-import { entryOf, isGone, isSpecial, isUnreadable, kindOf } from './system.ts';
+import {
+  type FolderToScan,
+  listedNames,
+  openScanned,
+  type ScannedFolder,
+  type TimeSlice,
+} from './scanned-folder.ts';
+import { entryOf, isGone, isUnreadable } from './system.ts';
 
 const STRIDE = 500;
-/** Longest work at once, in milliseconds: the listings of others wait meanwhile. */
-const LONGEST = 10;
 /** From so many on it costs less to find the path by which they are looked at fastest. */
 const MANY = 64;
 /** Bytes of the longest name, with the slash before it. */
@@ -24,34 +28,27 @@ interface Folder {
   readonly prefix: string;
 }
 
+/** A sum over all that lies below a folder. */
+export interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, 'signal'> {}
+
+type Work<Result> = Generator<undefined, Result, undefined>;
+
 /** One sum in the scanning thread. Memory: the folders beside those on the way. */
-export class TreeTally {
+class TreeTally {
   readonly #request: TallyRequest;
+  readonly #slice: TimeSlice;
   readonly #waiting: Folder[];
-  readonly #work: Generator<void, void, undefined>;
   readonly #countsFolders = new Map<number, boolean>();
   readonly #sum = { files: 0, bytes: 0, deepest: 0, longest: 0, unreadable: 0 };
-  #end = 0;
 
-  constructor(request: TallyRequest) {
+  constructor(request: TallyRequest, slice: TimeSlice) {
     this.#request = request;
+    this.#slice = slice;
     this.#waiting = [request];
-    this.#work = this.#count();
   }
 
   /** @throws errors of the system */
-  nextPage(): TallyPage {
-    this.#end = performance.now() + LONGEST;
-    const isLast = this.#work.next().done === true;
-    return { type: 'tally-page', id: this.#request.id, ...this.#sum, isLast };
-  }
-
-  close(): void {
-    // Closes the folder that is being read.
-    this.#work.return();
-  }
-
-  *#count(): Generator<void, void, undefined> {
+  *count(): Work<Tally> {
     for (let folder = this.#waiting.pop(); folder !== undefined; folder = this.#waiting.pop()) {
       try {
         yield* this.#read(folder);
@@ -60,11 +57,12 @@ export class TreeTally {
         if (isItself || (!isGone(error) && !isUnreadable(error))) throw error;
         if (isUnreadable(error)) this.#sum.unreadable += 1;
       }
-      if (performance.now() >= this.#end) yield;
+      if (this.#slice.isOver) yield;
     }
+    return this.#sum;
   }
 
-  *#read(folder: Folder): Generator<void, void, undefined> {
+  *#read(folder: Folder): Work<void> {
     const { root, handles, of, prefix } = this.#request;
     const opened = openScanned({ root, diskNames: folder.diskNames, handles });
     try {
@@ -75,37 +73,23 @@ export class TreeTally {
         this.#sum.longest = Math.max(this.#sum.longest, length);
         if (this.#hasNoFolders(opened)) return;
       }
-      const directory = fs.opendirSync(opened.self, { bufferSize: STRIDE });
-      try {
-        yield* this.#readNames(folder, opened, directory);
-      } finally {
-        directory.closeSync();
-      }
+      yield* this.#readNames(folder, opened);
       opened.verify();
     } finally {
       opened.close();
     }
   }
 
-  *#readNames(folder: Folder, opened: ScannedFolder, directory: fs.Dir): Generator<void, void, undefined> {
-    const filter = new NameFilter();
-    let names: SeenName[] = [];
-    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
-      const kind = kindOf(entry);
-      if ((kind === 'file' && this.#request.of === 'paths') || (kind === undefined && isSpecial(entry)))
-        continue;
-      const seen = filter.take(entry.name);
-      if (seen === undefined) continue;
-      if (kind === 'folder') this.#enter(folder, seen);
-      else names.push(seen);
-      if (names.length < STRIDE) continue;
-      this.#take(folder, opened, names);
-      names = [];
-      if (performance.now() >= this.#end) yield;
+  *#readNames(folder: Folder, opened: ScannedFolder): Work<void> {
+    for (const names of listedNames(opened, new NameFilter(), STRIDE)) {
+      const others: SeenName[] = [];
+      for (const listed of names) {
+        if (listed.kind === 'folder') this.#enter(folder, listed);
+        else if (listed.kind === undefined || this.#request.of !== 'paths') others.push(listed);
+      }
+      this.#take(folder, opened, others);
+      if (this.#slice.isOver) yield;
     }
-    const isAlone = ({ name }: SeenName): boolean =>
-      fs.lstatSync(`${opened.self}/${name}`, { throwIfNoEntry: false }) === undefined;
-    this.#take(folder, opened, [...names, ...filter.rest().filter(isAlone)]);
   }
 
   /** Whether the file system says so. */
@@ -145,3 +129,7 @@ export class TreeTally {
     }
   }
 }
+
+/** Sums up what lies below a folder. @throws errors of the system */
+export const tallyTree = (request: TallyRequest, slice: TimeSlice): Generator<undefined, Tally, undefined> =>
+  new TreeTally(request, slice).count();

@@ -5,16 +5,16 @@ import { createLimiter } from '../../basics/concurrency/queues.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';
-import { NameFilter, type SeenName } from './names.ts';
+import { readListedNames, type SeenName } from './names.ts';
 import {
   type Name,
   closeFile,
   createFile,
+  kindOf,
   lstatOf,
   makeDirectory,
   openDirectory,
   openForReading,
-  readNames,
   removeEmpty,
   renameTo,
   unlinkFile,
@@ -61,15 +61,6 @@ const copyOne = async (
   }
 };
 
-/** The names that can be shown; a respelled one gives way to its composed form. */
-const visibleIn = async (folder: OpenFolder): Promise<readonly SeenName[]> => {
-  const filter = new NameFilter();
-  const raws = await readNames(folder.self);
-  const seen = raws.flatMap((raw) => filter.take(raw) ?? []);
-  const taken = new Set(seen.map(({ name }) => name));
-  return [...seen, ...filter.rest().filter(({ name }) => !taken.has(name))];
-};
-
 const copyFiles = async (
   from: OpenFolder,
   to: OpenFolder,
@@ -78,11 +69,12 @@ const copyFiles = async (
   const folders: SeenName[] = [];
   const limiter = createLimiter(SIDE_BY_SIDE);
   try {
-    for (const seen of await visibleIn(from)) {
+    const names = await readListedNames(from);
+    for (const seen of names?.entries ?? []) {
       signal?.throwIfAborted();
-      const stats = await unlessVanished(lstatOf(from.at(seen.raw)));
-      if (stats?.isDirectory() === true) folders.push(seen);
-      if (stats?.isFile() === true) await limiter.add(() => copyOne(from, seen, to, signal));
+      const kind = seen.kind ?? kindOf(await unlessVanished(lstatOf(from.at(seen.raw))));
+      if (kind === 'folder') folders.push(seen);
+      if (kind === 'file') await limiter.add(() => copyOne(from, seen, to, signal));
     }
   } finally {
     // The handles of both folders are in use until the last copy has ended.

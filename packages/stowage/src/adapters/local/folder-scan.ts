@@ -1,0 +1,73 @@
+import * as fs from 'node:fs';
+import type { Entry, ListOptions } from '../../storage/adapter.ts';
+import { keyOf } from '../../storage/entry.ts';
+import { type EntryColumns, type KeyedEntry, toColumns } from './entry-columns.ts';
+import { type ListedName, NameFilter } from './names.ts';
+import { type FolderToScan, listedNames, openScanned, type ScannedFolder } from './scanned-folder.ts';
+import { entryOf, statOf } from './system.ts';
+
+const PAGE = 2000;
+
+/** A folder to list. */
+export interface ListRequest extends FolderToScan {
+  readonly detail: NonNullable<ListOptions['detail']>;
+}
+
+/** Some entries of a folder. */
+export interface ListPage extends EntryColumns {
+  /** With the last page: entries of the whole folder that are left out. */
+  readonly omitted: number;
+}
+
+/** What lies at a path; undefined for nothing, for links and for special files. */
+const entryAt = (path: string, name: string, detail: ListRequest['detail']): Entry | undefined => {
+  if (detail === 'versions') {
+    const exact = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return exact && statOf(name, exact);
+  }
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+  return stats && entryOf(name, stats);
+};
+
+/** What the names are, and how many of them are nothing that is listed. */
+const describe = (
+  folder: ScannedFolder,
+  names: readonly ListedName[],
+  detail: ListRequest['detail'],
+): { readonly rows: readonly KeyedEntry[]; readonly strange: number } => {
+  const described = folder.lookAtMany((path) => {
+    const rows: KeyedEntry[] = [];
+    let strange = 0;
+    for (const { raw, name, kind } of names) {
+      const isSure = detail === 'names' && kind !== undefined;
+      const entry = isSure ? { name, kind } : entryAt(`${path}/${raw}`, name, detail);
+      if (entry !== undefined) rows.push({ key: keyOf(entry), entry });
+      // An entry that is merely gone is not left out.
+      else if (kind === undefined) strange += 1;
+    }
+    return { rows, strange };
+  });
+  folder.verify();
+  return described;
+};
+
+/**
+ * Lists a folder in the scanning thread: names are read and described page by page, as they are asked for, so
+ * that its memory does not grow with the folder. @throws errors of the system
+ */
+export function* listFolder({ detail, ...target }: ListRequest): Generator<ListPage, ListPage, undefined> {
+  const folder = openScanned(target);
+  try {
+    const filter = new NameFilter();
+    let page: EntryColumns | undefined;
+    for (const names of listedNames(folder, filter, PAGE)) {
+      if (page !== undefined) yield { ...page, omitted: 0 };
+      const { rows, strange } = describe(folder, names, detail);
+      filter.omit(strange);
+      page = toColumns(rows, detail);
+    }
+    return { ...(page ?? toColumns([], detail)), omitted: filter.omitted };
+  } finally {
+    folder.close();
+  }
+}
