@@ -1,10 +1,15 @@
 import type { Sharp } from 'sharp';
 import { BrokenImageError } from '../errors/errors.ts';
 import { encodeBmp } from './bmp.ts';
-import { decodeUpright, type OpenedPicture, type SharpLibrary, WHOLE_JPEG_PIXELS } from './open-picture.ts';
+import {
+  decodeUpright,
+  isLossless,
+  type OpenedPicture,
+  type SharpLibrary,
+  WHOLE_JPEG_PIXELS,
+} from './open-picture.ts';
 import type { Edit, PictureSize, Rotation } from './engine.ts';
 import { encodeIco, requireIconSize } from './ico.ts';
-import { isLosslessWebp } from './metadata/gif-webp.ts';
 import { jpegWithOrientation, rotatedOrientation } from './metadata/jpeg.ts';
 import { isAnimatedPng, pictureBudget, type PictureFormat, type WritableFormat } from './picture-file.ts';
 
@@ -60,8 +65,7 @@ const rotatePixels = (
  */
 export const rotateJpeg = async (
   sharp: SharpLibrary,
-  { format, metadata }: OpenedPicture,
-  file: Buffer,
+  { file, format, metadata }: OpenedPicture,
   rotation: Rotation,
 ): Promise<Buffer | undefined> => {
   if (format !== 'jpeg') return undefined;
@@ -154,8 +158,6 @@ interface Edited {
   readonly picture: Sharp;
   readonly size: PictureSize;
   readonly original: OpenedPicture;
-  /** The original's bytes. */
-  readonly file: Buffer;
   /** Of JPEG, WebP and AVIF, 1 to 100; by default one that shows no difference. */
   readonly quality?: number | undefined;
 }
@@ -192,10 +194,9 @@ const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buff
     const effort = paletteEffort(size, original.frames);
     return picture.gif({ keepDuplicateFrames: true, effort, ...timing(original) }).toBuffer();
   },
-  webp: ({ picture, size, file, original, quality = WEBP_QUALITY }) => {
+  webp: ({ picture, size, original, quality = WEBP_QUALITY }) => {
     const effort = size.width * size.height > CAREFUL_WEBP_PIXELS ? 0 : 4;
-    const isLossless = original.format === 'webp' && isLosslessWebp(file, pictureBudget(file));
-    const choices = isLossless ? { lossless: true, effort } : { quality };
+    const choices = isLossless(original) ? { lossless: true, effort } : { quality };
     return picture.webp({ ...choices, ...timing(original) }).toBuffer();
   },
   heif: encodeAvif,
@@ -237,8 +238,7 @@ const isOfWholeColours = (metadata: OpenedPicture['metadata']): boolean =>
 
 /** Refuses what the library could only give back in part, or with its frames in one heap. */
 export const requireEditable = (
-  { format, frames, metadata }: OpenedPicture,
-  file: Buffer,
+  { file, format, frames, metadata }: OpenedPicture,
   result: PictureSize,
 ): void => {
   if (format === 'ico') requireIconSize(result);
@@ -259,12 +259,11 @@ export const requireEditable = (
 export const renderEdit = async (
   sharp: SharpLibrary,
   original: OpenedPicture,
-  file: Buffer,
   edit: Edit,
 ): Promise<Buffer> => {
   const size = sizeAfter(edit, original);
-  requireEditable(original, file, size);
+  requireEditable(original, size);
   const applied = await apply(sharp, await decodeUpright(original), original, edit);
   const picture = keepColours(applied, original);
-  return encodePicture(formatOfEdited(original), { picture, size, original, file });
+  return encodePicture(formatOfEdited(original), { picture, size, original });
 };

@@ -163,23 +163,25 @@ const measureWith =
 /** The editor of one connector. */
 export const createImageEditor = (pool: ImagePool): ImageEditor => {
   const { engine, hold } = pool;
-  const read = async (picture: PictureFile, signal: AbortSignal): Promise<Buffer> =>
-    collect(await picture.open(), MAX_PICTURE_BYTES, signal);
+  /** Works on a whole picture in memory. */
+  const withPicture = <Result>(
+    picture: PictureFile,
+    signal: AbortSignal,
+    work: (image: Buffer) => Result | Promise<Result>,
+    limit = MAX_PICTURE_BYTES,
+    refuse?: () => Error,
+  ): Promise<Result> =>
+    hold(
+      'edits',
+      picture.size,
+      async () => work(await collect(await picture.open(), limit, signal, refuse)),
+      signal,
+    );
   return {
     edit: (picture, plan, use, signal) =>
-      hold(
-        'edits',
-        picture.size,
-        async () => use(await engine.edit(await read(picture, signal), plan, signal)),
-        signal,
-      ),
+      withPicture(picture, signal, async (image) => use(await engine.edit(image, plan, signal))),
     receive: (picture, policy, use, signal) =>
-      hold(
-        'edits',
-        picture.size,
-        async () => use(await engine.receive(await read(picture, signal), policy, signal)),
-        signal,
-      ),
+      withPicture(picture, signal, async (image) => use(await engine.receive(image, policy, signal))),
     clean: async (name, file, use, signal) => {
       const extension = extensionOf(name);
       if (extension !== 'svg' && extension !== 'xml') return undefined;
@@ -203,17 +205,11 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
     },
     measure: measureWith(pool),
     texts: async (picture, signal) => (await import('./metadata/texts.ts')).readTexts(hold, picture, signal),
-    verify: (picture, signal) =>
-      hold('edits', picture.size, async () => engine.verify(await read(picture, signal), signal), signal),
+    verify: (picture, signal) => withPicture(picture, signal, (image) => engine.verify(image, signal)),
     load: async (picture, { bytes, refuse }, use, signal) => {
       const limit = Math.min(bytes, MAX_PICTURE_BYTES);
       if ((picture.size ?? 0) > limit) throw refuse();
-      return hold(
-        'edits',
-        picture.size,
-        async () => use(await collect(await picture.open(), limit, signal, refuse)),
-        signal,
-      );
+      return withPicture(picture, signal, use, limit, refuse);
     },
   };
 };

@@ -12,6 +12,7 @@ import {
 } from './engine.ts';
 import { decodeIcoBitmap, readIco } from './ico.ts';
 import { hasTangledExif } from './metadata/exif.ts';
+import { isLosslessWebp } from './metadata/gif-webp.ts';
 import { startOfScan } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
 import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-file.ts';
@@ -52,6 +53,8 @@ export const asBroken = async <Result>(work: () => Promise<Result>): Promise<Res
 
 /** A picture whose header has been read and found within the limits. Nothing is decoded yet. */
 export interface OpenedPicture {
+  /** The whole file; the bytes that are decoded may be a part of it. */
+  readonly file: Buffer;
   readonly format: PictureFormat;
   /** Of a frame as it is meant to be seen. */
   readonly width: number;
@@ -90,12 +93,10 @@ const fromPixels = (sharp: SharpLibrary, { data, width, height, channels }: Pixe
 
 const openUnpacked = (
   sharp: SharpLibrary,
-  seen: Pick<OpenedPicture, 'format' | 'width' | 'height'>,
+  seen: Pick<OpenedPicture, 'file' | 'format' | 'width' | 'height'>,
   unpack: () => Promise<Pixels>,
 ): OpenedPicture => ({
-  format: seen.format,
-  width: seen.width,
-  height: seen.height,
+  ...seen,
   frames: 1,
   metadata: undefined,
   decode: async () => fromPixels(sharp, await unpack()),
@@ -103,15 +104,15 @@ const openUnpacked = (
 
 const openEncoded = async (
   sharp: SharpLibrary,
-  format: PictureFormat,
-  file: Buffer,
+  { file, format }: Pick<OpenedPicture, 'file' | 'format'>,
+  encoded: Buffer,
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
-  const budget = pictureBudget(file);
-  const header = format === 'jpeg' ? file.subarray(0, startOfScan(file, budget)) : file;
+  const budget = pictureBudget(encoded);
+  const header = format === 'jpeg' ? encoded.subarray(0, startOfScan(encoded, budget)) : encoded;
   if (await hasTangledExif(header, budget))
     throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
-  const bytes = await withoutLongTexts(file, budget);
+  const bytes = await withoutLongTexts(encoded, budget);
   // Without the library's own limit: ours has the clearer message, and nothing is decoded here.
   const read = (page: number): Promise<Metadata> =>
     sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();
@@ -126,6 +127,7 @@ const openEncoded = async (
   requireDecodable({ width, height, frames: count });
   const animated = count > 1;
   return {
+    file,
     format,
     width,
     height,
@@ -143,23 +145,27 @@ const openEncoded = async (
  */
 export const openPicture = async (
   sharp: SharpLibrary,
-  image: Buffer,
+  file: Buffer,
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
-  if (image.length > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
-  const format = sniffPicture(image);
+  if (file.length > MAX_PICTURE_BYTES) throw new BrokenImageError('The image file is too large.');
+  const format = sniffPicture(file);
   if (format === undefined) throw new BrokenImageError();
   if (format === 'bmp') {
-    const { width, height } = readBmpFileHeader(image).header;
-    return openUnpacked(sharp, { format, width, height }, () => decodeBmp(image));
+    const { width, height } = readBmpFileHeader(file).header;
+    return openUnpacked(sharp, { file, format, width, height }, () => decodeBmp(file));
   }
-  const [entry] = format === 'ico' ? readIco(image) : [];
+  const [entry] = format === 'ico' ? readIco(file) : [];
   if (entry?.kind === 'bmp') {
     const { width, height } = entry;
-    return openUnpacked(sharp, { format, width, height }, () => decodeIcoBitmap(entry));
+    return openUnpacked(sharp, { file, format, width, height }, () => decodeIcoBitmap(entry));
   }
-  return openEncoded(sharp, format, entry?.data ?? image, frames);
+  return openEncoded(sharp, { file, format }, entry?.data ?? file, frames);
 };
+
+/** Whether it is a WebP file that stores its pixels without loss. */
+export const isLossless = ({ file, format }: OpenedPicture): boolean =>
+  format === 'webp' && isLosslessWebp(file, pictureBudget(file));
 
 /**
  * JPEG results above are written row by row: the best tables of codes, and several passes, need the whole
@@ -235,15 +241,10 @@ const MAX_SECONDS = 30;
  * Estimates the bytes of memory that an edit takes at most whose result has this format.
  * @throws InvalidParametersError when the result has too many pixels, or its format takes too long to write
  */
-export const editingBytes = (
-  picture: OpenedPicture,
-  result: PictureSize,
-  isLossless: boolean,
-  format: WritableFormat,
-): number => {
+export const editingBytes = (picture: OpenedPicture, result: PictureSize, format: WritableFormat): number => {
   const pixels = result.width * result.height;
   const total = pixels * picture.frames;
-  const cost = format === 'webp' && isLossless ? LOSSLESS_WEBP : WRITING[format];
+  const cost = format === 'webp' && isLossless(picture) ? LOSSLESS_WEBP : WRITING[format];
   if (
     pixels > MAX_RESULT_PIXELS ||
     total > MAX_DECODED_PIXELS ||

@@ -10,7 +10,6 @@ import { encodePicture, keepColours, keepMetadata, requireEditable } from './edi
 /** What is to happen to a picture that comes in, decided by its header. */
 export interface ReceivingPlan {
   readonly original: OpenedPicture;
-  readonly file: Buffer;
   readonly policy: ReceivingPolicy;
   readonly format: WritableFormat;
   readonly size: PictureSize;
@@ -25,8 +24,7 @@ const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
  * stored as HEIC.
  */
 const formatFor = (
-  { format, frames, metadata }: OpenedPicture,
-  file: Buffer,
+  { file, format, frames, metadata }: OpenedPicture,
   wanted: ReceivingPolicy['format'],
 ): WritableFormat => {
   if (format === 'heic') return FORMATS[wanted === 'keep' ? 'jpeg' : wanted];
@@ -36,7 +34,7 @@ const formatFor = (
   return wanted === 'jpeg' && metadata?.hasAlpha === true ? format : FORMATS[wanted];
 };
 
-const isMarked = async ({ format, metadata }: OpenedPicture, file: Buffer): Promise<boolean> =>
+const isMarked = async ({ file, format, metadata }: OpenedPicture): Promise<boolean> =>
   format === 'heif' && (await cleanPicture({ file, format, metadata, what: 'metadata' })) === undefined;
 
 /** Whether a picture has to be rotated. The orientation is metadata: without it a picture would lie. */
@@ -46,33 +44,31 @@ const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean 
 /** Decides what happens to a picture; decodes nothing. */
 export const planReceiving = async (
   original: OpenedPicture,
-  file: Buffer,
   policy: ReceivingPolicy,
 ): Promise<ReceivingPlan> => {
-  if (original.format === 'ico')
-    return { original, file, policy, format: 'ico', size: original, isDrawn: false };
-  const format = formatFor(original, file, policy.format);
+  if (original.format === 'ico') return { original, policy, format: 'ico', size: original, isDrawn: false };
+  const format = formatFor(original, policy.format);
   const size = sizeWithin({ width: policy.maxWidth, height: policy.maxHeight, fit: 'inside' }, original);
   const isScaled = size.width !== original.width || size.height !== original.height;
   const isDrawn =
     isScaled ||
     format !== original.format ||
     isLying(original, policy) ||
-    (policy.metadata === 'strip' && (await isMarked(original, file)));
-  return { original, file, policy, format, size, isDrawn };
+    (policy.metadata === 'strip' && (await isMarked(original)));
+  return { original, policy, format, size, isDrawn };
 };
 
 const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Buffer> => {
-  const { original, file, format, size, policy } = plan;
-  requireEditable(original, file, size);
+  const { original, format, size, policy } = plan;
+  requireEditable(original, size);
   const upright = await decodeUpright(original);
   const scaled = upright.resize({ width: size.width, height: size.height, fit: 'fill' });
   const picture = keepColours(scaled, original, format);
   if (metadata === 'keep') keepMetadata(picture, original, format);
-  const drawn = await encodePicture(format, { picture, size, original, file, quality: policy.quality });
+  const drawn = await encodePicture(format, { picture, size, original, quality: policy.quality });
   if (metadata === 'strip' || format !== 'jpeg') return drawn;
-  const budget = pictureBudget(file);
-  const commented = original.format === 'jpeg' ? jpegWithComments(drawn, file, budget) : drawn;
+  const budget = pictureBudget(original.file);
+  const commented = original.format === 'jpeg' ? jpegWithComments(drawn, original.file, budget) : drawn;
   // The preview in EXIF data would still lie on its side.
   const isRotated = (original.metadata?.orientation ?? 1) > 1;
   return isRotated ? jpegWithoutPreview(commented, budget) : commented;
@@ -107,15 +103,14 @@ export const receivePicture = async (
   plan: ReceivingPlan,
   verify: () => Promise<void>,
 ): Promise<Received> => {
-  const { file, format, size, policy, isDrawn } = plan;
-  const { metadata } = policy;
+  const { original, format, size, policy, isDrawn } = plan;
   if (!isDrawn) await verify();
-  const drawn = isDrawn ? await draw(plan, metadata === 'strip' ? 'strip' : 'keep') : file;
+  const drawn = isDrawn ? await draw(plan, policy.metadata === 'strip' ? 'strip' : 'keep') : original.file;
   const bytes = (await cleaned(sharp, plan, drawn, isDrawn)) ?? (await draw(plan, 'strip'));
   const { width, height } = size;
   return {
     bytes,
-    isChanged: bytes !== file,
+    isChanged: bytes !== original.file,
     extensions: extensionsOfFormat[format],
     size: { width, height },
   };

@@ -24,7 +24,7 @@ import {
 } from './open-picture.ts';
 import { openHeic, requireHeicDecoder } from './heic/open-heic.ts';
 import { extensionsOfFormat, pictureBudget, sizeInHeader } from './picture-file.ts';
-import { isLosslessWebp, isWholeGif } from './metadata/gif-webp.ts';
+import { isWholeGif } from './metadata/gif-webp.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
 import { formatOfEdited, renderEdit, sizeAfter, rotateJpeg } from './edit.ts';
 
@@ -112,28 +112,23 @@ const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
 };
 
 /** Refuses what the decoder would show in part, or not at all, without saying so. */
-const requireWhole = ({ format, metadata }: OpenedPicture, file: Buffer): void => {
+const requireWhole = ({ file, format, metadata }: OpenedPicture): void => {
   if (format === 'gif' && !isWholeGif(file, pictureBudget(file)))
     throw new BrokenImageError({ detail: 'cut off' });
   if (format === 'heic' || (format === 'heif' && metadata?.compression !== 'av1'))
     throw new BrokenImageError();
 };
 
-const render = async (
-  sharp: SharpLibrary,
-  picture: OpenedPicture,
-  image: Buffer,
-  edit: Edit,
-): Promise<Buffer> => {
+const render = async (sharp: SharpLibrary, picture: OpenedPicture, edit: Edit): Promise<Buffer> => {
   if (edit.kind === 'rotate') {
-    const rotated = await rotateJpeg(sharp, picture, image, edit.rotation);
+    const rotated = await rotateJpeg(sharp, picture, edit.rotation);
     if (rotated !== undefined) {
       // Whatever is written must decode.
       await decodeWhole(picture);
       return rotated;
     }
   }
-  return renderEdit(sharp, picture, image, edit);
+  return renderEdit(sharp, picture, edit);
 };
 
 interface EngineContext {
@@ -150,13 +145,11 @@ const receiveWith =
     const opened = await open(image, 'all');
     const isHeic = opened.format === 'heic';
     if (isHeic) requireHeicDecoder();
-    else requireWhole(opened, image);
-    const picture = isHeic ? openHeic(sharp, image, opened, signal) : opened;
-    const plan = await planReceiving(picture, image, policy);
-    const isLossless =
-      plan.format === 'webp' && picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
+    else requireWhole(opened);
+    const picture = isHeic ? openHeic(sharp, opened, signal) : opened;
+    const plan = await planReceiving(picture, policy);
     const bytes = plan.isDrawn
-      ? editingBytes(picture, plan.size, isLossless, plan.format)
+      ? editingBytes(picture, plan.size, plan.format)
       : decodingBytes(picture, 'whole');
     const work = (): Promise<Received> =>
       asBroken(() => receivePicture(sharp, plan, () => decodeWhole(picture)));
@@ -186,11 +179,10 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     edit: async (image, plan, signal) => {
       const picture = await open(image, 'all');
       const edit = plan({ width: picture.width, height: picture.height });
-      const isLossless = picture.format === 'webp' && isLosslessWebp(image, pictureBudget(image));
-      const bytes = editingBytes(picture, sizeAfter(edit, picture), isLossless, formatOfEdited(picture));
+      const bytes = editingBytes(picture, sizeAfter(edit, picture), formatOfEdited(picture));
       const sharp = await load();
       const weight = requireMemory(bytes + (edit.kind === 'rotate' ? rotationBytes(picture) : 0), memory);
-      return queues.edits.run(() => asBroken(() => render(sharp, picture, image, edit)), weight, signal);
+      return queues.edits.run(() => asBroken(() => render(sharp, picture, edit)), weight, signal);
     },
     receive: receiveWith({ queues, memory, load, open }),
     size: async (beginning) => {
@@ -207,7 +199,7 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
     },
     verify: async (image, signal) => {
       const picture = await open(image, 'all');
-      requireWhole(picture, image);
+      requireWhole(picture);
       const weight = requireMemory(decodingBytes(picture, 'whole'), memory);
       await queues.edits.run(() => asBroken(() => decodeWhole(picture)), weight, signal);
       return extensionsOfFormat[picture.format][0];

@@ -21,8 +21,8 @@ export interface HeicJob {
   readonly chunks: PngExtras;
 }
 
-/** What the thread answers before it ends: a PNG, or why there is none, for the log. */
-export type HeicAnswer = { readonly png: Uint8Array } | { readonly failure: string };
+/** What the thread answers before it ends: the parts of a PNG, or why there is none, for the log. */
+export type HeicAnswer = { readonly png: readonly Uint8Array[] } | { readonly failure: string };
 
 /** A photo of 48 megapixels takes a few. */
 const MAX_SECONDS = 30;
@@ -44,7 +44,7 @@ export const decodeHeic = async (
 ): Promise<Buffer> => {
   const program = new URL('./heic-thread.js', import.meta.url);
   const result = await runInThread<HeicAnswer>(program, job, { signal, seconds });
-  if ('png' in result) return Buffer.from(result.png.buffer);
+  if ('png' in result) return Buffer.concat(result.png);
   throw new BrokenImageError({ detail: result.failure });
 };
 
@@ -97,14 +97,13 @@ const extrasOf = async (sharp: SharpLibrary, file: Buffer, metadata: Metadata): 
  */
 export const openHeic = (
   sharp: SharpLibrary,
-  file: Buffer,
   { metadata, ...header }: OpenedPicture,
   signal: AbortSignal | undefined,
 ): OpenedPicture => ({
   ...header,
-  metadata: metadata && { ...metadata, hasProfile: colours(file, metadata) !== undefined },
+  metadata: metadata && { ...metadata, hasProfile: colours(header.file, metadata) !== undefined },
   decode: async () => {
-    const { width, height } = header;
+    const { file, width, height } = header;
     const png = await decodeHeic(
       {
         file,

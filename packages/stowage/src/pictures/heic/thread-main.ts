@@ -20,16 +20,9 @@ export interface PngExtras {
   readonly xmp?: Uint8Array | undefined;
 }
 
+/** Memory of fewer bytes is shared with other buffers, and cannot be handed over. */
+const MIN_PIECE_BYTES = 64 * 1024;
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** Length and kind before the content of a chunk, the checksum behind it. */
-const FRAME_BYTES = 12;
-/** Of a block that is stored as it is, inside of a zlib stream. */
-const MAX_BLOCK_BYTES = 0xffff;
-const BLOCK_HEADER_BYTES = 5;
-const ADLER_BASE = 65521;
-/** As many bytes can be added before the sums must be reduced. */
-const ADLER_RUN = 3800;
-
 /** Takes the alpha channel away and puts the filter byte (0: none) before each row, in the same memory. */
 const toRgbRows = ({ data, width, height }: RgbaPixels): Uint8Array => {
   let to = 0;
@@ -56,87 +49,43 @@ const toRgbaRows = ({ data, width, height }: RgbaPixels): Uint8Array => {
   return rows;
 };
 
-const adler32 = (bytes: Uint8Array): number => {
-  let a = 1;
-  let b = 0;
-  for (let at = 0; at < bytes.length;) {
-    const end = Math.min(at + ADLER_RUN, bytes.length);
-    for (; at < end; at += 1) {
-      a += bytes[at] ?? 0;
-      b += a;
-    }
-    a %= ADLER_BASE;
-    b %= ADLER_BASE;
-  }
-  return b * 0x10000 + a;
+/** A chunk in parts, of which the content need not be copied. */
+const chunk = (kind: string, content: Uint8Array): readonly Uint8Array[] => {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(content.length);
+  head.write(kind, 4, 'latin1');
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(content, crc32(head.subarray(4))));
+  return [head, content, checksum];
 };
 
-/** Bytes of a zlib stream that stores so many bytes as they are. */
-const storedBytes = (length: number): number =>
-  2 + length + Math.ceil(length / MAX_BLOCK_BYTES) * BLOCK_HEADER_BYTES + 4;
-
-/** Writes bytes as a zlib stream that is not compressed, right where it is to stand. */
-const store = (bytes: Uint8Array, into: Buffer): void => {
-  into.writeUInt16BE(0x7801, 0);
-  let to = 2;
-  for (let at = 0; at < bytes.length; at += MAX_BLOCK_BYTES) {
-    const block = bytes.subarray(at, at + MAX_BLOCK_BYTES);
-    into[to] = at + block.length === bytes.length ? 1 : 0;
-    into.writeUInt16LE(block.length, to + 1);
-    into.writeUInt16LE(block.length ^ 0xffff, to + 3);
-    into.set(block, to + BLOCK_HEADER_BYTES);
-    to += BLOCK_HEADER_BYTES + block.length;
-  }
-  into.writeUInt32BE(adler32(bytes), to);
-};
-
-interface PngChunk {
-  readonly kind: string;
-  readonly length: number;
-  readonly write: (content: Buffer) => void;
-}
-
-const chunk = (kind: string, ...parts: readonly Uint8Array[]): PngChunk => {
-  const content = Buffer.concat(parts);
-  return { kind, length: content.length, write: (into) => void content.copy(into) };
-};
-
-const headerOf = ({ width, height, hasAlpha }: RgbaPixels): PngChunk => {
+const headerOf = ({ width, height, hasAlpha }: RgbaPixels): Buffer => {
   const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, hasAlpha ? 6 : 2, 0, 0, 0]);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  return chunk('IHDR', header);
+  return header;
 };
 
 const text = (content: string): Buffer => Buffer.from(content, 'latin1');
 
+/** As a zlib stream that is not compressed, in one piece of memory of its own. */
+const stored = (bytes: Uint8Array): Buffer =>
+  deflateSync(bytes, { level: 0, chunkSize: bytes.length + Math.ceil(bytes.length / 16) + MIN_PIECE_BYTES });
+
 /**
- * Pixels as a PNG file, not compressed: the way in which pixels, their colour profile and their metadata come
- * to the library together. Overwrites the pixels that it is given, and takes a copy of them besides.
+ * Pixels as the parts of a PNG file, not compressed: the way in which pixels, their colour profile and their metadata
+ * come to the library together. Overwrites the pixels that it is given, and takes a copy of them besides.
  * @see https://www.w3.org/TR/png-3/
  */
-const pixelPng = (pixels: RgbaPixels, { icc, exif, xmp }: PngExtras): Uint8Array => {
-  const rows = pixels.hasAlpha ? toRgbaRows(pixels) : toRgbRows(pixels);
-  const chunks: readonly PngChunk[] = [
-    headerOf(pixels),
-    ...(icc === undefined ? [] : [chunk('iCCP', text('icc\0\0'), deflateSync(icc))]),
-    ...(exif === undefined ? [] : [chunk('eXIf', exif)]),
-    ...(xmp === undefined ? [] : [chunk('iTXt', text('XML:com.adobe.xmp\0\0\0\0\0'), xmp)]),
-    { kind: 'IDAT', length: storedBytes(rows.length), write: (content) => store(rows, content) },
-    chunk('IEND'),
-  ];
-  const length = chunks.reduce((sum, one) => sum + one.length + FRAME_BYTES, SIGNATURE.length);
-  const file = Buffer.from(new ArrayBuffer(length));
-  let at = SIGNATURE.copy(file);
-  for (const { kind, length: bytes, write } of chunks) {
-    file.writeUInt32BE(bytes, at);
-    file.write(kind, at + 4, 'latin1');
-    write(file.subarray(at + 8, at + 8 + bytes));
-    file.writeUInt32BE(crc32(file.subarray(at + 4, at + 8 + bytes)), at + 8 + bytes);
-    at += bytes + FRAME_BYTES;
-  }
-  return file;
-};
+const pixelPng = (pixels: RgbaPixels, { icc, exif, xmp }: PngExtras): readonly Uint8Array[] => [
+  SIGNATURE,
+  ...chunk('IHDR', headerOf(pixels)),
+  ...(icc === undefined ? [] : chunk('iCCP', Buffer.concat([text('icc\0\0'), deflateSync(icc)]))),
+  ...(exif === undefined ? [] : chunk('eXIf', exif)),
+  ...(xmp === undefined ? [] : chunk('iTXt', Buffer.concat([text('XML:com.adobe.xmp\0\0\0\0\0'), xmp]))),
+  ...chunk('IDAT', stored(pixels.hasAlpha ? toRgbaRows(pixels) : toRgbRows(pixels))),
+  ...chunk('IEND', Buffer.alloc(0)),
+];
 
 /** Bytes of a page of WebAssembly memory. */
 const PAGE_BYTES = 64 * 1024;
@@ -193,4 +142,9 @@ const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promis
 const answer = await decode(workerData as HeicJob).catch((error: unknown): HeicAnswer => ({
   failure: error instanceof Error ? error.message : String(error),
 }));
-parentPort?.postMessage(answer, 'png' in answer ? [answer.png.buffer as ArrayBuffer] : []);
+const parts = 'png' in answer ? answer.png : [];
+const large = parts.filter(({ length }) => length > MIN_PIECE_BYTES);
+parentPort?.postMessage(
+  answer,
+  large.map(({ buffer }) => buffer as ArrayBuffer),
+);
