@@ -5,7 +5,7 @@ import { iconNamed } from './icon.ts';
 import { type KeptContext, openKeptFolder } from './kept-pictures.ts';
 import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { KeptMemory, type Target } from './memory.ts';
-import { drawnNames, createPlanner, hasThumbnailFolder, thumbnailOf, variantNameOf } from './plan.ts';
+import { drawnNames, drawnNamesOf, createPlanner, hasThumbnailFolder, thumbnailOf } from './plan.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
 import { showWith } from './show.ts';
 import { variantsWith, type ViewContext } from './thumbnail-view.ts';
@@ -36,21 +36,14 @@ const pathsOf = (
   { source: { settings }, path }: SourceLocation,
 ): Derived<SourcePath> => {
   if (!hasThumbnailFolder(settings) || path.isRoot) return { pictures: [], icons: [] };
-  const planner = createPlanner(settings, hasGenerator);
   const thumbs = path.parent.below(settings.thumbFolderName);
-  const unknown = { name: path.name, size: undefined, modifiedAt: undefined };
-  const plan = planner.plan({ ...unknown, kind: 'file' });
-  const icons = (['file', 'folder'] as const)
-    .map((kind) => planner.planIcon({ ...unknown, kind }))
-    .flatMap((icon) => (icon.kind === 'item' ? [thumbs.below(icon.name)] : []));
-  if (plan.kind !== 'picture') return { pictures: [], icons };
-  // Files that programs draw have no variants.
-  const presets = plan.program === undefined ? Object.entries(settings.imagePresets) : [];
-  const variants = presets.map(([preset, { format }]) => {
-    const { name } = variantNameOf(path.name, format, settings.imageExtensions);
-    return thumbs.below(preset).below(name);
-  });
-  return { pictures: [thumbs.below(plan.name), ...variants], icons };
+  const [file, folder] = (['file', 'folder'] as const).map((kind) =>
+    drawnNamesOf(settings, hasGenerator, { name: path.name, kind }),
+  );
+  const inFolder = (...names: readonly (string | undefined)[]): readonly SourcePath[] =>
+    names.flatMap((name) => (name === undefined ? [] : [thumbs.below(name)]));
+  const variants = (file?.variants ?? []).map(({ preset, name }) => thumbs.below(preset).below(name));
+  return { pictures: [...inFolder(file?.thumbnail), ...variants], icons: inFolder(file?.icon, folder?.icon) };
 };
 
 const targetsOf = async (

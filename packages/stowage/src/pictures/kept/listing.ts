@@ -118,7 +118,7 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
   const makings: (() => Promise<void>)[] = [];
   for (let index = 0; index < view.entries.length; index += 1) {
     if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
-    const found = view.look(index);
+    const found = view.viewOf(index);
     if (typeof found !== 'function') {
       views.push(found);
       continue;
@@ -156,7 +156,7 @@ const makeRest =
     const view = await openThumbnailView(context, source, folder, left, signal);
     let drawingMs = 0;
     for (const index of left.keys()) {
-      const found = view.look(index);
+      const found = view.viewOf(index);
       const isDrawn = view.isDrawn(index);
       if (typeof found !== 'function' || (isDrawn && drawingMs > DRAWING_REST_MS)) continue;
       const start = performance.now();

@@ -198,22 +198,45 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
   };
 };
 
+/** What may be drawn of an item, by its names in the thumbnail folder. */
+interface DrawnNames {
+  readonly thumbnail: string | undefined;
+  /** Of its own. */
+  readonly icon: string | undefined;
+  readonly variants: readonly { readonly preset: string; readonly name: string }[];
+}
+
+/** They follow from the item's name and kind alone. */
+export const drawnNamesOf = (
+  settings: Settings,
+  hasGenerator: boolean,
+  { name, kind }: Pick<Entry, 'name' | 'kind'>,
+): DrawnNames => {
+  const entry: Entry = { name, kind, size: undefined, modifiedAt: undefined };
+  const planner = createPlanner(settings, hasGenerator);
+  const [plan, icon] = [planner.plan(entry), planner.planIcon(entry)];
+  const presets = hasVariants(settings, entry) ? Object.entries(settings.imagePresets) : [];
+  return {
+    thumbnail: plan.kind === 'picture' ? plan.name : undefined,
+    icon: icon.kind === 'item' ? icon.name : undefined,
+    variants: presets.map(([preset, { format }]) => ({
+      preset,
+      name: variantNameOf(name, format, settings.imageExtensions).name,
+    })),
+  };
+};
+
 /** @see Thumbnails.drawnNames */
 export const drawnNames = (
   settings: Settings,
   hasGenerator: boolean,
-  { name, kind }: Pick<Entry, 'name' | 'kind'>,
+  item: Pick<Entry, 'name' | 'kind'>,
 ): readonly string[] => {
-  const { createThumb, serve, imagePresets, imageExtensions, thumbFolderName } = settings;
-  const entry: Entry = { name, kind, size: undefined, modifiedAt: undefined };
-  const planner = createPlanner(settings, hasGenerator);
+  const { createThumb, serve, thumbFolderName } = settings;
+  const { thumbnail, icon, variants } = drawnNamesOf(settings, hasGenerator, item);
   // Served ones have the name of the item itself, and are found by it.
-  const named = (kept: string): string => (serve === 'off' ? kept : encodeURIComponent(name));
-  const plans = createThumb ? [planner.plan(entry), planner.planIcon(entry)] : [];
-  const thumbs = plans.flatMap((plan) => ('name' in plan ? [named(plan.name)] : []));
-  const presets = hasVariants(settings, entry) ? Object.entries(imagePresets) : [];
-  const variants = presets.map(
-    ([preset, { format }]) => `${preset}/${named(variantNameOf(name, format, imageExtensions).name)}`,
-  );
-  return [...new Set([...thumbs, ...variants])].map((inside) => `${thumbFolderName}/${inside}`);
+  const named = (kept: string): string => (serve === 'off' ? kept : encodeURIComponent(item.name));
+  const thumbs = createThumb ? [thumbnail, icon].filter((name) => name !== undefined) : [];
+  const names = [...thumbs.map(named), ...variants.map(({ preset, name }) => `${preset}/${named(name)}`)];
+  return [...new Set(names)].map((inside) => `${thumbFolderName}/${inside}`);
 };

@@ -37,8 +37,8 @@ const openKeptPicture = async (
 ): Promise<Found> => {
   let read: ReadResult | undefined;
   let stat: Stat | undefined;
-  const place = { folder, preset, names: new Set([name]) };
-  const kept = await openKeptFolder(context, source, place, signal, async (files, kept) => {
+  const wanted = { folder, preset, names: new Set([name]) };
+  const kept = await openKeptFolder(context, source, wanted, signal, async (files, kept) => {
     const path = kept.child(name);
     // In others, an open file may hold the one connection that the look at its original waits for.
     const isOpened = opensUpTo !== undefined && (files.glimpse ?? files.readMany) !== undefined;
@@ -64,7 +64,7 @@ const showThumbnail = async (
     isKnown && kept !== undefined
       ? new ThumbnailView([entry], { ...context, source, folder, planner, plans: [plan], kept })
       : await openThumbnailView(context, source, folder, [entry], signal);
-  const found = view.look(0);
+  const found = view.viewOf(0);
   const shown = typeof found === 'function' ? await found() : found;
   if (shown.kind === 'icon') return { kind: 'icon', svg: shown.icon.svg };
   if (shown.kind !== 'made') return { kind: 'self' };
@@ -90,14 +90,14 @@ export const showWith =
     const opening =
       expected && openKeptPicture(context, source, { folder, preset, name: expected.name }, options);
     const close = (found: Found | undefined): unknown => found?.read?.stream.destroy();
-    const [look, open] = await Promise.allSettled([looked, opening]);
-    if (open.status === 'rejected') throw look.status === 'rejected' ? look.reason : open.reason;
+    const [asked, open] = await Promise.allSettled([looked, opening]);
+    if (open.status === 'rejected') throw asked.status === 'rejected' ? asked.reason : open.reason;
     const found = open.value;
-    if (look.status === 'rejected') {
+    if (asked.status === 'rejected') {
       close(found);
-      throw look.reason;
+      throw asked.reason;
     }
-    const entry = look.value;
+    const entry = asked.value;
     const picture = pictureOf(entry);
     if (picture !== undefined && found?.kept.isFresh(picture.name, entry) === true)
       return { ...found, kind: 'stored', path: found.kept.pathOf(picture.name) };

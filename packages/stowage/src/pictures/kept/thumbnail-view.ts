@@ -1,12 +1,11 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
-import type { Settings } from '../../config/settings.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';
-import { type KeptContext, type KeptFolder, type KeptPicture, openKeptFolder } from './kept-pictures.ts';
+import { type KeptContext, type KeptFolder, openKeptFolder } from './kept-pictures.ts';
 import { createPlanner, hasVariants, type Plan, type Planner, thumbnailOf, variantOf } from './plan.ts';
 import type { SvgGenerator, Thumbnails, Variants } from './thumbnails.ts';
 
@@ -51,7 +50,7 @@ export class ThumbnailView {
   }
 
   /** How an entry is shown as things stand; a function when something has to be made first. */
-  look(index: number): View | Making {
+  viewOf(index: number): View | Making {
     const plan = this.#seen.plans[index];
     // A very long list would have to make the entry first.
     if (plan?.kind === 'icon' || plan?.kind === 'self') return plan;
@@ -181,24 +180,6 @@ export const openThumbnailView = async (
   return new ThumbnailView(entries, { ...context, source, folder, planner, plans, kept });
 };
 
-type Preset = Settings['imagePresets'][string];
-
-const openVariants = async (
-  context: KeptContext,
-  source: Source,
-  {
-    folder,
-    preset,
-    form,
-    images,
-  }: { folder: SourcePath; preset: string; form: Preset; images: readonly Entry[] },
-  signal: AbortSignal,
-): Promise<{ readonly kept: KeptFolder; readonly variants: readonly KeptPicture[] }> => {
-  const variants = images.map((entry) => variantOf(source.settings, form, entry));
-  const names = new Set(variants.map(({ name }) => name));
-  return { kept: await openKeptFolder(context, source, { folder, preset, names }, signal), variants };
-};
-
 /** @see Thumbnails.variants */
 export const variantsWith =
   (context: KeptContext): Thumbnails['variants'] =>
@@ -217,8 +198,9 @@ export const variantsWith =
         for (const entry of images) add(entry, encodeURIComponent(entry.name));
         continue;
       }
-      const wanted = { folder, preset, form, images };
-      const { kept, variants } = await openVariants(context, source, wanted, signal);
+      const variants = images.map((entry) => variantOf(settings, form, entry));
+      const names = new Set(variants.map(({ name }) => name));
+      const kept = await openKeptFolder(context, source, { folder, preset, names }, signal);
       const present = variants.map(async (variant) => {
         const { name, entry } = variant;
         if (kept.isFresh(name, entry)) return variant;

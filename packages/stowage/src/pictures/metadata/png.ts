@@ -25,15 +25,20 @@ interface PngChunk {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
+  readonly content: Buffer;
+  /** The chunk as it stands in the file. */
+  readonly whole: Buffer;
 }
 
 /** The chunks of a PNG file, or of its beginning, as long as there are more. */
 export function* pngChunks(file: Buffer, budget: ParseBudget): Generator<PngChunk, void, undefined> {
-  for (let at = SIGNATURE.length; at + HEAD_BYTES <= file.length;) {
+  for (let start = SIGNATURE.length; start + HEAD_BYTES <= file.length;) {
     budget.spendItems();
-    const end = at + FRAME_BYTES + file.readUInt32BE(at);
-    yield { kind: file.toString('latin1', at + 4, at + HEAD_BYTES), start: at, end };
-    at = end;
+    const end = start + FRAME_BYTES + file.readUInt32BE(start);
+    const kind = file.toString('latin1', start + 4, start + HEAD_BYTES);
+    const content = file.subarray(start + HEAD_BYTES, end - 4);
+    yield { kind, start, end, content, whole: file.subarray(start, end) };
+    start = end;
   }
 }
 
@@ -68,7 +73,7 @@ const textChunks = (file: Buffer, budget: ParseBudget): readonly PngChunk[] =>
   [...pngChunks(file, budget)].filter(({ kind }) => TEXTS.has(kind));
 
 /** Whether texts are longer together than they may be. Looks into them only where that could be so. */
-const areLong = async (file: Buffer, chunks: readonly PngChunk[]): Promise<boolean> => {
+const areLong = async (chunks: readonly PngChunk[]): Promise<boolean> => {
   const most = chunks.reduce(
     (sum, { kind, start, end }) => sum + (end - start) * (kind === 'tEXt' ? 1 : MOST_OF_A_BYTE),
     0,
@@ -76,8 +81,8 @@ const areLong = async (file: Buffer, chunks: readonly PngChunk[]): Promise<boole
   if (most <= MAX_TEXT_BYTES) return false;
   if (chunks.length > MAX_TEXTS) return true;
   let left = MAX_TEXT_BYTES;
-  for (const { kind, start, end } of chunks) {
-    const found = readPngText(kind, file.subarray(start + HEAD_BYTES, end - 4));
+  for (const { kind, content } of chunks) {
+    const found = readPngText(kind, content);
     if (found === undefined) continue;
     const { text, isPacked } = found;
     try {
@@ -98,7 +103,7 @@ const areLong = async (file: Buffer, chunks: readonly PngChunk[]): Promise<boole
 export const withoutLongTexts = async (file: Buffer, budget: ParseBudget): Promise<Buffer> => {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return file;
   const texts = textChunks(file, budget);
-  if (!(await areLong(file, texts))) return file;
+  if (!(await areLong(texts))) return file;
   const parts: Buffer[] = [];
   let behind = 0;
   for (const { start, end } of texts) {
@@ -124,19 +129,12 @@ const SHOWN: ReadonlySet<string> = new Set(
 
 const isShown = (kind: string): boolean => SHOWN.has(kind) || /^[A-Z]/u.test(kind);
 
-interface Chunk {
-  readonly kind: string;
-  readonly content: Buffer;
-  /** The chunk as it stands in the file. */
-  readonly whole: Buffer;
-}
-
 /** The chunks up to the end mark; a last one that is cut off counts as far as it goes. */
-const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] => {
-  const chunks: Chunk[] = [];
-  for (const { kind, start, end } of pngChunks(file, budget)) {
-    chunks.push({ kind, content: file.subarray(start + 8, end - 4), whole: file.subarray(start, end) });
-    if (kind === 'IEND') break;
+const chunksOf = (file: Buffer, budget: ParseBudget): readonly PngChunk[] => {
+  const chunks: PngChunk[] = [];
+  for (const chunk of pngChunks(file, budget)) {
+    chunks.push(chunk);
+    if (chunk.kind === 'IEND') break;
   }
   return chunks;
 };
@@ -215,7 +213,7 @@ const cleanText = (
   return saysPosition(Buffer.from(keyword), budget) || saysPosition(text, budget) ? undefined : whole;
 };
 
-const cleanChunk = ({ kind, content, whole }: Chunk, spending: Spending): Buffer | undefined => {
+const cleanChunk = ({ kind, content, whole }: PngChunk, spending: Spending): Buffer | undefined => {
   if (kind === 'eXIf') return cleanExif(content, whole, spending.budget);
   // EXIF data packed, of a draft that is not in use any more.
   if (kind === 'zxIf') return undefined;
