@@ -151,15 +151,8 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     const { signal } = deadline;
     const resources = deadline.time(createDocumentResources(remote, { ...job, signal }, log));
     const { maxPixels } = limits;
-    const load = createResourceLoader({
-      resources,
-      sharp,
-      drawings,
-      lanes: pictureLanes,
-      maxPixels,
-      signal,
-      log,
-    });
+    const parts = { resources, sharp, drawings, lanes: pictureLanes, maxPixels, signal, log };
+    const load = createResourceLoader(parts);
     return pool.use((thread) =>
       deadline.race(thread.convert(job.html, docxPage(job.page), load)).catch(async (error: unknown) => {
         // It may be busy for ever, or half-way through something.
@@ -170,16 +163,9 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
   };
 
   const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
-    if (closing.signal.aborted) throw new ShuttingDownError();
-    return withinDocumentTime(job, limits.convertMs, async (deadline) => {
-      const stop = (): void => deadline.abort(new ShuttingDownError());
-      closing.signal.addEventListener('abort', stop, { once: true });
-      try {
-        return await convertIn(job, deadline);
-      } finally {
-        closing.signal.removeEventListener('abort', stop);
-      }
-    });
+    const signal = AbortSignal.any([job.signal, closing.signal]);
+    signal.throwIfAborted();
+    return withinDocumentTime({ ...job, signal }, limits.convertMs, (clock) => convertIn(job, clock));
   };
 
   return {
@@ -188,7 +174,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
       return lanes.run(() => convertWithin(job), 1, job.signal);
     },
     close: async () => {
-      closing.abort();
+      closing.abort(new ShuttingDownError());
       await Promise.all([drawings.close(), pool.close()]);
     },
   };
