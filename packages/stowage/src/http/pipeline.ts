@@ -101,7 +101,7 @@ const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
   // 6. What they ask for.
   const input = await readInput(granted, target);
   describeInput(granted, input);
-  scope.statCaches.isWide = actions.get(input.actionName ?? '')?.changes === true;
+  granted.views.isWide = actions.get(input.actionName ?? '')?.changes === true;
 
   // 7. Whether they may.
   requireAccess(granted, input);

@@ -12,8 +12,8 @@ import { type RequestAddress, seenFrom } from '../sources/source-group.ts';
 import type { SourceSet } from '../sources/source.ts';
 import type { SourceLease } from '../sources/tenants.ts';
 import { SourcePath } from '../storage/source-path.ts';
+import type { Life } from '../view/folder-view.ts';
 import { SourceViews } from '../view/source-views.ts';
-import { StatCaches } from '../view/stat-cache.ts';
 import { hostOf } from './cors.ts';
 import type { ConnectorRequest, ConnectorResponse, Identity } from './message.ts';
 import type { Edge } from './pipeline-dependencies.ts';
@@ -88,7 +88,6 @@ export class RequestScope {
    * skipped because it holds no uploads.
    */
   readonly form: { files: number; isRead: boolean; otherField?: string } = { files: 0, isRead: false };
-  readonly statCaches = new StatCaches();
   /** Those that no action stores are discarded at the end. */
   uploads: readonly UploadedFile[] = [];
   readonly about: RequestFacts = { id: randomUUID() };
@@ -177,11 +176,24 @@ export class RequestScope {
   }
 }
 
+/** Made at its first use: signals are expensive, and many actions have no use for one. */
+const lifeOf = (owner: { readonly signal: AbortSignal }): Life => ({
+  get signal() {
+    const { signal } = owner;
+    // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
+    // bound.
+    setMaxListeners(0, signal);
+    return signal;
+  },
+});
+
 /** A request whose sources and rights are known: what its body and its action are read and run with. */
 export class GrantedRequest {
   readonly scope: RequestScope;
   readonly sources: SourceSet;
   readonly access: Access;
+  /** The sources as the role may see them, while the request lasts. */
+  readonly views: SourceViews;
   readonly #lease: SourceLease;
   readonly #counted = new Map<Load, Promise<void>>();
 
@@ -189,6 +201,7 @@ export class GrantedRequest {
     this.scope = scope;
     this.sources = sources;
     this.access = access;
+    this.views = new SourceViews(sources, access, lifeOf(scope.request));
     this.#lease = lease;
   }
 
@@ -223,29 +236,23 @@ export class GrantedRequest {
     return () => longer.release();
   };
 
-  /** All that an action is to know of the request, whose files are `uploads`; it may outlive it by another signal. */
+  /**
+   * All that an action is to know of the request, whose files are `uploads`. `longer`: its work does not end with
+   * the request but by this signal, and takes room that is kept for it.
+   */
   actionContext(
     uploads: readonly UploadedFile[],
-    { signal: longer, keptRoom }: { readonly signal?: AbortSignal; readonly keptRoom?: string } = {},
+    longer?: { readonly signal: AbortSignal; readonly keptRoom: string },
   ): ActionContext {
-    const { scope, access, holdSources } = this;
+    const { scope, sources, access, views, holdSources } = this;
     const { edge, request, about, form } = scope;
-    // Made at its first use: signals are expensive, and many actions have no use for one.
-    const life = {
-      get signal() {
-        const signal = longer ?? request.signal;
-        // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
-        // bound.
-        setMaxListeners(0, signal);
-        return signal;
-      },
-    };
+    const life = lifeOf(longer ?? request);
     return {
-      views: new SourceViews(this.sources, access, life, scope.statCaches),
+      views: longer === undefined ? views : new SourceViews(sources, access, life),
       requester: { requestId: about.id, role: access.role, subject: about.subject },
       uploads,
       services: edge.services,
-      keptRoom,
+      keptRoom: longer?.keptRoom,
       isHead: request.method === 'HEAD',
       otherField: form.otherField,
       log: edge.log,

@@ -8,7 +8,6 @@ import { AccessDeniedError } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { sourceFor, SourceViews } from '../view/source-views.ts';
 import type { SourceView } from '../view/source-view.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { GrantedRequest } from './request-scope.ts';
@@ -110,9 +109,9 @@ export class UploadReceiver implements FileReceiver {
     filename: string,
     isUpload: boolean,
   ): ReturnType<FileReceiver['accept']> {
-    const { scope, sources } = this.#granted;
+    const { scope, sources, views } = this.#granted;
     const name = this.#text(fields, 'source');
-    const source = sourceFor(sources, name);
+    const source = views.first(name);
     // A later field may still name another source; the action then checks its own limit.
     const most = name === undefined ? this.largestFile : source.settings.maxUploadFileSize;
     const storage = await source.storage();
@@ -162,9 +161,9 @@ export class UploadReceiver implements FileReceiver {
 
   /** The sources that a form may mean, by what is known of it so far. @throws UnknownSourceError */
   #possibleSources(fields: ParameterDraft): readonly Source[] {
-    const { sources } = this.#granted;
+    const { sources, views } = this.#granted;
     const name = this.#text(fields, 'source');
-    return name === undefined ? sources.all : [sourceFor(sources, name)];
+    return name === undefined ? sources.all : [views.first(name)];
   }
 
   /** The folder that the request has named so far, if a path can lead there. */
@@ -177,9 +176,9 @@ export class UploadReceiver implements FileReceiver {
   }
 
   #view(source: Source): Promise<SourceView> {
-    const { scope, sources, access } = this.#granted;
-    scope.statCaches.isWide = true;
-    return new SourceViews(sources, access, scope.request, scope.statCaches).of(source);
+    const { views } = this.#granted;
+    views.isWide = true;
+    return views.of(source);
   }
 
   /**

@@ -3,52 +3,43 @@ import { UnknownSourceError } from '../errors/errors.ts';
 import type { Source, SourceSet } from '../sources/source.ts';
 import type { Life } from './folder-view.ts';
 import { SourceView } from './source-view.ts';
-import { StatCaches } from './stat-cache.ts';
-
-/**
- * The sources that a request names: one, or all of them when it names none. `default` means «none named»
- * unless a source has that name, because the Jodit client sends it with every upload from the editor.
- * @throws UnknownSourceError
- */
-const sourcesFor = (sources: SourceSet, name: string | undefined): readonly Source[] => {
-  if (name === undefined || name === '') return sources.all;
-  const found = sources.find(name);
-  if (found !== undefined) return [found];
-  if (name === 'default') return sources.all;
-  throw new UnknownSourceError();
-};
-
-/**
- * The one source that an action works on: the named one, else the first.
- * @throws UnknownSourceError, also when there is no source at all.
- */
-export const sourceFor = (sources: SourceSet, name: string | undefined): Source => {
-  const [first] = sourcesFor(sources, name);
-  if (first === undefined) throw new UnknownSourceError();
-  return first;
-};
+import { StatCache } from './stat-cache.ts';
 
 /** The sources of one request, and what its role may do where no source is open. */
 export class SourceViews extends Access {
+  /** Of the sources that are opened from now on. @see StatCache.isWide */
+  isWide = false;
   readonly #sources: SourceSet;
   readonly #life: Life;
-  readonly #caches: StatCaches;
+  readonly #caches = new Map<Source, StatCache>();
 
-  constructor(sources: SourceSet, access: Access, life: Life, caches = new StatCaches()) {
+  constructor(sources: SourceSet, access: Access, life: Life) {
     super(access);
     this.#sources = sources;
     this.#life = life;
-    this.#caches = caches;
   }
 
-  /** @see sourcesFor */
+  /**
+   * The sources that a request names: one, or all of them when it names none. `default` means «none named»
+   * unless a source has that name, because the Jodit client sends it with every upload from the editor.
+   * @throws UnknownSourceError
+   */
   named(name: string | undefined): readonly Source[] {
-    return sourcesFor(this.#sources, name);
+    if (name === undefined || name === '') return this.#sources.all;
+    const found = this.#sources.find(name);
+    if (found !== undefined) return [found];
+    if (name === 'default') return this.#sources.all;
+    throw new UnknownSourceError();
   }
 
-  /** @see sourceFor */
+  /**
+   * The one source that an action works on: the named one, else the first.
+   * @throws UnknownSourceError, also when there is no source at all.
+   */
   first(name: string | undefined): Source {
-    return sourceFor(this.#sources, name);
+    const [first] = this.named(name);
+    if (first === undefined) throw new UnknownSourceError();
+    return first;
   }
 
   /**
@@ -66,6 +57,12 @@ export class SourceViews extends Access {
 
   /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
   async of(source: Source, life: Life = this.#life): Promise<SourceView> {
-    return new SourceView(source, await source.storage(), this, life, this.#caches.of(source));
+    return new SourceView(source, await source.storage(), this, life, this.#cacheOf(source));
+  }
+
+  #cacheOf(source: Source): StatCache {
+    const cache = this.#caches.get(source) ?? new StatCache(this.isWide);
+    this.#caches.set(source, cache);
+    return cache;
   }
 }

@@ -1,5 +1,4 @@
 import { ifNoSuch } from '../errors/errors.ts';
-import type { Source } from '../sources/source.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import type { EntryKind, Stat } from '../storage/entry.ts';
 import type { Glimpse, ReadableStore } from '../storage/readable.ts';
@@ -101,24 +100,6 @@ export class StatCache {
     for (const [other, known] of this.#glimpses)
       if (path.contains(known.path)) this.#glimpses.delete(other);
       else if (!path.isRoot && known.path.equals(path.parent)) known.changed.add(path.name);
-  }
-}
-
-/** The caches of one request, by source. */
-export class StatCaches {
-  /** @see StatCache.isWide */
-  isWide = false;
-  readonly #caches = new Map<Source, StatCache>();
-
-  of(source: Source): StatCache {
-    const cache = this.#caches.get(source) ?? new StatCache(this.isWide);
-    this.#caches.set(source, cache);
-    return cache;
-  }
-
-  /** Sources that are opened from now on are asked anew. */
-  clear(): void {
-    this.#caches.clear();
   }
 }
 
