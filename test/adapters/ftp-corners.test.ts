@@ -160,6 +160,42 @@ it('reads on an FTP server work again after an outage, however many have failed'
   expect((await buffer((await store.read(at('a.txt'))).stream)).toString()).toBe('abc');
 });
 
+describe('a file on an FTP server of which more or less arrives than was reported', () => {
+  const startWith = async (sizes: {
+    readonly before: number;
+    readonly after: number;
+    readonly sent: number;
+  }) => {
+    let isSent = false;
+    const { store } = await start(
+      {
+        content: Buffer.alloc(sizes.sent, 'x'),
+        script: (verb, path) => {
+          isSent ||= verb === 'RETR';
+          return verb === 'MLST' && path === '/a.txt'
+            ? factsOf(isSent ? sizes.after : sizes.before)
+            : undefined;
+        },
+      },
+      { connections: 1 },
+    );
+    return store;
+  };
+
+  it.each([3, 90_000])('has changed where it has that length by now: %i bytes', async (size) => {
+    const store = await startWith({ before: 500, after: size, sent: size });
+    expect(await codeOf(store.read(at('a.txt')).then(({ stream }) => buffer(stream)))).toBe(
+      'CHANGED_MEANWHILE',
+    );
+    expect((await buffer((await store.read(at('a.txt'))).stream)).length).toBe(size);
+  });
+
+  it('is corrupt where the server reports what it has reported before', async () => {
+    const store = await startWith({ before: 500, after: 500, sent: 3 });
+    expect(await codeOf(store.read(at('a.txt')).then(({ stream }) => buffer(stream)))).toBe('CORRUPT');
+  });
+});
+
 describe('an FTP server', () => {
   it('is reached by IPv6, by EPSV and without', async () => {
     for (const refused of ['', 'EPSV']) {

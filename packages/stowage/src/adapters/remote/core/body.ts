@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { CorruptError, StowageError } from '../../../errors/errors.ts';
+import { ChangedMeanwhileError, CorruptError, StowageError } from '../../../errors/errors.ts';
 
 const CHUNK = 64 * 1024;
 
@@ -8,6 +8,8 @@ export interface BodyOptions {
   /** Bytes that must arrive; CorruptError when there are more or fewer. Undefined: not known. */
   readonly length: number | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Asked when the length is another one: whether the file was replaced meanwhile, which is no CorruptError then. */
+  readonly isReplaced?: (() => Promise<boolean>) | undefined;
   /** The error of ours for one of the connection. */
   readonly failure: (error: unknown) => Error;
   /**
@@ -23,7 +25,10 @@ export interface BodyOptions {
  * The body of a download as a stream that fails with errors of ours. The transfer ends when the stream is
  * destroyed or the signal aborts; the stream then fails with the signal's reason.
  */
-export const passBody = (first: Readable, { length, signal, failure, reopen }: BodyOptions): Readable => {
+export const passBody = (
+  first: Readable,
+  { length, signal, failure, isReplaced, reopen }: BodyOptions,
+): Readable => {
   let body = first;
   const openedAt = performance.now();
   const check = (seen: number, isWhole: boolean): void => {
@@ -45,6 +50,8 @@ export const passBody = (first: Readable, { length, signal, failure, reopen }: B
         return check(seen, true);
       } catch (error) {
         signal?.throwIfAborted();
+        if (error instanceof CorruptError && (await isReplaced?.()) === true)
+          throw new ChangedMeanwhileError({ cause: error });
         if (error instanceof StowageError || stream.destroyed) throw error;
         if (reopen === undefined || pausedMs < reopen.afterMs) throw failure(error);
       }

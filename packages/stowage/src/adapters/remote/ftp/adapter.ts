@@ -14,7 +14,14 @@ import { ConnectionPool } from '../core/connections.ts';
 import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
 import { type PathLocks, PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
-import type { OperationOptions, PutOptions, ReadOptions, ReadResult } from '../../../storage/adapter.ts';
+import type {
+  OperationOptions,
+  PutOptions,
+  ReadOptions,
+  ReadResult,
+  Stat,
+} from '../../../storage/adapter.ts';
+import { isSameVersion } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { Commands } from './requests.ts';
 import { FtpConnection } from './connection.ts';
@@ -92,7 +99,12 @@ export class FtpStore extends PathStore<Session> {
       const { body, ended } = await session.retrieve(path, part);
       void ended.finally(release);
       const failure = (error: unknown): Error => errorOf(`read /${path.toString()}`, error);
-      return { stat, stream: passBody(body, { length, signal: options.signal, failure }) };
+      // Another client may have replaced it between the look and the transfer.
+      const isReplaced = async (): Promise<boolean> => {
+        const now = await this.run(options, (again) => this.find(again, path));
+        return now?.kind !== 'file' || !isSameVersion(now as Stat, stat);
+      };
+      return { stat, stream: passBody(body, { length, signal: options.signal, failure, isReplaced }) };
     });
   }
 
