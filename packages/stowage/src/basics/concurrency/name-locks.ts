@@ -4,9 +4,12 @@ const MAY_WAIT = 1000;
 
 /** Makes operations of this process on one name follow one another, where the store does not decide. */
 export interface NameLocks {
-  /** @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws */
+  /**
+   * Holds one key, or several, in one order, so that two operations never wait for each other.
+   * @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws
+   */
   hold<T>(
-    key: string,
+    keys: string | readonly string[],
     options: { readonly signal?: AbortSignal | undefined },
     work: () => Promise<T>,
   ): Promise<T>;
@@ -21,7 +24,11 @@ export interface NameLocks {
 /** Locks without holders; memory is bounded by the running operations. */
 export const createNameLocks = (): NameLocks => {
   const locks = new Map<string, { readonly slots: Slots; users: number }>();
-  const hold: NameLocks['hold'] = async (key, { signal }, work) => {
+  const holdOne = async <T>(
+    key: string,
+    signal: AbortSignal | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> => {
     const lock = locks.get(key) ?? { slots: createSlots(1, MAY_WAIT), users: 0 };
     locks.set(key, lock);
     lock.users += 1;
@@ -38,14 +45,17 @@ export const createNameLocks = (): NameLocks => {
     }
   };
   return {
-    hold,
+    hold: (keys, { signal }, work) =>
+      [...new Set([keys].flat())]
+        .sort()
+        .reduceRight((inner, key) => () => holdOne(key, signal, inner), work)(),
     holdFree: async (keys, work) => {
       const held = new Set(keys.filter((key) => !locks.has(key)));
       let end: () => void = () => undefined;
       const ended = new Promise<void>((resolve) => {
         end = resolve;
       });
-      const holding = [...held].map((key) => hold(key, {}, () => ended));
+      const holding = [...held].map((key) => holdOne(key, undefined, () => ended));
       try {
         return await work(held);
       } finally {

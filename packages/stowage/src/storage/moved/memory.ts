@@ -157,12 +157,8 @@ export const createNameMemory = (log: Logger): NameMemory => {
 
   return {
     note: (names) => {
-      // A holder of one name waits only for later ones: no two wait for each other.
-      const keys = [...new Set(names.map(({ use, path }) => movedPaths.record(use.store, path).name))].sort();
-      return keys.reduceRight<() => Promise<void>>(
-        (work, key) => () => locks.hold(key, {}, work),
-        () => noteAll(names),
-      )();
+      const keys = names.map(({ use, path }) => movedPaths.record(use.store, path).name);
+      return locks.hold(keys, {}, () => noteAll(names));
     },
     close: () => background.close(),
   };

@@ -142,16 +142,14 @@ export abstract class PathStore<Session extends PathSession> {
     // Names that a server may hold for one have one key.
     const keys = all.map((path) => this.#locks.keyOf(path).toLowerCase());
     const outside: (() => Promise<boolean>)[] = [];
-    const hold = async ([key, ...rest]: readonly string[]): Promise<T> => {
-      if (key !== undefined) return this.#locks.locks.hold(key, options, () => hold(rest));
-      try {
-        return await work();
-      } finally {
-        for (const path of all) outside.push(...(await this.#endAside(path)));
-      }
-    };
     try {
-      return await hold([...new Set(keys)].sort());
+      return await this.#locks.locks.hold(keys, options, async () => {
+        try {
+          return await work();
+        } finally {
+          for (const path of all) outside.push(...(await this.#endAside(path)));
+        }
+      });
     } finally {
       for (const task of outside) if (!(await task())) this.leftovers.later(0, task);
     }
