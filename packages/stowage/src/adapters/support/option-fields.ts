@@ -52,6 +52,12 @@ export const silenceOption = secondsOption(3600)
       'with another request.',
   );
 
+/** Whether a text is the http or https URL of a service: without a query or a login. */
+export const isServiceUrl = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
+};
+
 /** Where a server is, without its port. */
 export const hostOption = textOption
   .refine((text) => /^[^\s/@\u0000-\u001f]+$/u.test(text), 'must be the name or address of a host')

@@ -1,12 +1,12 @@
 import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
-import { inTimeLimit, Once } from '../../../basics/concurrency/abort.ts';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
 import { inTime } from '../../remote/core/connections.ts';
+import { inTimeLimit } from '../../../basics/concurrency/abort.ts';
 import { accountOf, type AzureOptions } from './options.ts';
 import { Requests } from '../core/requests.ts';
-import { fromAzureError } from './errors.ts';
+import { azureFailures } from './errors.ts';
 
 /** The client of a container, and the service that it belongs to. */
 export interface AzureClient {
@@ -70,7 +70,7 @@ const through = (agents: Agents): RequestPolicyFactory => ({
  * A client for the container. It sends each request once: attempts are ours.
  * @throws UnsupportedError where a package is not installed, and what the SDK finds wrong with the options
  */
-export const createClient = async (options: AzureOptions, agents: Agents): Promise<AzureClient> => {
+const createClient = async (options: AzureOptions, agents: Agents): Promise<AzureClient> => {
   const sdk = await loadSdk();
   const { url, login } = await addressOf(sdk, options);
   const pipeline = sdk.newPipeline(login, {
@@ -82,52 +82,17 @@ export const createClient = async (options: AzureOptions, agents: Agents): Promi
   return { sdk, service, container: service.getContainerClient(options.container) };
 };
 
-/** Sends one request. `http` carries the signal. */
-type Work<T> = (
-  client: AzureClient,
-  http: { readonly abortSignal?: AbortSignal },
-  attempt: number,
-) => Promise<T>;
-
-const httpOf = (abortSignal: AbortSignal | undefined) => (abortSignal === undefined ? {} : { abortSignal });
-
-/** The client of one store, made at its first use; its connections are bounded, and its errors are ours. */
-export class Connection {
-  readonly #requests: Requests;
-  readonly #agents: Agents;
-  readonly #connect: () => Promise<AzureClient>;
-  readonly #client = new Once<AzureClient>();
-
-  constructor(options: AzureOptions) {
-    const { connectTimeout, readTimeout, maxAttempts, ca } = options;
-    const silence = { connectMs: connectTimeout * 1000, readMs: readTimeout * 1000 };
-    this.#agents = createAgents(silence, ca);
+/** The requests of one store. */
+export const openRequests = (options: AzureOptions): Requests<AzureClient> => {
+  const { connectTimeout, readTimeout, maxAttempts, ca } = options;
+  const silence = { connectMs: connectTimeout * 1000, readMs: readTimeout * 1000 };
+  const agents = createAgents(silence, ca);
+  return new Requests({
+    connect: () => createClient(options, agents),
+    disconnect: () => agents.destroy(),
     // Longer than a download keeps its connection while its reader pauses.
-    const waitMs = silence.connectMs + silence.readMs;
-    this.#requests = new Requests({ waitMs, maxAttempts, errorOf: fromAzureError });
-    this.#connect = () => createClient(options, this.#agents);
-  }
-
-  /** @see Requests.send */
-  send<T>(operation: string, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
-    return this.#requests.send(operation, signal, async (abort, attempt) =>
-      work(await this.#client.get(this.#connect), httpOf(abort), attempt),
-    );
-  }
-
-  sendRead<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: Work<T>,
-  ): Promise<{ readonly output: T; readonly release: () => void }> {
-    return this.#requests.sendRead(operation, signal, async (abort, attempt) =>
-      work(await this.#client.get(this.#connect), httpOf(abort), attempt),
-    );
-  }
-
-  async close(): Promise<void> {
-    this.#requests.close();
-    await this.#client.begun?.catch(() => undefined);
-    this.#agents.destroy();
-  }
-}
+    waitMs: silence.connectMs + silence.readMs,
+    maxAttempts,
+    ...azureFailures,
+  });
+};

@@ -9,12 +9,11 @@ import {
   StorageFullError,
   StorageTimeoutError,
   StorageUnavailableError,
-  StowageError,
   UnsafeNameError,
 } from '../../../errors/errors.ts';
-import { errorOfRequest, FailedRequest } from '../core/requests.ts';
+import type { Http, Service } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
-import type { ObjectFacts, ObjectPage } from '../core/objects.ts';
+import type { Listing, ObjectFacts } from '../core/objects.ts';
 
 const byCode = errorsByCode(
   [NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
@@ -52,17 +51,14 @@ interface SdkError {
 const codeOf = ({ name, code, details }: SdkError): string | undefined =>
   [details?.errorCode, code, name].find((value): value is string => typeof value === 'string');
 
-/**
- * Our error for one of the SDK, by its code where it is known, else by its status. Nothing of its texts is
- * kept: they hold the address of the account, and what was signed.
- * @param operation what was tried and at which name, for the log
- */
-export const fromAzureError = (error: unknown, operation: string): StowageError => {
-  if (error instanceof StowageError) return error;
-  const failed: SdkError = typeof error === 'object' && error !== null ? error : {};
-  const status = typeof failed.statusCode === 'number' ? failed.statusCode : undefined;
-  const cause = new FailedRequest('the service or its library has refused', status, codeOf(failed));
-  return errorOfRequest(cause, operation, byCode);
+/** What is told of the SDK's errors: nothing of their texts, which hold the address of the account and what was signed. */
+export const azureFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
+  meanings: byCode,
+  failureOf: (error) => {
+    const failed: SdkError = typeof error === 'object' && error !== null ? error : {};
+    const status = typeof failed.statusCode === 'number' ? failed.statusCode : undefined;
+    return { message: 'the service or its library has refused', status, code: codeOf(failed) };
+  },
 };
 
 /** The properties of a blob that are read here, as answers and listings name them. */
@@ -84,36 +80,32 @@ export const factsOf = (
   storageClass: accessTierInferred === true ? undefined : accessTier,
 });
 
-const pageIn = (
+const listingIn = (
   items: readonly BlobItem[],
   prefixes: readonly BlobPrefix[],
   token: string | undefined,
-): ListedPage => ({
+): Listing => ({
   objects: items.map(({ name, properties }) => ({
     key: name,
     ...factsOf(properties, properties.contentLength),
   })),
   prefixes: prefixes.map(({ name }) => name),
-  isLast: token === undefined || token === '',
   next: token === '' ? undefined : token,
 });
 
-/** A page, and where the next begins. */
-type ListedPage = ObjectPage & { readonly next: string | undefined };
-
-/** One page of a listing, and where the next begins. */
-export const pageOf = async (
+/** One page of a listing. */
+export const listingOf = async (
   container: ContainerClient,
   { prefix, delimiter }: { readonly prefix: string; readonly delimiter: string | undefined },
   how: { readonly maxPageSize: number; readonly continuationToken?: string },
-  http: { readonly abortSignal?: AbortSignal },
-): Promise<ListedPage> => {
+  http: Http,
+): Promise<Listing> => {
   if (delimiter === undefined) {
     for await (const page of container.listBlobsFlat({ prefix, ...http }).byPage(how))
-      return pageIn(page.segment.blobItems, [], page.continuationToken);
+      return listingIn(page.segment.blobItems, [], page.continuationToken);
   } else {
     for await (const page of container.listBlobsByHierarchy(delimiter, { prefix, ...http }).byPage(how))
-      return pageIn(page.segment.blobItems, page.segment.blobPrefixes ?? [], page.continuationToken);
+      return listingIn(page.segment.blobItems, page.segment.blobPrefixes ?? [], page.continuationToken);
   }
-  return pageIn([], [], undefined);
+  return listingIn([], [], undefined);
 };

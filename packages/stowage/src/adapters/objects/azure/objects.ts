@@ -14,23 +14,24 @@ import {
 import { capabilitiesOf } from '../../capabilities.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import {
-  listingFailure,
+  pagesOf,
+  type Batches,
   type Copy,
   type Download,
-  type NotRemoved,
   type ObjectFacts,
   type ObjectPage,
   type Objects,
-  type ObjectToRemove,
   type PageOptions,
 } from '../core/objects.ts';
 import { markedWrite, Uploads, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
 import type { PartLimits } from '../core/parts.ts';
+import { attemptsOf, type Requests } from '../core/requests.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
-import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { factsOf, pageOf, fromAzureError } from './errors.ts';
-import { removeInBatches } from './change.ts';
-import type { Connection } from './connection.ts';
+import type { OperationOptions, ReadOptions, TemporaryUrlOptions } from '../../../storage/adapter.ts';
+import { factsOf, listingOf } from './errors.ts';
+import { createBatches } from './change.ts';
+import { openRequests, type AzureClient } from './connection.ts';
+import { SignedUrls } from './read.ts';
 import type { AzureOptions } from './options.ts';
 
 /** The most that Azure takes. */
@@ -55,13 +56,17 @@ export class AzureObjects extends Uploads implements Objects {
   readonly capabilities = capabilitiesOf('azure');
   readonly decides = { copy: true, remove: true };
   readonly limits: PartLimits;
-  readonly #connection: Connection;
+  readonly batches: Batches;
+  readonly #requests: Requests<AzureClient>;
+  readonly #urls: SignedUrls;
   readonly #options: AzureOptions;
 
-  constructor(options: AzureOptions, connection: Connection) {
+  constructor(options: AzureOptions) {
     super();
     this.#options = options;
-    this.#connection = connection;
+    this.#requests = openRequests(options);
+    this.#urls = new SignedUrls(this.#requests);
+    this.batches = createBatches(this.#requests);
     this.limits = { mostParts: MAX_BLOCKS, atOnce: options.maxConcurrency };
   }
 
@@ -70,52 +75,36 @@ export class AzureObjects extends Uploads implements Objects {
     return found === undefined ? undefined : factsOf(found, found.contentLength);
   }
 
-  async *pages(
+  pages(
     prefix: string,
     { signal }: OperationOptions,
     { delimiter, size = 1000 }: PageOptions = {},
-  ): AsyncGenerator<ObjectPage, void, undefined> {
-    let token: string | undefined;
-    do {
+  ): AsyncIterable<ObjectPage> {
+    return pagesOf((token) => {
       const how = { maxPageSize: size, ...(token === undefined ? {} : { continuationToken: token }) };
-      const page = await this.#connection
-        .send(`List ${prefix}`, signal, ({ container }, http) =>
-          pageOf(container, { prefix, delimiter }, how, http),
-        )
-        .catch((error: unknown) => {
-          throw listingFailure(error);
-        });
-      if (page.next !== undefined && page.next === token)
-        throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
-      token = page.next;
-      yield page;
-    } while (token !== undefined);
+      return this.#requests.send(`List ${prefix}`, signal, ({ container }, http) =>
+        listingOf(container, { prefix, delimiter }, how, http),
+      );
+    });
   }
 
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const { start = 0, end } = range ?? {};
     const count = end === undefined ? undefined : end - start + 1;
     const conditions = ifMatch === undefined ? {} : { conditions: { ifMatch } };
-    const { output, release } = await this.#connection.sendRead(`Get ${key}`, signal, ({ container }, http) =>
-      container.getBlobClient(key).download(start, count, { ...conditions, ...http, maxRetryRequests: 0 }),
-    );
-    const body = output.readableStreamBody as Readable | undefined;
-    if (body === undefined) {
-      release();
-      throw new CorruptError({ detail: 'an answer with a blob has no body' });
-    }
-    body.once('close', release);
-    const length = output.contentLength;
-    return { facts: factsOf(output, wholeSize(output.contentRange) ?? length), length, body };
-  }
-
-  downloadFailure(error: unknown, key: string): Error {
-    return fromAzureError(error, `Get ${key}`);
+    return this.#requests.download(`Get ${key}`, signal, async ({ container }, http) => {
+      const how = { ...conditions, ...http, maxRetryRequests: 0 };
+      const output = await container.getBlobClient(key).download(start, count, how);
+      const body = output.readableStreamBody as Readable | undefined;
+      if (body === undefined) throw new CorruptError({ detail: 'an answer with a blob has no body' });
+      const length = output.contentLength;
+      return { facts: factsOf(output, wholeSize(output.contentRange) ?? length), length, body };
+    });
   }
 
   async put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     return this.#marked(target, options, (attributes) =>
-      this.#connection.send(`Put ${target.key}`, options.signal, ({ container }, http) =>
+      this.#requests.send(`Put ${target.key}`, options.signal, ({ container }, http) =>
         container.getBlockBlobClient(target.key).upload(bytes, bytes.length, { ...attributes, ...http }),
       ),
     );
@@ -128,14 +117,14 @@ export class AzureObjects extends Uploads implements Objects {
     const id = randomUUID();
     return {
       send: async ({ number, bytes }) => {
-        await this.#connection.send(`PutBlock ${key}`, signal, ({ container }, http) =>
+        await this.#requests.send(`PutBlock ${key}`, signal, ({ container }, http) =>
           container.getBlockBlobClient(key).stageBlock(blockId(id, number), bytes, bytes.length, http),
         );
       },
       complete: (parts) => {
         const blocks = Array.from({ length: parts }, (_, index) => blockId(id, index + 1));
         return this.#marked(target, options, (attributes) =>
-          this.#connection.send(`PutBlockList ${key}`, signal, ({ container }, http) =>
+          this.#requests.send(`PutBlockList ${key}`, signal, ({ container }, http) =>
             container.getBlockBlobClient(key).commitBlockList(blocks, { ...attributes, ...http }),
           ),
         );
@@ -147,13 +136,11 @@ export class AzureObjects extends Uploads implements Objects {
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const { from, to, etag, createOnly } = copy;
     options.signal?.throwIfAborted();
-    let attempts = 0;
     try {
       // Without the signal: an aborted copy could appear after its folder was cleared away.
-      return await this.#connection.send(`Copy ${from}`, undefined, ({ container }, _http, attempt) => {
-        attempts = attempt;
-        return this.#copy(container, copy, options);
-      });
+      return await this.#requests.send(`Copy ${from}`, undefined, ({ container }) =>
+        this.#copy(container, copy, options),
+      );
     } catch (error) {
       options.signal?.throwIfAborted();
       if (!(error instanceof ChangedMeanwhileError)) throw error;
@@ -161,7 +148,7 @@ export class AzureObjects extends Uploads implements Objects {
       if (source === undefined) throw new NotFoundError({ cause: error });
       if (etag !== undefined && source.etag !== etag) throw error;
       if (!createOnly) throw error;
-      const made = attempts > 1 ? await this.#properties(to, options) : undefined;
+      const made = attemptsOf(error) > 1 ? await this.#properties(to, options) : undefined;
       const isOurs = made?.copySource !== undefined && made.contentLength === source.size;
       if (isOurs && (await this.#isCopyOf(from, made.copySource))) return strongEtag(made.etag);
       throw new AlreadyExistsError({ cause: error });
@@ -170,7 +157,7 @@ export class AzureObjects extends Uploads implements Objects {
 
   async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
     const conditions = etag === undefined ? {} : { conditions: { ifMatch: etag } };
-    const removal = this.#connection.send(`Delete ${key}`, signal, ({ container }, http) =>
+    const removal = this.#requests.send(`Delete ${key}`, signal, ({ container }, http) =>
       container.getBlobClient(key).delete({ ...conditions, ...http }),
     );
     await removal.catch(async (error: unknown) => {
@@ -180,14 +167,12 @@ export class AzureObjects extends Uploads implements Objects {
     });
   }
 
-  /** What a batch has not removed is tried once more alone. */
-  removeBatch(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]> {
-    const singly = ({ key, etag }: ObjectToRemove) => this.remove(key, options, etag);
-    return removeInBatches(this.#connection, objects, options, singly);
+  signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined> {
+    return this.#urls.of(key, options);
   }
 
   close(): Promise<void> {
-    return this.#connection.close();
+    return this.#requests.close();
   }
 
   /**
@@ -236,7 +221,7 @@ export class AzureObjects extends Uploads implements Objects {
   }
 
   async #isCopyOf(from: string, copySource: string | undefined): Promise<boolean> {
-    const url = await this.#connection.send(
+    const url = await this.#requests.locally(
       `Copy ${from}`,
       undefined,
       async ({ container }) => container.getBlobClient(from).url,
@@ -250,17 +235,18 @@ export class AzureObjects extends Uploads implements Objects {
     write: (attributes: BlockBlobUploadOptions) => Promise<{ readonly etag?: string | undefined }>,
   ): Promise<string | undefined> {
     const attributes = { ...this.#attributes(target.key), conditions: conditionsOf(target) };
-    const how = {
-      write: async (mark: string | undefined) => {
+    return markedWrite(
+      target,
+      async (mark) => {
         const metadata = mark === undefined ? {} : { metadata: { [WRITE_MARK]: mark } };
         return strongEtag((await write({ ...attributes, ...metadata })).etag);
       },
-      find: async () => {
+      async () => {
         const found = await this.#properties(target.key, {});
         return found && { mark: found.metadata?.[WRITE_MARK], etag: strongEtag(found.etag) };
       },
-    };
-    return markedWrite(target, how, options);
+      options,
+    );
   }
 
   /** Attributes of a new blob by its key. */
@@ -274,7 +260,7 @@ export class AzureObjects extends Uploads implements Objects {
   }
 
   #properties(key: string, { signal }: OperationOptions): Promise<BlobGetPropertiesResponse | undefined> {
-    return this.#connection
+    return this.#requests
       .send(`Head ${key}`, signal, ({ container }, http) => container.getBlobClient(key).getProperties(http))
       .catch(ifMissing);
   }

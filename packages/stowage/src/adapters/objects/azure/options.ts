@@ -7,6 +7,7 @@ import {
   authoritiesOption,
   countOption,
   filledOption,
+  isServiceUrl,
   optionsParser,
   secondsOption,
   textOption,
@@ -16,11 +17,6 @@ const seconds = secondsOption(3600);
 
 /** Those whose blobs can be read. Archive keeps them for hours until they are brought back. */
 const TIERS = ['Hot', 'Cool', 'Cold'] as const;
-
-const isAccountUrl = (text: string): boolean => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
-};
 
 const isConnectionString = (text: string): boolean =>
   /(?:^|;)\s*UseDevelopmentStorage\s*=\s*true/iu.test(text) ||
@@ -34,7 +30,7 @@ export const azureOptionsSchema = z.strictObject(
       .regex(/^(?:\$root|\$web|[a-z\d](?:-?[a-z\d]){2,62})$/u, 'must be the name of a container')
       .describe('Name of the container.'),
     accountUrl: textOption
-      .refine(isAccountUrl, 'must be the http or https URL of an account, without a query')
+      .refine(isServiceUrl, 'must be the http or https URL of an account, without a query')
       .optional()
       .describe(
         'Address of the blob service: `https://ACCOUNT.blob.core.windows.net`, or that of a sovereign cloud or ' +

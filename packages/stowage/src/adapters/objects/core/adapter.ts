@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Spellings } from '../../support/spellings.ts';
+import { Spellings } from '../../support/spellings.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -22,6 +22,7 @@ import type {
   StorageAdapter,
   StorageCapabilities,
   StoreIdentity,
+  TemporaryUrlOptions,
   TransferOptions,
   WriteOptions,
 } from '../../../storage/adapter.ts';
@@ -32,22 +33,23 @@ import { stageLocally } from '../../../storage/staging.ts';
 import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
-import type { Keys } from './keys.ts';
+import { createKeys, partsOf, type Keys } from './keys.ts';
 import type { Objects } from './objects.ts';
 import { hasBelow, Lookup, type FoundFile, openObject } from './lookup.ts';
-import { finishMove, JoinedRemovals } from './change.ts';
+import { finishMove, Removals } from './change.ts';
 
 /** A file whose copy was made: the source, and the copy's key and version. */
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
 
-/** What a source in a store of objects is made of. */
+/** Where a source lies: the service with its bucket, and the prefixes of its keys there. */
 export interface ObjectSource {
-  readonly objects: Objects;
-  readonly keys: Keys;
-  /** The same that `keys` were made with. */
-  readonly spellings: Spellings;
-  readonly identity: StoreIdentity;
+  readonly backend: string;
+  readonly prefix: string;
+  readonly root: string | undefined;
 }
+
+/** An account that may not sign is not asked about it for every file. */
+const REFUSED_MS = 60_000;
 
 /**
  * A source that lies in a flat space of keys. A folder is an empty object with a slash at its end, or is there
@@ -56,21 +58,21 @@ export interface ObjectSource {
  */
 export class ObjectStoreAdapter implements StorageAdapter {
   readonly identity: StoreIdentity;
+  protected readonly keys: Keys;
   readonly #objects: Objects;
-  readonly #removals: JoinedRemovals;
-  readonly #keys: Keys;
-  readonly #spellings: Spellings;
+  readonly #removals: Removals;
+  readonly #spellings = new Spellings();
   readonly #lookup: Lookup;
   readonly #folders: Folders;
+  #refusedUntil = 0;
 
-  constructor({ objects, keys, spellings, identity }: ObjectSource) {
-    this.identity = identity;
+  constructor(objects: Objects, { backend, prefix, root }: ObjectSource) {
+    this.identity = { backend, root: partsOf(prefix, root) };
+    this.keys = createKeys(prefix, root, this.#spellings);
     this.#objects = objects;
-    this.#removals = new JoinedRemovals(objects);
-    this.#keys = keys;
-    this.#spellings = spellings;
-    this.#lookup = new Lookup(objects, keys, spellings);
-    this.#folders = new Folders(objects);
+    this.#removals = new Removals(objects);
+    this.#lookup = new Lookup(objects, this.keys, this.#spellings);
+    this.#folders = new Folders(objects, this.#removals);
   }
 
   get capabilities(): StorageCapabilities {
@@ -85,7 +87,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
       const isFolder = options.expects === 'folder' && (await this.#lookup.isFolder(path, options));
       if (isFolder) return folderNamed(path.name);
       if (options.expects === 'folder' && options.mayMiss === true) throw new NotFoundError();
-      const key = this.#keys.of(path);
+      const key = this.keys.of(path);
       const found = await this.#objects.find(key, options);
       if (found !== undefined) return this.#lookup.found(path, key, found).stat;
       const isAll = options.expects === 'folder' || (options.expects === 'file' && options.mayMiss === true);
@@ -95,7 +97,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
   }
 
   async checkRoot(options: OperationOptions = {}): Promise<void> {
-    await hasBelow(this.#objects, this.#keys.root, options);
+    await hasBelow(this.#objects, this.keys.root, options);
   }
 
   async *list(
@@ -114,7 +116,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     if (path.isRoot) throw new WrongKindError();
     return this.#lookup.inAnySpelling(path, options, async () => {
       try {
-        return await openObject(this.#objects, path, this.#keys.of(path), options);
+        return await openObject(this.#objects, path, this.keys.of(path), options);
       } catch (error) {
         if (!(error instanceof NotFoundError) || options.mayMiss === true) throw error;
         return this.#lookup.refuse(path, 'file', options);
@@ -149,9 +151,9 @@ export class ObjectStoreAdapter implements StorageAdapter {
     const seen = isDecided || ifUnchanged === undefined ? options.seen : undefined;
     signal?.throwIfAborted();
     if (mayMiss && ifUnchanged === undefined && !path.isRoot)
-      return this.#removals.remove({ key: this.#keys.of(path) }, { signal });
+      return this.#removals.remove({ key: this.keys.of(path) }, { signal });
     // Most services remove whatever has the key by then: no write of this process comes after the look.
-    await this.#locked([this.#keys.of(path)], { signal }, async () => {
+    await this.#objects.locks.hold(this.keys.of(path), { signal }, async () => {
       const { key, stat } = await this.#lookup.requireFile(path, { signal, seen });
       if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
       await this.#removals.remove({ key, etag: isDecided ? stat.etag : undefined }, { signal });
@@ -170,16 +172,16 @@ export class ObjectStoreAdapter implements StorageAdapter {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
     const remove = (folder: string): Promise<void> => this.#folders.removeEmpty(folder, options);
-    if (options.mayMiss === true) return remove(this.#keys.ofFolder(path));
+    if (options.mayMiss === true) return remove(this.keys.ofFolder(path));
     await this.#lookup.withFolder(path, options, remove);
     this.#spellings.forget(path);
-    if (!path.parent.isRoot) await this.#folders.keep(this.#keys.ofFolder(path.parent), options);
+    if (!path.parent.isRoot) await this.#folders.keep(this.keys.ofFolder(path.parent), options);
   }
 
   async copyFile(from: SourcePath, to: SourcePath, options: TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     const copy = () => this.#transferFile(from, to, options, async () => undefined);
-    await this.#locked(options.createOnly === true ? [this.#keys.toMake(to)] : [], options, copy);
+    await this.#objects.locks.hold(options.createOnly === true ? [this.keys.toMake(to)] : [], options, copy);
   }
 
   /** Where the service removes single versions, a source replaced after its copy fails the move. */
@@ -193,7 +195,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
         target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },
         created: options.createOnly === true,
       });
-    await this.#locked([this.#keys.of(from), this.#keys.toMake(to)], options, () =>
+    await this.#objects.locks.hold([this.keys.of(from), this.keys.toMake(to)], options, () =>
       this.#transferFile(from, to, options, move),
     );
   }
@@ -210,6 +212,20 @@ export class ObjectStoreAdapter implements StorageAdapter {
     );
   }
 
+  /** Undefined where the login cannot sign. */
+  async temporaryUrl(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined> {
+    const key = this.keys.of(path);
+    options.signal?.throwIfAborted();
+    if (Date.now() < this.#refusedUntil) return undefined;
+    try {
+      return await this.#objects.signedUrl(key, options);
+    } catch (error) {
+      if (!(error instanceof StorageDeniedError)) throw error;
+      this.#refusedUntil = Date.now() + REFUSED_MS;
+      return undefined;
+    }
+  }
+
   async close(): Promise<void> {
     await this.#objects.close();
   }
@@ -220,9 +236,9 @@ export class ObjectStoreAdapter implements StorageAdapter {
     options: TreeWalkOptions,
   ): AsyncGenerator<WalkPage, void, undefined> {
     options.signal?.throwIfAborted();
-    const walk = () => walkKeys(this.#objects, this.#keys.ofFolder(folder), folder, options);
+    const walk = () => walkKeys(this.#objects, this.keys.ofFolder(folder), folder, options);
     if (yield* walk()) return;
-    await this.#requireFolder(folder, options);
+    await this.#lookup.requireFolder(folder, options);
     yield* walk();
   }
 
@@ -262,27 +278,10 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await after(found, { key: target, etag: made });
   }
 
-  /** Holds the locks of all these keys, in one order so that two operations never wait for each other. */
-  #locked(keys: readonly string[], options: OperationOptions, work: () => Promise<void>): Promise<void> {
-    const locked = [...new Set(keys)]
-      .sort()
-      .reduceRight<() => Promise<void>>(
-        (inner, key) => () => this.#objects.locks.hold(key, options, inner),
-        work,
-      );
-    return locked();
-  }
-
   /** @throws AlreadyExistsError for the root, UnsafeNameError, UnsafePathError */
   #newFolder(path: SourcePath): NewFolder {
     if (path.isRoot) throw new AlreadyExistsError();
-    return { key: this.#keys.ofNewFolder(path), file: this.#keys.of(path) };
-  }
-
-  async #requireFolder(path: SourcePath, options: OperationOptions): Promise<void> {
-    await this.#lookup.withFolder(path, options, async () => {
-      if (!(await this.#lookup.isFolder(path, options))) throw new NotFoundError();
-    });
+    return { key: this.keys.ofNewFolder(path), file: this.keys.of(path) };
   }
 
   async #transferFolder(
@@ -293,7 +292,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
   ): Promise<void> {
     options.signal?.throwIfAborted();
     // Before the target is made: a missing source must not leave an empty folder.
-    await this.#requireFolder(from, options);
-    await transfer(this.#keys.ofFolder(from), this.#newFolder(to));
+    await this.#lookup.requireFolder(from, options);
+    await transfer(this.keys.ofFolder(from), this.#newFolder(to));
   }
 }

@@ -26,7 +26,7 @@ export interface CopiedObject {
  */
 const removeSource = async (
   objects: Objects,
-  removals: JoinedRemovals,
+  removals: Removals,
   { key, size, etag }: CopiedObject['source'],
 ): Promise<void> => {
   if (!objects.decides.remove && size > PART_BYTES) {
@@ -55,7 +55,7 @@ const withdrawCopy = async (objects: Objects, { key, etag }: CopiedObject['targe
  */
 export const finishMove = async (
   objects: Objects,
-  removals: JoinedRemovals,
+  removals: Removals,
   { source, target, created }: CopiedObject,
 ): Promise<void> => {
   try {
@@ -71,118 +71,136 @@ export const finishMove = async (
   }
 };
 
-const MOST_TOGETHER = 1000;
-
 /** A removal that waits for others. */
 interface WaitingRemoval extends ObjectToRemove {
-  readonly end: (failure?: unknown) => void;
+  readonly end: (failure?: Error) => void;
 }
 
-/**
- * Removes single objects: those that are asked for at the same time by one request, where the service has one for many.
- * What becomes of each is its caller's alone.
- */
-export class JoinedRemovals {
+const SINGLES_AT_ONCE = 16;
+
+/** The removals of one store: several objects in one request where the service has one for that. */
+export class Removals {
   readonly #objects: Objects;
   #waiting: WaitingRemoval[] = [];
-  #hasBatches = true;
+  /** Until the service refuses them, and removes one object alone. */
+  #sendsBatches: boolean;
 
   constructor(objects: Objects) {
     this.#objects = objects;
+    this.#sendsBatches = objects.batches !== undefined;
   }
 
-  /** @see Objects.remove */
+  /**
+   * Removes one object, together with others that are removed at the same time. What becomes of each is its caller's
+   * alone. @see Objects.remove
+   */
   remove({ key, etag }: ObjectToRemove, { signal }: OperationOptions): Promise<void> {
-    if (!this.#hasBatches || this.#objects.removeBatch === undefined)
-      return this.#objects.remove(key, { signal }, etag);
+    if (!this.#sendsBatches) return this.#objects.remove(key, { signal }, etag);
     signal?.throwIfAborted();
     const removal = new Promise<void>((resolve, reject) => {
-      if (this.#waiting.length === 0) setImmediate(() => this.#send());
-      const end = (failure?: unknown): void =>
-        failure === undefined ? resolve() : reject(failure instanceof Error ? failure : new Error());
+      if (this.#waiting.length === 0) setImmediate(() => this.#removeWaiting());
+      const end = (failure?: Error): void => (failure === undefined ? resolve() : reject(failure));
       this.#waiting.push({ key, etag, end });
     });
     return orAborted(removal, signal);
   }
 
-  #send(): void {
+  /**
+   * Removes objects. Returns those that are still there.
+   * @throws StorageDeniedError where many at once are refused, and one alone as well
+   */
+  async removeAll(
+    objects: readonly ObjectToRemove[],
+    options: OperationOptions,
+  ): Promise<readonly NotRemoved[]> {
+    const answer = await this.#removeTogether(objects, options);
+    if ('left' in answer) return answer.left;
+    const [first, ...others] = objects;
+    const { refusal } = answer;
+    if (first === undefined || !(refusal instanceof StorageDeniedError))
+      return this.#removeSingly(objects, options, refusal);
+    // Some services check the right to remove many at the bucket, and that to remove one at its key.
+    await this.#objects.remove(first.key, options, first.etag).catch((error: unknown) => {
+      throw error instanceof StorageDeniedError ? refusal : error;
+    });
+    return this.#removeSingly(others, options, refusal);
+  }
+
+  #removeWaiting(): void {
     const all = this.#waiting;
     this.#waiting = [];
-    for (let start = 0; start < all.length; start += MOST_TOGETHER)
-      void this.#together(all.slice(start, start + MOST_TOGETHER));
+    const most = this.#objects.batches?.most ?? all.length;
+    for (let start = 0; start < all.length; start += most)
+      void this.#removeFor(all.slice(start, start + most));
   }
 
-  async #together(some: readonly WaitingRemoval[]): Promise<void> {
-    if (some.length === 1) return this.#singly(some);
+  async #removeFor(callers: readonly WaitingRemoval[]): Promise<void> {
     try {
-      const left = (await this.#objects.removeBatch?.(some, {})) ?? [];
-      const codes = new Map(left.map(({ key, code }) => [key, code]));
-      for (const { key, end } of some) end(failureFor(codes.get(key)));
+      const answer = callers.length > 1 ? await this.#removeTogether(callers, {}) : {};
+      const left = 'left' in answer ? answer.left : await this.#removeSingly(callers, {}, answer.refusal);
+      const failures = new Map(left.map(({ key, failure }) => [key, failure]));
+      for (const { key, end } of callers) end(failures.get(key));
     } catch (error) {
-      const isRefused = error instanceof UnsupportedError || error instanceof StorageDeniedError;
-      if (!isRefused) return some.forEach(({ end }) => end(error));
-      // Some services check the right to remove many at the bucket.
-      this.#hasBatches = false;
-      await this.#singly(some);
+      for (const { end } of callers) end(error as Error);
     }
   }
 
-  async #singly(some: readonly WaitingRemoval[]): Promise<void> {
-    await forEachAtOnce(SINGLES_AT_ONCE, some, ({ key, etag, end }) =>
-      this.#objects.remove(key, {}, etag).then(() => end(), end),
+  /** Returns what is left, or, where the service takes no batches, its refusal if this request has shown it. */
+  async #removeTogether(
+    objects: readonly ObjectToRemove[],
+    options: OperationOptions,
+  ): Promise<{ readonly left: readonly NotRemoved[] } | { readonly refusal?: Error }> {
+    const { batches } = this.#objects;
+    if (batches === undefined || !this.#sendsBatches) return {};
+    const left: NotRemoved[] = [];
+    try {
+      for (let start = 0; start < objects.length; start += batches.most)
+        left.push(...(await batches.remove(objects.slice(start, start + batches.most), options)));
+    } catch (error) {
+      if (!(error instanceof UnsupportedError || error instanceof StorageDeniedError)) throw error;
+      return { refusal: error };
+    }
+    const untold = new Set(left.flatMap(({ key, failure }) => (failure === undefined ? key : [])));
+    const again = await this.#removeSingly(
+      objects.filter(({ key }) => untold.has(key)),
+      options,
     );
+    return { left: [...left.filter(({ failure }) => failure !== undefined), ...again] };
+  }
+
+  async #removeSingly(
+    objects: readonly ObjectToRemove[],
+    options: OperationOptions,
+    refusal?: Error,
+  ): Promise<readonly NotRemoved[]> {
+    const left: NotRemoved[] = [];
+    await forEachAtOnce(SINGLES_AT_ONCE, objects, async ({ key, etag }) => {
+      try {
+        await this.#objects.remove(key, options, etag);
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        if (!(error instanceof StowageError)) throw error;
+        left.push({ key, failure: error });
+      }
+    });
+    if (refusal !== undefined && left.length < objects.length) this.#sendsBatches = false;
+    return left;
   }
 }
-
-/** What a batch has said of an object that it has left. */
-const failureFor = (code: string | undefined): Error | undefined => {
-  if (code === undefined) return undefined;
-  if (code === 'PreconditionFailed') return new ChangedMeanwhileError();
-  return code === 'AccessDenied'
-    ? new StorageDeniedError({ detail: code })
-    : new StorageUnavailableError({ detail: code });
-};
-
-const SINGLES_AT_ONCE = 16;
-
-const codeFor = (error: unknown): string => {
-  if (error instanceof ChangedMeanwhileError) return 'PreconditionFailed';
-  return error instanceof StorageDeniedError ? 'AccessDenied' : 'failed';
-};
-
-/** Removes objects one by one, some at the same time. Returns those that are still there, as a batch does. */
-export const removeSingly = async (
-  objects: readonly ObjectToRemove[],
-  remove: (object: ObjectToRemove) => Promise<void>,
-  { signal }: OperationOptions,
-): Promise<readonly NotRemoved[]> => {
-  const left: NotRemoved[] = [];
-  await forEachAtOnce(SINGLES_AT_ONCE, objects, async (object) => {
-    try {
-      await remove(object);
-    } catch (error) {
-      signal?.throwIfAborted();
-      left.push({ key: object.key, code: codeFor(error) });
-    }
-  });
-  return left;
-};
 
 const NAMED = 20;
 
 const nameOfKey = (key: string): string => key.replace(/\/$/u, '').split('/').at(-1) ?? '';
 
-/** Removes many keys and remembers which of them it could not remove. */
-export class Remover {
-  readonly #objects: Objects;
+/** The removals of one operation on a folder: removes many keys, and remembers which of them it could not remove. */
+export class FolderRemoval {
+  readonly #removals: Removals;
   readonly #failures: NotRemoved[] = [];
   #failed = 0;
   #changed = 0;
-  #hasBatches: boolean;
 
-  constructor(objects: Objects) {
-    this.#objects = objects;
-    this.#hasBatches = objects.removeBatch !== undefined;
+  constructor(removals: Removals) {
+    this.#removals = removals;
   }
 
   /** How many are still there because they were another version. */
@@ -190,19 +208,15 @@ export class Remover {
     return this.#changed;
   }
 
-  /** Removes at most 1,000 objects in one request; one by one where the service has no such request. */
+  /** @see Removals.removeAll */
   async remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
-    const [first, ...others] = objects;
-    if (first === undefined) return;
-    if (!this.#hasBatches) return this.#removeSingly(objects, options);
-    try {
-      return await this.#removeBatch(objects, options);
-    } catch (error) {
-      if (!(error instanceof StowageError)) throw error;
-      if (error instanceof StorageDeniedError) await this.#removeDenied(first, error, options);
-      else if (!(error instanceof UnsupportedError)) throw error;
-      this.#hasBatches = false;
-      await this.#removeSingly(error instanceof StorageDeniedError ? others : objects, options);
+    for (const left of await this.#removals.removeAll(objects, options)) {
+      if (left.failure instanceof ChangedMeanwhileError) {
+        this.#changed += 1;
+        continue;
+      }
+      this.#failed += 1;
+      if (this.#failures.length < NAMED) this.#failures.push(left);
     }
   }
 
@@ -212,45 +226,10 @@ export class Remover {
     const messages = this.#failures.map(({ key }) => `"${nameOfKey(key)}" could not be removed.`);
     const more = this.#failed - messages.length;
     if (more > 0) messages.push(`${more} more could not be removed.`);
-    const detail = this.#failures.map(({ key, code }) => `${key}: ${code}`).join('; ');
-    const denied = this.#failures.every(({ code }) => code === 'AccessDenied');
+    const detail = this.#failures.map(({ key, failure }) => `${key}: ${String(failure?.detail)}`).join('; ');
+    const denied = this.#failures.every(({ failure }) => failure instanceof StorageDeniedError);
     throw denied
       ? new StorageDeniedError({ messages, detail })
       : new StorageUnavailableError({ messages, detail });
-  }
-
-  #note(key: string, code: string): void {
-    if (code === 'PreconditionFailed') {
-      this.#changed += 1;
-      return;
-    }
-    this.#failed += 1;
-    if (this.#failures.length < NAMED) this.#failures.push({ key, code });
-  }
-
-  /**
-   * Some services check the right to remove many at the bucket, and that to remove one at its key.
-   * @throws the refusal when one is refused too
-   */
-  async #removeDenied(
-    { key, etag }: ObjectToRemove,
-    refusal: Error,
-    options: OperationOptions,
-  ): Promise<void> {
-    try {
-      await this.#objects.remove(key, options, etag);
-    } catch (error) {
-      throw error instanceof StorageDeniedError ? refusal : error;
-    }
-  }
-
-  async #removeBatch(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
-    const left = (await this.#objects.removeBatch?.(objects, options)) ?? [];
-    for (const { key, code } of left) this.#note(key, code);
-  }
-
-  async #removeSingly(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
-    const remove = ({ key, etag }: ObjectToRemove) => this.#objects.remove(key, options, etag);
-    for (const { key, code } of await removeSingly(objects, remove, options)) this.#note(key, code);
   }
 }

@@ -12,7 +12,7 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
 import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
-import { Remover } from './change.ts';
+import { FolderRemoval, type Removals } from './change.ts';
 
 const COPIES_AT_ONCE = 16;
 // Where the service cannot tell versions apart, what other processes replace between the last look and the
@@ -52,12 +52,14 @@ interface Page {
 /** What is done with whole folders: objects by their prefix, also those that no path can name. */
 export class Folders {
   readonly #objects: Objects;
+  readonly #removals: Removals;
   /** What is removed of an object that was listed: its version only, where the service decides that. */
   readonly #seen = ({ key, etag }: ListedObject): ObjectToRemove =>
     this.#objects.decides.remove ? { key, etag } : { key };
 
-  constructor(objects: Objects) {
+  constructor(objects: Objects, removals: Removals) {
     this.#objects = objects;
+    this.#removals = removals;
   }
 
   /** Makes a folder where neither a file nor a folder has the name. @throws AlreadyExistsError */
@@ -112,7 +114,7 @@ export class Folders {
    *   StorageDeniedError, StorageUnavailableError
    */
   async remove(folder: string, options: OperationOptions): Promise<void> {
-    const remover = new Remover(this.#objects);
+    const remover = new FolderRemoval(this.#removals);
     let isFound = false;
     for await (const { objects } of this.#objects.pages(folder, options)) {
       isFound ||= objects.length > 0;
@@ -196,7 +198,7 @@ export class Folders {
 
   /** Removes from the source the versions that were copied. Returns how many objects stay. */
   async #removeCopied({ from, copied }: Transfer): Promise<number> {
-    const remover = new Remover(this.#objects);
+    const remover = new FolderRemoval(this.#removals);
     const left = await this.#removeVersions(remover, from, (object) => copied.has(versionOf(object)));
     remover.check();
     return left + remover.changed;
@@ -205,7 +207,7 @@ export class Folders {
   /** Removes what a failed transfer has put into its target, and nothing else. Never rejects. */
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
-      const remover = new Remover(this.#objects);
+      const remover = new FolderRemoval(this.#removals);
       await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
       await this.removeEmpty(to, {});
     } catch {
@@ -215,7 +217,7 @@ export class Folders {
 
   /** Removes below a prefix what `isOurs` knows. Returns how many objects stay, without what has failed. */
   async #removeVersions(
-    remover: Remover,
+    remover: FolderRemoval,
     prefix: string,
     isOurs: (object: ListedObject) => boolean,
   ): Promise<number> {
@@ -237,7 +239,11 @@ export class Folders {
    * Removes objects of one page where the service does not decide by versions: those that this process is not
    * writing, if one more look shows them as they were. Returns how many stay.
    */
-  async #removeSeenAgain(remover: Remover, objects: readonly ListedObject[], page: Page): Promise<number> {
+  async #removeSeenAgain(
+    remover: FolderRemoval,
+    objects: readonly ListedObject[],
+    page: Page,
+  ): Promise<number> {
     const keys = objects.map(({ key }) => key);
     return this.#objects.locks.holdFree(keys, async (held) => {
       const free = objects.filter(({ key }) => held.has(key));

@@ -1,7 +1,7 @@
 import { mimeTypeOf } from '../../../basics/content/file-type.ts';
 import { NotFoundError, UnsafeNameError, UnsafePathError } from '../../../errors/errors.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { Spellings } from '../../support/spellings.ts';
+import type { Spellings } from '../../support/spellings.ts';
 
 const MAX_KEY_BYTES = 1024;
 
@@ -35,11 +35,15 @@ const isHidden = (path: SourcePath): boolean => path.segments.includes(HIDDEN_FO
 export const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
   `${prefix}/${root ?? ''}`.split('/').filter((part) => part !== '');
 
-/** Keys below `prefix`, and below `root` in it, in the spellings that are known by the time of asking. */
-export const createKeys = (prefix: string, root: string | undefined, spellings = new Spellings()): Keys => {
-  const base = partsOf(prefix, root)
+/** What every key of a source begins with: empty, or ending with a slash. */
+export const rootKeyOf = (prefix: string, root: string | undefined): string =>
+  partsOf(prefix, root)
     .map((part) => `${part}/`)
     .join('');
+
+/** Keys below `prefix`, and below `root` in it, in the spellings that are known by the time of asking. */
+export const createKeys = (prefix: string, root: string | undefined, spellings: Spellings): Keys => {
+  const base = rootKeyOf(prefix, root);
   const find = (path: SourcePath, key: string): string => {
     if (isHidden(path) || isKeyTooLong(key)) throw new NotFoundError();
     return key;

@@ -39,7 +39,7 @@ export const openObject = async (
   options: ReadOptions,
 ): Promise<ReadResult> => {
   const { signal } = options;
-  const { facts, body, length: told } = await objects.get(key, options);
+  const { facts, body, length: told, failure } = await objects.get(key, options);
   const { start, end } = options.range ?? { start: 0, end: undefined };
   const length = end === undefined ? told : end - start + 1;
   const { etag } = facts;
@@ -51,7 +51,7 @@ export const openObject = async (
   const stream = passBody(body, {
     length,
     signal,
-    failure: (error) => objects.downloadFailure(error, key),
+    failure,
     reopen: mayReopen ? { afterMs: LONG_PAUSE_MS, open: openRest } : undefined,
   });
   return { stat: fileStat(path, facts), stream };
@@ -235,6 +235,13 @@ export class Lookup {
         if (error instanceof NotFoundError) return this.refuse(path, 'folder', options);
         throw error;
       }
+    });
+  }
+
+  /** @throws NotFoundError, WrongKindError */
+  async requireFolder(path: SourcePath, options: OperationOptions): Promise<void> {
+    await this.withFolder(path, options, async () => {
+      if (!(await this.isFolder(path, options))) throw new NotFoundError();
     });
   }
 

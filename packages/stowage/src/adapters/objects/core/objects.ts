@@ -1,12 +1,18 @@
 import type { Readable } from 'node:stream';
 import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import { NotFoundError, StorageUnavailableError } from '../../../errors/errors.ts';
+import {
+  CorruptError,
+  NotFoundError,
+  StorageUnavailableError,
+  type StowageError,
+} from '../../../errors/errors.ts';
 import type {
   OperationOptions,
   ReadOptions,
   StorageCapabilities,
   Glimpse,
   Stat,
+  TemporaryUrlOptions,
 } from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
@@ -50,6 +56,8 @@ export interface Download {
   readonly facts: ObjectFacts;
   readonly length: number | undefined;
   readonly body: Readable;
+  /** The error of ours for one of the body. */
+  readonly failure: (error: unknown) => Error;
 }
 
 /** What is to be stored. */
@@ -91,17 +99,42 @@ export interface ObjectToRemove {
   readonly etag?: string | undefined;
 }
 
-/** An object that a batch has left where it was. `PreconditionFailed`: it is another version. */
+/** An object that is still there, by its key. Undefined `failure`: why, a removal alone may show. */
 export interface NotRemoved {
   readonly key: string;
-  readonly code: string;
+  readonly failure: StowageError | undefined;
 }
 
-/** What a failed listing means: the root of a source always exists, so a missing bucket is an outage. */
-export const listingFailure = (error: unknown): unknown =>
-  error instanceof NotFoundError
-    ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })
-    : error;
+/** Removals of several objects in one request. */
+export interface Batches {
+  /** Objects in one request. */
+  readonly most: number;
+  /** Returns those that are still there. @throws UnsupportedError where the service has no such request */
+  remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]>;
+}
+
+/** One answer to a listing. `next`: where the following one begins; undefined after the last. */
+export type Listing = Pick<ObjectPage, 'objects' | 'prefixes'> & { readonly next: string | undefined };
+
+/** @see Objects.pages. `ask` sends one request. @throws CorruptError for a listing that never ends */
+export async function* pagesOf(
+  ask: (token: string | undefined) => Promise<Listing>,
+): AsyncGenerator<ObjectPage, void, undefined> {
+  let token: string | undefined;
+  do {
+    const { next, ...page } = await ask(token).catch((error: unknown) => {
+      // The root of a source always exists, so a missing bucket is an outage.
+      throw error instanceof NotFoundError
+        ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })
+        : error;
+    });
+    // Before a caller works with a page that may be followed by nothing but an error.
+    if (next !== undefined && next === token)
+      throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
+    token = next;
+    yield { ...page, isLast: token === undefined };
+  } while (token !== undefined);
+}
 
 /**
  * What a service of objects under keys must do for a source to lie in it: the port between this room and the
@@ -129,9 +162,6 @@ export interface Objects {
   /** @throws NotFoundError, ChangedMeanwhileError */
   get(key: string, options: ReadOptions): Promise<Download>;
 
-  /** The error of ours for one of a download's connection. */
-  downloadFailure(error: unknown, key: string): Error;
-
   /** Whole or not at all. @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (`ifMatch`) */
   upload(upload: Upload, options: OperationOptions): Promise<Uploaded>;
 
@@ -151,11 +181,14 @@ export interface Objects {
    */
   remove(key: string, options: OperationOptions, etag?: string): Promise<void>;
 
+  /** Optional: how many objects are removed in one request. */
+  readonly batches?: Batches;
+
   /**
-   * Optional: removes at most 1,000 objects in one request. Returns those that are still there.
-   * @throws UnsupportedError where the service has no such request
+   * A URL by which anybody gets the object for a while. Undefined where the login cannot sign.
+   * @throws StorageDeniedError where the service refuses to sign for this login
    */
-  removeBatch?(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]>;
+  signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined>;
 
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { AlreadyExistsError, ChangedMeanwhileError, BusyError } from '../../../e
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';
 import { PART_BYTES, type ObjectFacts, type Objects, type Upload, type Uploaded } from './objects.ts';
-import { failedRequest } from './requests.ts';
+import { failedRequest, isPassing } from './requests.ts';
 
 // Contents wait in memory, up to 8 MB each, while they are sent: together at most some 200 MB.
 const BUFFERS = 24;
@@ -132,21 +132,31 @@ export interface MarkedObject {
   readonly etag: string | undefined;
 }
 
-/** How marks get into metadata, and out of it. */
-export interface MarkedWrite {
-  /** Resolves with the version. `mark` is for the metadata; absent where the write has no condition. */
-  readonly write: (mark: string | undefined) => Promise<string | undefined>;
-  readonly find: () => Promise<MarkedObject | undefined>;
-}
+/**
+ * What lies under the key of a write that has failed, where an attempt before may have stored it whose answer was lost.
+ * Its mark, a random text in the metadata, shows whose object it is. A version would not: it may be that of the same
+ * content of another writer.
+ */
+export const seenAfter = async (
+  failure: unknown,
+  find: () => Promise<MarkedObject | undefined>,
+): Promise<MarkedObject | undefined> => {
+  const failed = failedRequest(failure);
+  if (failed === undefined) return undefined;
+  // A refusal of the first attempt: nothing was stored. Busy: parts may be gone because another upload is complete.
+  const mayPass = failed.status === undefined || isPassing(failure) || failure instanceof BusyError;
+  return failed.attempts === 1 && !mayPass ? undefined : find().catch(() => undefined);
+};
 
 /**
- * A conditional write that is refused because an attempt whose answer was lost has stored it succeeds: a
- * random text in the metadata shows whose object it is.
+ * A write that succeeds also when it is refused because an attempt before has stored it. `write` gets the mark for the
+ * metadata, none where the write has no condition, and resolves with the version.
  * @throws ChangedMeanwhileError for a create-only write whenever something has the key, and what `write` throws
  */
 export const markedWrite = async (
   { createOnly, ifMatch }: Pick<UploadTarget, 'createOnly' | 'ifMatch'>,
-  { write, find }: MarkedWrite,
+  write: (mark: string | undefined) => Promise<string | undefined>,
+  find: () => Promise<MarkedObject | undefined>,
   { signal }: OperationOptions,
 ): Promise<string | undefined> => {
   if (!createOnly && ifMatch === undefined) return write(undefined);
@@ -154,8 +164,7 @@ export const markedWrite = async (
   try {
     return await write(mark);
   } catch (error) {
-    if (failedRequest(error) === undefined) throw error;
-    const found = await find().catch(() => undefined);
+    const found = await seenAfter(error, find);
     if (found?.mark === mark) return found.etag;
     signal?.throwIfAborted();
     // Parts are gone when another upload has taken the key.

@@ -1,10 +1,9 @@
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
-import { Once } from '../../../basics/concurrency/abort.ts';
 import { CorruptError } from '../../../errors/errors.ts';
-import { Requests } from '../core/requests.ts';
-import { fromGcsError, Refusal } from './errors.ts';
+import { type Http, Requests } from '../core/requests.ts';
+import { gcsFailures, Refusal } from './errors.ts';
 import { openLogin, type Login } from './login.ts';
 import type { GcsOptions } from './options.ts';
 
@@ -95,19 +94,21 @@ export const jsonOf = <T>({ text }: GcsAnswer): T => {
 
 /** The requests of one store: signed, bounded, repeated; failures are errors of ours. */
 export class GcsClient {
+  readonly requests: Requests<Login>;
   readonly #options: GcsOptions;
   readonly #agents: Agents;
-  readonly #requests: Requests;
-  readonly #login = new Once<Login>();
 
   constructor(options: GcsOptions) {
-    this.#options = options;
     const ms = options.timeout * 1000;
-    this.#agents = createAgents({ connectMs: ms, readMs: ms }, options.ca);
-    this.#requests = new Requests({
+    const agents = createAgents({ connectMs: ms, readMs: ms }, options.ca);
+    this.#options = options;
+    this.#agents = agents;
+    this.requests = new Requests({
+      connect: () => openLogin(options),
+      disconnect: () => agents.destroy(),
       waitMs: 2 * ms,
       maxAttempts: options.maxAttempts,
-      errorOf: fromGcsError,
+      ...gcsFailures,
     });
   }
 
@@ -130,39 +131,23 @@ export class GcsClient {
     signal: AbortSignal | undefined,
     request: (attempt: number) => GcsRequest,
   ): Promise<GcsAnswer> {
-    return this.#requests.send(operation, signal, async (abort, attempt) => {
-      const answer = await this.#exchange(request(attempt), abort);
+    return this.requests.send(operation, signal, async (login, http, attempt) => {
+      const answer = await this.exchange(login, request(attempt), http);
       return { status: answer.status, headers: answer.headers, text: await textOf(answer) };
     });
   }
 
-  sendRead(
-    operation: string,
-    signal: AbortSignal | undefined,
-    request: GcsRequest,
-  ): Promise<{ readonly output: Answer; readonly release: () => void }> {
-    return this.#requests.sendRead(operation, signal, (abort) => this.#exchange(request, abort));
-  }
-
-  /** Who asks. */
-  login(): Promise<Login> {
-    return this.#login.get(() => openLogin(this.#options));
-  }
-
-  async close(): Promise<void> {
-    this.#requests.close();
-    this.#agents.destroy();
-  }
-
-  async #exchange(
+  /** Sends a request once. Rejects with Refusal, and errors of the system. */
+  async exchange(
+    login: Login,
     { method, url, headers, body = [], allowed = [] }: GcsRequest,
-    signal: AbortSignal | undefined,
+    { abortSignal: signal }: Http,
   ): Promise<Answer> {
-    const login = await (await this.login()).headers(url);
+    const own = await login.headers(url);
     const answer = await exchange(this.#agents, {
       method,
       url,
-      headers: { ...headers, ...login },
+      headers: { ...headers, ...own },
       body,
       signal,
     });

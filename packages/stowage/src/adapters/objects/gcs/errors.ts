@@ -5,11 +5,10 @@ import {
   StorageDeniedError,
   StorageFullError,
   StorageTimeoutError,
-  StowageError,
   UnsafeNameError,
   ChangedMeanwhileError,
 } from '../../../errors/errors.ts';
-import { errorOfRequest, FailedRequest } from '../core/requests.ts';
+import type { Service } from '../core/requests.ts';
 import type { ObjectFacts } from '../core/objects.ts';
 
 const byReason = errorsByCode(
@@ -47,18 +46,16 @@ const reasonIn = (text: string): string | undefined => {
   }
 };
 
-/**
- * Our error for a refusal or for an error of the system, by its reason where that is known, else by its
- * status. Nothing of its texts is kept: they hold the name of the bucket and the login.
- * @param operation what was tried and at which name, for the log
- */
-export const fromGcsError = (error: unknown, operation: string): StowageError => {
-  if (error instanceof StowageError) return error;
-  const failed: { readonly status?: unknown; readonly code?: unknown } =
-    typeof error === 'object' && error !== null ? error : {};
-  const status = typeof failed.status === 'number' ? failed.status : undefined;
-  const code = typeof failed.code === 'string' ? failed.code : undefined;
-  return errorOfRequest(new FailedRequest('the service has refused', status, code), operation, byReason);
+/** What is told of a refusal, or of an error of the system: nothing of its texts, which hold the bucket and the login. */
+export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
+  meanings: byReason,
+  failureOf: (error) => {
+    const failed: { readonly status?: unknown; readonly code?: unknown } =
+      typeof error === 'object' && error !== null ? error : {};
+    const status = typeof failed.status === 'number' ? failed.status : undefined;
+    const code = typeof failed.code === 'string' ? failed.code : undefined;
+    return { message: 'the service has refused', status, code };
+  },
 };
 
 /** An object as the JSON interface describes it, as far as it was asked for. */
@@ -90,7 +87,8 @@ export const generationOf = (etag: string): string => {
   return generation;
 };
 
-const timeOf = (text: string | undefined): number | undefined => {
+/** Milliseconds since 1970; undefined for what is not a time. */
+export const timeOf = (text: string | undefined): number | undefined => {
   const time = Date.parse(text ?? '');
   return Number.isNaN(time) ? undefined : time;
 };

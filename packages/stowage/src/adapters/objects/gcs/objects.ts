@@ -7,11 +7,12 @@ import {
 } from '../../../errors/errors.ts';
 import { markedWrite, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
 import type { Copy, Objects } from '../core/objects.ts';
-import type { OperationOptions } from '../../../storage/adapter.ts';
+import type { OperationOptions, TemporaryUrlOptions } from '../../../storage/adapter.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
-import { generationOf, versionOf, type Resource, fromGcsError } from './errors.ts';
+import { generationOf, versionOf, type Resource } from './errors.ts';
 import { GcsBucket, WRITE_MARK, type Attributes } from './requests.ts';
 import { jsonOf, type GcsAnswer, type GcsRequest, type Query } from './connection.ts';
+import { signedUrlOf } from './login.ts';
 import { ResumableUpload } from './write.ts';
 
 /** What a copy takes along. */
@@ -39,10 +40,6 @@ export class GcsObjects extends GcsBucket implements Objects {
   // Parts of one session follow one another.
   readonly limits = { mostParts: Number.MAX_SAFE_INTEGER, atOnce: 1 };
 
-  downloadFailure(error: unknown, key: string): Error {
-    return fromGcsError(error, `Get ${key}`);
-  }
-
   put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     const { key } = target;
     const url = this.client.url(
@@ -60,7 +57,7 @@ export class GcsObjects extends GcsBucket implements Objects {
         throw new CorruptError({ detail: 'the service has stored another number of bytes' });
       return versionOf(generation);
     };
-    return markedWrite(target, { write, find: () => this.markOf(key) }, options);
+    return markedWrite(target, write, () => this.markOf(key), options);
   }
 
   /** A session that is not completed leaves nothing, and ends after a week. */
@@ -89,15 +86,12 @@ export class GcsObjects extends GcsBucket implements Objects {
       ifSourceGenerationMatch: generation,
       ...preconditionOf({ createOnly, ifMatch: undefined }),
     };
-    const how = {
-      write: (mark: string | undefined) => {
-        const marked = mark === undefined ? {} : { metadata: { ...source.metadata, [WRITE_MARK]: mark } };
-        return this.#rewrite({ from, to, query }, { ...attributes, storageClass, ...marked }, options);
-      },
-      find: () => this.markOf(to),
+    const write = (mark: string | undefined): Promise<string | undefined> => {
+      const marked = mark === undefined ? {} : { metadata: { ...source.metadata, [WRITE_MARK]: mark } };
+      return this.#rewrite({ from, to, query }, { ...attributes, storageClass, ...marked }, options);
     };
     try {
-      return await markedWrite({ createOnly, ifMatch: undefined }, how, options);
+      return await markedWrite({ createOnly, ifMatch: undefined }, write, () => this.markOf(to), options);
     } catch (error) {
       if (!(error instanceof ChangedMeanwhileError)) throw error;
       const now = await this.find(from, options);
@@ -108,8 +102,14 @@ export class GcsObjects extends GcsBucket implements Objects {
     }
   }
 
+  signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined> {
+    return this.client.requests.locally(`Sign ${key}`, options.signal, (login) =>
+      signedUrlOf(login, this.options, key, options),
+    );
+  }
+
   close(): Promise<void> {
-    return this.client.close();
+    return this.client.requests.close();
   }
 
   /** A large object may take several requests; nothing is there before the last. */

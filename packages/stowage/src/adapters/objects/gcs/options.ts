@@ -7,14 +7,10 @@ import {
   authoritiesOption,
   filledOption,
   flagOption,
+  isServiceUrl,
   optionsParser,
   textOption,
 } from '../../support/option-fields.ts';
-
-const isService = (text: string): boolean => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
-};
 
 /** Options of the gcs adapter, as they are written under `sources.<name>.gcs`. */
 export const gcsOptionsSchema = z.strictObject(
@@ -38,7 +34,7 @@ export const gcsOptionsSchema = z.strictObject(
       .default(false)
       .describe('Send no login: for emulators, and for public buckets, which then can only be read.'),
     endpoint: textOption
-      .refine(isService, 'must be an http or https URL without a query')
+      .refine(isServiceUrl, 'must be an http or https URL without a query')
       .transform((text) => text.replace(/\/+$/u, ''))
       .default('https://storage.googleapis.com')
       .describe('Address of the service.'),

@@ -2,7 +2,7 @@ import { CorruptError, ifMissing } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { Uploads, type MarkedObject } from '../core/uploads.ts';
 import {
-  listingFailure,
+  pagesOf,
   type Download,
   type ObjectFacts,
   type ObjectPage,
@@ -10,8 +10,8 @@ import {
 } from '../core/objects.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { factsOf, generationOf, versionOf, type ListAnswer, type Resource } from './errors.ts';
-import { jsonOf, type GcsClient } from './connection.ts';
+import { factsOf, generationOf, timeOf, versionOf, type ListAnswer, type Resource } from './errors.ts';
+import { GcsClient, jsonOf, type Answer } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 
 /** Metadata by which a write recognises its own object after its answer was lost. */
@@ -27,15 +27,28 @@ export interface Attributes {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+/** What an answer with an object says of it. @throws CorruptError */
+const contentOf = ({ headers }: Answer): Pick<Download, 'facts' | 'length'> => {
+  const one = (name: string): string | undefined => [headers[name] ?? []].flat()[0];
+  const length = Number(one('content-length') ?? Number.NaN);
+  const size = wholeSize(one('content-range')) ?? length;
+  if (Number.isNaN(size))
+    throw new CorruptError({ detail: 'an answer with an object does not report its size' });
+  const modifiedAt = timeOf(one('last-modified'));
+  const etag = versionOf(one('x-goog-generation'));
+  const facts = { size, modifiedAt, etag, storageClass: one('x-goog-storage-class') };
+  return { facts, length: Number.isNaN(length) ? undefined : length };
+};
+
 /** What is asked of single objects and listings. */
 export abstract class GcsBucket extends Uploads {
   protected readonly client: GcsClient;
   protected readonly options: GcsOptions;
 
-  constructor(options: GcsOptions, client: GcsClient) {
+  constructor(options: GcsOptions) {
     super();
     this.options = options;
-    this.client = client;
+    this.client = new GcsClient(options);
   }
 
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
@@ -43,27 +56,24 @@ export abstract class GcsBucket extends Uploads {
     return found && factsOf(found);
   }
 
-  async *pages(
+  pages(
     prefix: string,
     { signal }: OperationOptions,
     { delimiter, size = 1000, after }: PageOptions = {},
-  ): AsyncGenerator<ObjectPage, void, undefined> {
+  ): AsyncIterable<ObjectPage> {
     const fields = `kind,nextPageToken,prefixes,items(${KNOWN})`;
-    let pageToken: string | undefined;
-    do {
+    return pagesOf(async (pageToken) => {
       const query = { prefix, delimiter, maxResults: size, startOffset: after, pageToken, fields };
-      const answer = await this.#list(prefix, signal, this.client.url('', query));
-      const { kind, items = [], prefixes = [], nextPageToken } = answer;
+      const url = this.client.url('', query);
+      const answer = await this.client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url }));
+      const { kind, items = [], prefixes = [], nextPageToken } = jsonOf<ListAnswer>(answer);
       if (kind !== 'storage#objects')
         throw new CorruptError({ detail: 'no listing came back: is endpoint the address of the service?' });
-      if (nextPageToken !== undefined && nextPageToken === pageToken)
-        throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
-      pageToken = nextPageToken;
       // A listing begins with the offset itself.
       const objects = items.filter(({ name }) => name !== after);
       const listed = objects.map((item) => ({ key: item.name, ...factsOf(item) }));
-      yield { objects: listed, prefixes, isLast: pageToken === undefined };
-    } while (pageToken !== undefined);
+      return { objects: listed, prefixes, next: nextPageToken };
+    });
   }
 
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
@@ -72,28 +82,15 @@ export abstract class GcsBucket extends Uploads {
     // Without it the service unpacks what was stored packed.
     const packed = { 'accept-encoding': 'gzip' };
     const headers = range === undefined ? packed : { ...packed, range: `bytes=${range.start}-${range.end}` };
-    const { output, release } = await this.client.sendRead(`Get ${key}`, signal, {
-      method: 'GET',
-      url,
-      headers,
+    return this.client.requests.download(`Get ${key}`, signal, async (login, http) => {
+      const answer = await this.client.exchange(login, { method: 'GET', url, headers }, http);
+      try {
+        return { ...contentOf(answer), body: answer.body };
+      } catch (error) {
+        answer.body.destroy();
+        throw error;
+      }
     });
-    const { body } = output;
-    body.once('close', release);
-    const one = (name: string): string | undefined => [output.headers[name] ?? []].flat()[0];
-    const length = Number(one('content-length') ?? Number.NaN);
-    const size = wholeSize(one('content-range')) ?? length;
-    if (Number.isNaN(size)) {
-      body.destroy();
-      throw new CorruptError({ detail: 'an answer with an object does not report its size' });
-    }
-    const modifiedAt = Date.parse(one('last-modified') ?? '');
-    const facts = {
-      size,
-      modifiedAt: Number.isNaN(modifiedAt) ? undefined : modifiedAt,
-      etag: versionOf(one('x-goog-generation')),
-      storageClass: one('x-goog-storage-class'),
-    };
-    return { facts, length: Number.isNaN(length) ? undefined : length, body };
   }
 
   async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
@@ -101,14 +98,6 @@ export abstract class GcsBucket extends Uploads {
     const url = this.client.objectUrl(key, query);
     // An attempt before may have removed it.
     await this.client.send(`Delete ${key}`, signal, () => ({ method: 'DELETE', url })).catch(ifMissing);
-  }
-
-  async #list(prefix: string, signal: AbortSignal | undefined, url: URL): Promise<ListAnswer> {
-    try {
-      return jsonOf(await this.client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url })));
-    } catch (error) {
-      throw listingFailure(error);
-    }
   }
 
   async markOf(key: string): Promise<MarkedObject | undefined> {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import type { HeadObjectCommandOutput, StorageClass } from '@aws-sdk/client-s3';
 import { createLimiter } from '../../../basics/concurrency/queues.ts';
 import {
@@ -14,10 +13,9 @@ import { firstKey } from '../core/lookup.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import type { Bucket } from './requests.ts';
+import { attemptsOf } from '../core/requests.ts';
+import { WRITE_MARK, type Bucket } from './requests.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
-import { haveSameMark } from './known-services.ts';
-import { attemptsOf, fromS3Error } from './errors.ts';
 import { beginMultipart, MAX_PARTS, type MultipartTarget } from './write.ts';
 
 const RANGES_AT_ONCE = 4;
@@ -120,7 +118,10 @@ export class Copier {
       );
       if (source !== undefined && target !== undefined && source.ContentLength === target.ContentLength) {
         const [etag, copied] = [strongEtag(source.ETag), strongEtag(target.ETag)];
-        if ((etag !== undefined && etag === copied) || haveSameMark(source, target)) return copied;
+        // An object keeps its mark when it is copied.
+        const mark = source.Metadata?.[WRITE_MARK];
+        const haveSameMark = mark !== undefined && mark === target.Metadata?.[WRITE_MARK];
+        if ((etag !== undefined && etag === copied) || haveSameMark) return copied;
         if (await this.#haveSameContent([from, source], [to, target], options)) return copied;
       }
     }
@@ -139,14 +140,9 @@ export class Copier {
 
   async #digestOf([key, { ETag }]: Found, { signal }: OperationOptions): Promise<string> {
     const hash = createHash('sha256');
-    const { output, release } = await this.#bucket.get(key, { signal, ifMatch: ETag });
-    try {
-      const failure = (error: unknown): Error => fromS3Error(error, `GetObject ${key}`);
-      const body = passBody(output.Body as Readable, { length: output.ContentLength, signal, failure });
-      for await (const chunk of body as AsyncIterable<Uint8Array>) hash.update(chunk);
-    } finally {
-      release();
-    }
+    const { body, ...answer } = await this.#bucket.get(key, { signal, ifMatch: ETag });
+    for await (const chunk of passBody(body, { ...answer, signal }) as AsyncIterable<Uint8Array>)
+      hash.update(chunk);
     return hash.digest('base64');
   }
 
@@ -165,7 +161,7 @@ export class Copier {
     signal?.throwIfAborted();
     try {
       // Without the signal: an aborted copy could appear after its folder was cleared away.
-      const answer = await this.#bucket.connection.send(`CopyObject ${from}`, undefined, (s3) =>
+      const answer = await this.#bucket.requests.send(`CopyObject ${from}`, undefined, (s3) =>
         s3.copyObject(input),
       );
       return strongEtag(answer.CopyObjectResult?.ETag);
@@ -249,7 +245,7 @@ export class Copier {
         const CopySourceRange = `bytes=${start}-${Math.min(size, start + length) - 1}`;
         const part = { ...upload.named, PartNumber, CopySourceRange };
         await limiter.add(async () => {
-          const { CopyPartResult } = await this.#bucket.connection.send(
+          const { CopyPartResult } = await this.#bucket.requests.send(
             `UploadPartCopy ${from}`,
             options.signal,
             (s3, http) => s3.uploadPartCopy({ ...source, ...part }, http),

@@ -4,13 +4,13 @@ import { ChangedMeanwhileError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import type { Bucket, Condition } from './requests.ts';
-import { codeOf, statusOf } from './errors.ts';
+import { failedRequest } from '../core/requests.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 
 /** Whether a service has answered that it does not have the condition. */
 const isUnknownCondition = (error: unknown): boolean => {
-  const code = codeOf(error);
-  return statusOf(error) === 501 || code === 'NotImplemented' || code === 'InvalidArgument';
+  const { status, code = '' } = failedRequest(error) ?? {};
+  return status === 501 || code === 'NotImplemented' || code === 'InvalidArgument';
 };
 
 /**

@@ -4,10 +4,8 @@ import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-
 import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
-import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
-import { StorageUnavailableError } from '../../../errors/errors.ts';
 import { Requests } from '../core/requests.ts';
-import { attemptsOf, fromS3Error, isConflict } from './errors.ts';
+import { s3Failures } from './errors.ts';
 
 /**
  * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
@@ -41,13 +39,14 @@ const useContentMd5 = (client: S3): void => {
 const silent = (): void => undefined;
 
 const configOf = (options: S3Options, services: KnownServices, agents: Agents): S3ClientConfig => {
-  const { region, endpoint, forcePathStyle, maxAttempts } = options;
+  const { region, endpoint, forcePathStyle } = options;
   // The SDK writes into the object that it is given.
   const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
   const checksums = options.checksums ?? endpoint === undefined;
   return {
     region,
-    maxAttempts,
+    // Attempts are ours.
+    maxAttempts: 1,
     // Services other than AWS may not understand the SDK's own checksums, some store their framing as
     // content.
     requestChecksumCalculation: checksums ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
@@ -79,11 +78,7 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
  * tenants do not ask for the role of the machine once each.
  * @throws UnsupportedError where the SDK is not installed, and whatever the SDK finds wrong with the options
  */
-export const createClient = async (
-  options: S3Options,
-  services: KnownServices,
-  agents: Agents,
-): Promise<S3> => {
+const createClient = async (options: S3Options, services: KnownServices, agents: Agents): Promise<S3> => {
   const sdk = await loadSdk();
   const client = new sdk.S3(configOf(options, services, agents));
   useContentMd5(client);
@@ -109,93 +104,18 @@ export const signedUrlOf = async (
   return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime });
 };
 
-/** Sends one request. `http` carries the signal. */
-type Work<T> = (s3: S3, http: { readonly abortSignal?: AbortSignal }) => Promise<T>;
-
-/** The client of one store, made at its first use; its connections are bounded, and its errors are ours. */
-export class Connection {
-  readonly #connect: () => Promise<S3>;
-  readonly #requests: Requests;
-  readonly #agents: Agents;
-  readonly #client = new Once<S3>();
-  #closed = false;
-
-  constructor(options: S3Options, services: KnownServices) {
-    const { connections, maxAttempts, readTimeout, connectTimeout } = options;
-    this.#requests = new Requests({
-      connections,
-      // Longer than a download keeps its connection while its reader pauses.
-      waitMs: (readTimeout + connectTimeout) * 1000,
-      maxAttempts,
-      // The SDK repeats what is lost by itself, but not these.
-      mayRepeat: isConflict,
-      errorOf: fromS3Error,
-    });
-    this.#agents = services.takeAgents(options.ca);
-    this.#connect = () => createClient(options, services, this.#agents);
-  }
-
-  /**
-   * Sends a request, again where `mayRepeat` says so about its failure, as often as attempts are allowed. The
-   * SDK repeats by itself what is lost, except for bodies that are streams.
-   * @param operation what is tried and at which key, for the log
-   * @throws the signal's reason, or one of our errors
-   */
-  async send<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: Work<T>,
-    mayRepeat?: (error: unknown) => boolean,
-  ): Promise<T> {
-    let sent = 0;
-    const once = async (abortSignal: AbortSignal | undefined): Promise<T> => {
-      try {
-        return await this.#work(abortSignal, work);
-      } catch (error) {
-        const failure = fromS3Error(error, operation, sent);
-        sent = attemptsOf(failure);
-        throw failure;
-      }
-    };
-    return this.#requests.send(operation, signal, once, mayRepeat);
-  }
-
-  /** As `send`, for an answer with a body: its connection counts as used until `release` is called. */
-  sendRead<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: Work<T>,
-  ): Promise<{ readonly output: T; readonly release: () => void }> {
-    return this.#requests.sendRead(operation, signal, (abortSignal) => this.#work(abortSignal, work));
-  }
-
-  /** Has the client do what needs no request. */
-  async locally<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: (s3: S3) => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await orAborted(this.#ready().then(work), signal);
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw fromS3Error(error, operation);
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.#client.begun?.catch(() => undefined);
+/** The requests of one store. */
+export const openRequests = (options: S3Options, services: KnownServices): Requests<S3> => {
+  const { connections, maxAttempts, readTimeout, connectTimeout } = options;
+  const agents = services.takeAgents(options.ca);
+  return new Requests({
+    connect: () => createClient(options, services, agents),
     // Not by the client, which would close the connections of others too.
-    this.#agents.release();
-  }
-
-  async #work<T>(abortSignal: AbortSignal | undefined, work: Work<T>): Promise<T> {
-    return work(await this.#ready(), abortSignal === undefined ? {} : { abortSignal });
-  }
-
-  async #ready(): Promise<S3> {
-    if (this.#closed) throw new StorageUnavailableError({ detail: 'the store was closed' });
-    return this.#client.get(this.#connect);
-  }
-}
+    disconnect: () => agents.release(),
+    connections,
+    // Longer than a download keeps its connection while its reader pauses.
+    waitMs: (readTimeout + connectTimeout) * 1000,
+    maxAttempts,
+    ...s3Failures,
+  });
+};

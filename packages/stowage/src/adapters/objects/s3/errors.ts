@@ -8,14 +8,13 @@ import {
   StorageFullError,
   StorageTimeoutError,
   StorageUnavailableError,
-  StowageError,
+  type StowageError,
   UnsafeNameError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
-import { FailedRequest, failedRequest } from '../core/requests.ts';
-import { errorOfStatus } from '../../remote/core/http.ts';
+import { failedRequest, isPassing, type Service } from '../core/requests.ts';
 
-const byName = errorsByCode<unknown>(
+const byName = errorsByCode(
   [NotFoundError, 'NoSuchKey', 'NotFound', 'NoSuchUpload'],
   // Not "not found": the root of a source always exists, so a missing bucket is a mistake in the
   // configuration.
@@ -33,14 +32,10 @@ const byName = errorsByCode<unknown>(
   [UnsafeNameError, 'KeyTooLongError', 'InvalidObjectName', 'InvalidURI'],
   // What the SDK throws for an answer that it cannot read.
   [CorruptError, 'SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
-  // Codes of the system. The SDK calls broken connections timeouts too, so these come first.
+  // Codes of the system.
   [StorageTimeoutError, 'ETIMEDOUT', 'ESOCKETTIMEDOUT'],
   [StorageUnavailableError, 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'],
 );
-
-/** The service holds another operation on the same key back for a moment; the request can be sent again. */
-const CONFLICTS: ReadonlySet<string> = new Set(['ConditionalRequestConflict', 'OperationAborted']);
-const PASSING: ReadonlySet<number | undefined> = new Set([429, 500, 502, 503, 504]);
 
 /** The fields of the SDK's errors that are read here. None need be there. */
 interface SdkError {
@@ -49,7 +44,6 @@ interface SdkError {
   readonly code?: unknown;
   readonly $metadata?: {
     readonly httpStatusCode?: number;
-    readonly attempts?: number;
     readonly requestId?: string;
   };
   readonly $response?: { readonly headers?: Readonly<Record<string, string>> };
@@ -57,42 +51,37 @@ interface SdkError {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The HTTP status that the service answered with, as far as there was an answer. */
-export const statusOf = (error: unknown): number | undefined => failedRequest(error)?.status;
+/** Codes of the system; the SDK has its own name for some errors that have one. */
+const ofSystem = (code: unknown): string | undefined => /^E[A-Z]{2,}$/u.exec(textOf(code) ?? '')?.[0];
 
-/** The code that the service, or the SDK in its place, gave the error. */
-export const codeOf = (error: unknown): string | undefined => failedRequest(error)?.code;
-
-/** How often the failed request was sent. */
-export const attemptsOf = (error: unknown): number => failedRequest(error)?.attempts ?? 1;
-
-/** Whether the service asks for the same request once more. The SDK does not repeat these. */
-export const isConflict = (error: unknown): boolean => CONFLICTS.has(codeOf(error) ?? '');
-
-/** Whether the service has answered that it cannot take the request at the moment. */
-export const isPassing = (error: unknown): boolean =>
-  failedRequest(error) !== undefined && (error instanceof BusyError || PASSING.has(statusOf(error)));
+/** Some services report so that they are busy, and a client whose clock is wrong corrects it by the answer. */
+const mayRepeat = (error: unknown): boolean => {
+  const failed = failedRequest(error);
+  if (failed === undefined) return false;
+  const isLate = error instanceof BusyError || error instanceof StorageTimeoutError;
+  return isPassing(error) || isLate || failed.code === 'RequestTimeTooSkewed';
+};
 
 /**
- * Our error for one of the SDK, by its code where there is one, else by its status: error bodies differ and
- * may be empty. Nothing of it (URL, bucket, key id, host) gets into the public message.
- * @param operation what was tried and at which key, for the log
+ * What is told of the SDK's errors. They are not passed on: services put the key id, the session token and what was
+ * signed into their fields. Error bodies differ and may be empty.
  */
-export const fromS3Error = (error: unknown, operation: string, attemptsBefore = 0): StowageError => {
-  if (error instanceof StowageError) return error;
-  const failed: SdkError = typeof error === 'object' && error !== null ? error : { message: String(error) };
-  const { httpStatusCode, attempts = 1, requestId } = failed.$metadata ?? {};
-  // The SDK's own error is not passed on: services put the key id, the session token and what was signed into
-  // its fields.
-  const cause = new FailedRequest(
-    textOf(failed.message) ?? '',
-    httpStatusCode,
-    textOf(failed.name) ?? 'Error',
-    { attempts: attempts + attemptsBefore, requestId },
-  );
-  const region = failed.$response?.headers?.['x-amz-bucket-region'];
-  const facts = [cause.name, cause.status, region === undefined ? undefined : `bucket in region ${region}`];
-  const detail = `${operation} failed (${facts.filter((fact) => fact !== undefined).join(', ')})`;
-  const kind = byName.get(failed.code) ?? byName.get(cause.name);
-  return kind === undefined ? errorOfStatus(cause.status, { detail, cause }) : new kind({ detail, cause });
+export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings' | 'mayRepeat'> = {
+  mayRepeat,
+  meanings: byName,
+  failureOf: (error) => {
+    const failed: SdkError = typeof error === 'object' && error !== null ? error : { message: String(error) };
+    const region = failed.$response?.headers?.['x-amz-bucket-region'];
+    return {
+      message: textOf(failed.message) ?? '',
+      status: failed.$metadata?.httpStatusCode,
+      code: ofSystem(failed.code) ?? textOf(failed.name) ?? 'Error',
+      requestId: failed.$metadata?.requestId,
+      note: region === undefined ? undefined : `bucket in region ${region}`,
+    };
+  },
 };
+
+/** What an object means that a batch has left, by its code there. */
+export const errorOfCode = (code = 'unknown'): StowageError =>
+  new (byName.get(code) ?? StorageUnavailableError)({ detail: code });

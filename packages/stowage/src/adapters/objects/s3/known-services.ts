@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
-import type { HeadObjectCommandOutput, S3 } from '@aws-sdk/client-s3';
+import type { S3 } from '@aws-sdk/client-s3';
 
 /** Which writes the service decides by itself. */
 export interface Support {
@@ -82,25 +81,3 @@ export class KnownServices {
 /** How a version is written in `If-Match`. */
 export const writtenVersion = (etag: string, { match }: Support): string =>
   match === 'bare' ? etag.replace(/^"(.*)"$/u, '$1') : etag;
-
-/**
- * Metadata by which a write recognises its own object after its answer was lost: a random text. ETags cannot
- * do that, as they are not a digest of the content under a key of a key service, and equal for an equal
- * content of another writer.
- */
-const WRITE_MARK = 'stowage-write';
-
-/** The metadata for one write, and the test for its object. */
-export const createWriteMark = () => {
-  const mark = randomUUID();
-  return {
-    metadata: { [WRITE_MARK]: mark },
-    isOn: (found: HeadObjectCommandOutput | undefined): boolean => found?.Metadata?.[WRITE_MARK] === mark,
-  };
-};
-
-/** Whether both objects come from one write: an object keeps its mark when it is copied. */
-export const haveSameMark = (one: HeadObjectCommandOutput, other: HeadObjectCommandOutput): boolean => {
-  const mark = one.Metadata?.[WRITE_MARK];
-  return mark !== undefined && mark === other.Metadata?.[WRITE_MARK];
-};

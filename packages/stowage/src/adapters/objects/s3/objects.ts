@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream';
-import { CorruptError, StowageError, UnsupportedError } from '../../../errors/errors.ts';
+import { UnsupportedError } from '../../../errors/errors.ts';
 import type {
+  Batches,
   Copy,
   Download,
   NotRemoved,
@@ -10,11 +10,16 @@ import type {
   PageOptions,
 } from '../core/objects.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
-import { wholeSize } from '../../remote/core/http.ts';
-import type { OperationOptions, ReadOptions, StorageCapabilities } from '../../../storage/adapter.ts';
-import { factsOf } from './requests.ts';
+import { failedRequest } from '../core/requests.ts';
+import type {
+  OperationOptions,
+  ReadOptions,
+  StorageCapabilities,
+  TemporaryUrlOptions,
+} from '../../../storage/adapter.ts';
+import { signedUrlOf } from './connection.ts';
 import { Copier } from './change.ts';
-import { fromS3Error, statusOf } from './errors.ts';
+import { errorOfCode } from './errors.ts';
 import type { Support } from './known-services.ts';
 import { S3Uploads } from './write.ts';
 
@@ -26,6 +31,7 @@ const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]
  * (tried once); copies and moves look first, as most services ignore conditions on copies.
  */
 export class S3Objects extends S3Uploads implements Objects {
+  readonly batches: Batches = { most: 1000, remove: (...given) => this.#removeBatch(...given) };
   readonly #copier = new Copier(this.bucket, this.conditional);
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */
@@ -46,20 +52,8 @@ export class S3Objects extends S3Uploads implements Objects {
     return this.bucket.pages(prefix, options, how);
   }
 
-  async get(key: string, options: ReadOptions): Promise<Download> {
-    const { output, release } = await this.bucket.get(key, options);
-    const body = output.Body as Readable | undefined;
-    if (body === undefined) {
-      release();
-      throw new CorruptError({ detail: 'an answer to GetObject has no body' });
-    }
-    body.once('close', release);
-    const size = wholeSize(output.ContentRange) ?? output.ContentLength;
-    return { facts: factsOf(output, size), length: output.ContentLength, body };
-  }
-
-  downloadFailure(error: unknown, key: string): Error {
-    return fromS3Error(error, `GetObject ${key}`);
+  get(key: string, options: ReadOptions): Promise<Download> {
+    return this.bucket.get(key, options);
   }
 
   copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
@@ -70,7 +64,20 @@ export class S3Objects extends S3Uploads implements Objects {
     return this.bucket.remove(key, options, etag);
   }
 
-  async removeBatch(
+  /** Sends nothing. @throws UnsupportedError where the package for it is not installed */
+  signedUrl(Key: string, options: TemporaryUrlOptions): Promise<string> {
+    const { lifetime, contentType, disposition, signal } = options;
+    const as = { ResponseContentType: contentType, ResponseContentDisposition: disposition };
+    return this.bucket.requests.locally(`sign ${Key}`, signal, (s3) =>
+      signedUrlOf(s3, { Bucket: this.bucket.name, Key, ...as }, lifetime),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.bucket.requests.close();
+  }
+
+  async #removeBatch(
     objects: readonly ObjectToRemove[],
     { signal }: OperationOptions,
   ): Promise<readonly NotRemoved[]> {
@@ -80,19 +87,14 @@ export class S3Objects extends S3Uploads implements Objects {
     const input = { Bucket: this.bucket.name, Delete: { Quiet: true, Objects } };
     const operation = `DeleteObjects ${objects[0]?.key ?? ''} and so on`;
     try {
-      const answer = await this.bucket.connection.send(operation, signal, (s3, http) =>
+      const answer = await this.bucket.requests.send(operation, signal, (s3, http) =>
         s3.deleteObjects(input, http),
       );
       return (answer.Errors ?? [])
         .filter(({ Code }) => Code !== 'NoSuchKey')
-        .map(({ Key, Code }) => ({ key: Key ?? '', code: Code ?? 'unknown' }));
+        .map(({ Key = '', Code }) => ({ key: Key, failure: errorOfCode(Code) }));
     } catch (error) {
-      const hasNone = error instanceof StowageError && NO_BATCHES.has(statusOf(error));
-      throw hasNone ? new UnsupportedError({ cause: error }) : error;
+      throw NO_BATCHES.has(failedRequest(error)?.status) ? new UnsupportedError({ cause: error }) : error;
     }
-  }
-
-  close(): Promise<void> {
-    return this.bucket.connection.close();
   }
 }

@@ -12,8 +12,6 @@ import {
   secondsOption,
   textOption,
 } from '../../support/option-fields.ts';
-import { partsOf } from '../core/keys.ts';
-import type { StoreIdentity } from '../../../storage/adapter.ts';
 
 const seconds = secondsOption(3600);
 
@@ -94,10 +92,10 @@ export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, ser
     : [],
 );
 
-/** Where the root of a source lies: the service with the bucket, and the parts of the prefixes. */
-export const identityOf = ({ endpoint, bucket, prefix }: S3Options, root?: string): StoreIdentity => {
+/** The bucket, by its service. */
+export const backendOf = ({ endpoint, bucket }: S3Options): string => {
   const service = endpoint === undefined ? 'aws' : new URL(endpoint).href.replace(/\/$/u, '');
-  return { backend: `s3:${service}/${bucket}`, root: partsOf(prefix, root) };
+  return `s3:${service}/${bucket}`;
 };
 
 const bucketUrl = ({ bucket, region, endpoint, forcePathStyle }: S3Options): string => {

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import type {
-  GetObjectCommandOutput,
   HeadObjectCommandOutput,
   ListObjectsV2CommandOutput,
   PutObjectCommandInput,
+  PutObjectCommandOutput,
+  S3,
 } from '@aws-sdk/client-s3';
 import {
   ChangedMeanwhileError,
@@ -15,13 +16,24 @@ import {
 } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { firstKey } from '../core/lookup.ts';
-import { listingFailure, type ObjectFacts, type ObjectPage, type PageOptions } from '../core/objects.ts';
-import { strongEtag } from '../../remote/core/http.ts';
+import {
+  pagesOf,
+  type Download,
+  type Listing,
+  type ObjectFacts,
+  type ObjectPage,
+  type PageOptions,
+} from '../core/objects.ts';
+import type { Http, Requests } from '../core/requests.ts';
+import { markedWrite, type MarkedObject } from '../core/uploads.ts';
+import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { createWriteMark, type KnownServices } from './known-services.ts';
-import { Connection } from './connection.ts';
-import { attemptsOf, isConflict, isPassing } from './errors.ts';
+import type { KnownServices } from './known-services.ts';
+import { openRequests } from './connection.ts';
 import type { S3Options } from './options.ts';
+
+/** Metadata by which a write recognises its own object after its answer was lost. */
+export const WRITE_MARK = 'stowage-write';
 
 /** What a write is decided by, at the service itself. */
 export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
@@ -55,38 +67,29 @@ const requireListing = (answer: ListObjectsV2CommandOutput): void => {
     throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
 };
 
-/** The next page; undefined after the last. @throws CorruptError for a listing that ends early or never */
-const nextToken = (
-  { IsTruncated, NextContinuationToken }: ListObjectsV2CommandOutput,
-  token: string | undefined,
-): string | undefined => {
-  if (IsTruncated !== true) return undefined;
-  if (NextContinuationToken === undefined || NextContinuationToken === token)
+/** @throws CorruptError for a listing that ends early */
+const listingIn = (answer: ListObjectsV2CommandOutput): Listing => {
+  const { IsTruncated, NextContinuationToken, EncodingType, Contents = [], CommonPrefixes = [] } = answer;
+  if (IsTruncated === true && NextContinuationToken === undefined)
     throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
-  return NextContinuationToken;
+  return {
+    objects: Contents.flatMap((object) =>
+      object.Key === undefined
+        ? []
+        : { key: decoded(object.Key, EncodingType), ...factsOf(object, object.Size) },
+    ),
+    prefixes: CommonPrefixes.flatMap(({ Prefix }) =>
+      Prefix === undefined ? [] : decoded(Prefix, EncodingType),
+    ),
+    next: IsTruncated === true ? NextContinuationToken : undefined,
+  };
 };
-
-const pageOf = (answer: ListObjectsV2CommandOutput): ObjectPage => ({
-  isLast: answer.IsTruncated !== true,
-  objects: (answer.Contents ?? []).flatMap(({ Key, Size, LastModified, ETag, StorageClass }) =>
-    Key === undefined
-      ? []
-      : {
-          key: decoded(Key, answer.EncodingType),
-          size: Size,
-          modifiedAt: LastModified?.getTime(),
-          etag: strongEtag(ETag),
-          storageClass: StorageClass,
-        },
-  ),
-  prefixes: (answer.CommonPrefixes ?? []).flatMap(({ Prefix }) =>
-    Prefix === undefined ? [] : decoded(Prefix, answer.EncodingType),
-  ),
-});
 
 /** What an answer about an object says of it. */
 export const factsOf = (
-  head: Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag' | 'StorageClass'>,
+  head: Partial<
+    Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'> & { StorageClass: string | undefined }
+  >,
   size: number | undefined,
 ): ObjectFacts => ({
   size,
@@ -97,13 +100,13 @@ export const factsOf = (
 
 /** Requests for single objects and listings. 412 is ChangedMeanwhileError, 501 UnsupportedError. */
 export class Bucket {
-  readonly connection: Connection;
+  readonly requests: Requests<S3>;
   readonly name: string;
   readonly storedAs: StoredAs;
   readonly #cacheControl: string | undefined;
 
   constructor(options: S3Options, services: KnownServices) {
-    this.connection = new Connection(options, services);
+    this.requests = openRequests(options, services);
     this.name = options.bucket;
     this.#cacheControl = options.cacheControl;
     this.storedAs = present<StoredAs>({
@@ -121,7 +124,7 @@ export class Bucket {
 
   /** @throws NotFoundError */
   head(key: string, { signal }: OperationOptions): Promise<HeadObjectCommandOutput> {
-    return this.connection.send(`HeadObject ${key}`, signal, (s3, http) =>
+    return this.requests.send(`HeadObject ${key}`, signal, (s3, http) =>
       s3.headObject({ Bucket: this.name, Key: key }, http),
     );
   }
@@ -142,6 +145,12 @@ export class Bucket {
     }
   }
 
+  /** By what a write recognises its own object. */
+  async findMarked(key: string): Promise<MarkedObject | undefined> {
+    const head = await this.findHead(key, {});
+    return head && { mark: head.Metadata?.[WRITE_MARK], etag: strongEtag(head.ETag) };
+  }
+
   /**
    * Whether a refusal only hides that nothing has the key: who may only list below a prefix (a condition of
    * the policy) gets 403 for what does not exist. Costs one listing.
@@ -156,43 +165,39 @@ export class Bucket {
     }
   }
 
-  /** The body's connection is given back by `release`. @throws NotFoundError, ChangedMeanwhileError */
-  async get(
-    key: string,
-    { signal, range, ifMatch }: ReadOptions,
-  ): Promise<{ readonly output: GetObjectCommandOutput; readonly release: () => void }> {
+  /** @see Objects.get */
+  async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const Range = range === undefined ? undefined : `bytes=${range.start}-${range.end}`;
     const input = { Bucket: this.name, Key: key, ...present({ Range, IfMatch: ifMatch }) };
     try {
-      return await this.connection.sendRead(`GetObject ${key}`, signal, (s3, http) =>
-        s3.getObject(input, http),
-      );
+      return await this.requests.download(`GetObject ${key}`, signal, async (s3, http) => {
+        const output = await s3.getObject(input, http);
+        const body = output.Body as Readable | undefined;
+        if (body === undefined) throw new CorruptError({ detail: 'an answer to GetObject has no body' });
+        const length = output.ContentLength;
+        return { facts: factsOf(output, wholeSize(output.ContentRange) ?? length), length, body };
+      });
     } catch (error) {
       throw (await this.isMissing(error, key, { signal })) ? new NotFoundError({ cause: error }) : error;
     }
   }
 
   /** Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty. */
-  async *pages(
+  pages(
     prefix: string,
     { signal }: OperationOptions,
     { delimiter, size = 1000, after }: PageOptions = {},
-  ): AsyncGenerator<ObjectPage, void, undefined> {
-    let token: string | undefined;
-    do {
+  ): AsyncIterable<ObjectPage> {
+    return pagesOf(async (token) => {
       const fixed = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
       const StartAfter = token === undefined ? after : undefined;
       const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token, StartAfter }) };
-      const answer = await this.connection
-        .send(`ListObjectsV2 ${prefix}`, signal, (s3, http) => s3.listObjectsV2(input, http))
-        .catch((error: unknown) => {
-          throw listingFailure(error);
-        });
+      const answer = await this.requests.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
+        s3.listObjectsV2(input, http),
+      );
       requireListing(answer);
-      // Before a caller works with a page that may be followed by nothing but an error.
-      token = nextToken(answer, token);
-      yield pageOf(answer);
-    } while (token !== undefined);
+      return listingIn(answer);
+    });
   }
 
   /**
@@ -206,19 +211,14 @@ export class Bucket {
     condition: Condition,
     options: OperationOptions,
   ): Promise<string | undefined> {
-    const isConditional = Object.keys(condition).length > 0;
-    const mark = isConditional ? createWriteMark() : undefined;
-    const Metadata = mark?.metadata;
-    const input = { ...this.attributes(key), ...condition, ...present({ Metadata }), Bucket: this.name };
-    try {
-      const etag = await this.#put({ ...input, Key: key }, content, options);
-      return strongEtag(etag);
-    } catch (error) {
-      const mayBeOurs = mark !== undefined && error instanceof ChangedMeanwhileError && attemptsOf(error) > 1;
-      const found = mayBeOurs ? await this.findHead(key, options) : undefined;
-      if (mark?.isOn(found) !== true) throw error;
-      return strongEtag(found?.ETag);
-    }
+    const { IfNoneMatch, IfMatch } = condition;
+    const write = async (mark: string | undefined): Promise<string | undefined> => {
+      const marked = mark === undefined ? {} : { Metadata: { [WRITE_MARK]: mark } };
+      const input = { ...this.attributes(key), ...condition, ...marked, Bucket: this.name, Key: key };
+      return strongEtag(await this.#put(input, content, options));
+    };
+    const target = { createOnly: IfNoneMatch !== undefined, ifMatch: IfMatch };
+    return markedWrite(target, write, () => this.findMarked(key), options);
   }
 
   /**
@@ -229,7 +229,7 @@ export class Bucket {
   async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
     try {
-      await this.connection.send(`DeleteObject ${key}`, options.signal, (s3, http) =>
+      await this.requests.send(`DeleteObject ${key}`, options.signal, (s3, http) =>
         s3.deleteObject(input, http),
       );
     } catch (error) {
@@ -247,40 +247,37 @@ export class Bucket {
     if (found === undefined || found.etag !== etag) throw new ChangedMeanwhileError();
   }
 
-  /** The SDK repeats bytes by itself; the content of a file is opened once more for each attempt. */
+  /** The content of a file is opened once more for each attempt. */
   async #put(
     input: PutObjectCommandInput,
     content: Uint8Array | SizedContent,
     { signal }: OperationOptions,
   ): Promise<string | undefined> {
-    const operation = `PutObject ${String(input.Key)}`;
-    if (content instanceof Uint8Array) {
-      const body = { Body: content, ContentLength: content.byteLength };
-      const answer = await this.connection.send(operation, signal, (s3, http) =>
-        s3.putObject({ ...input, ...body }, http),
-      );
-      return answer.ETag;
-    }
-    const mayRepeat = (error: unknown): boolean => isConflict(error) || isPassing(error);
-    const answer = await this.connection.send(
-      operation,
-      signal,
-      async (s3, { abortSignal }) => {
-        const Body = content.open();
-        const end = new AbortController();
-        Body.once('error', (error) => end.abort(error));
-        const signals = abortSignal === undefined ? [end.signal] : [end.signal, abortSignal];
-        const http = { abortSignal: AbortSignal.any(signals) };
-        try {
-          return await s3.putObject({ ...input, Body, ContentLength: content.size }, http);
-        } finally {
-          // A request that was answered before its end must not keep its connection.
-          end.abort();
-          Body.destroy();
-        }
-      },
-      mayRepeat,
+    const answer = await this.requests.send(`PutObject ${String(input.Key)}`, signal, (s3, http) =>
+      content instanceof Uint8Array
+        ? s3.putObject({ ...input, Body: content, ContentLength: content.byteLength }, http)
+        : putStream(s3, input, content, http),
     );
     return answer.ETag;
   }
 }
+
+const putStream = async (
+  s3: S3,
+  input: PutObjectCommandInput,
+  content: SizedContent,
+  { abortSignal }: Http,
+): Promise<PutObjectCommandOutput> => {
+  const Body = content.open();
+  const end = new AbortController();
+  Body.once('error', (error) => end.abort(error));
+  const signals = abortSignal === undefined ? [end.signal] : [end.signal, abortSignal];
+  try {
+    const http = { abortSignal: AbortSignal.any(signals) };
+    return await s3.putObject({ ...input, Body, ContentLength: content.size }, http);
+  } finally {
+    // A request that was answered before its end must not keep its connection.
+    end.abort();
+    Body.destroy();
+  }
+};

@@ -1,4 +1,5 @@
 import type { CompletedPart, CreateMultipartUploadCommandInput } from '@aws-sdk/client-s3';
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
@@ -8,13 +9,19 @@ import {
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import type { ObjectFacts, Upload, Uploaded } from '../core/objects.ts';
-import { Uploads, type LargeContent, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
+import {
+  seenAfter,
+  Uploads,
+  type LargeContent,
+  type PartedUpload,
+  type UploadTarget,
+} from '../core/uploads.ts';
+import { attemptsOf } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { spool } from '../../../storage/content.ts';
-import type { Bucket, Condition, SizedContent } from './requests.ts';
-import { createWriteMark, NOTHING, writtenVersion, type Support } from './known-services.ts';
-import { attemptsOf } from './errors.ts';
+import { WRITE_MARK, type Bucket, type Condition, type SizedContent } from './requests.ts';
+import { NOTHING, writtenVersion, type Support } from './known-services.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 
 /** The most that S3 takes. */
@@ -49,10 +56,10 @@ export const beginMultipart = async (
   { key, attributes, condition, check }: MultipartTarget,
   { signal }: OperationOptions,
 ): Promise<Multipart> => {
-  const mark = createWriteMark();
+  const mark = randomUUID();
   const object = { Bucket: bucket.name, Key: key };
-  const input = { ...attributes, Metadata: { ...attributes.Metadata, ...mark.metadata }, ...object };
-  const begun = await bucket.connection.send(`CreateMultipartUpload ${key}`, signal, (s3, http) =>
+  const input = { ...attributes, Metadata: { ...attributes.Metadata, [WRITE_MARK]: mark }, ...object };
+  const begun = await bucket.requests.send(`CreateMultipartUpload ${key}`, signal, (s3, http) =>
     s3.createMultipartUpload(input, http),
   );
   const named = { ...object, UploadId: begun.UploadId ?? '' };
@@ -66,22 +73,20 @@ export const beginMultipart = async (
       const Parts = parts.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
       const all = { ...condition, ...named, MultipartUpload: { Parts } };
       try {
-        const answer = await bucket.connection.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
+        const answer = await bucket.requests.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
           s3.completeMultipartUpload(all, http),
         );
         return strongEtag(answer.ETag);
       } catch (error) {
-        const isRefused = error instanceof NotFoundError || error instanceof ChangedMeanwhileError;
-        if (!isRefused || attemptsOf(error) === 1) throw error;
-        // An earlier attempt may have completed it, whose answer was lost.
-        const found = await bucket.findHead(key, {});
-        if (mark.isOn(found)) return strongEtag(found?.ETag);
+        const found = await seenAfter(error, () => bucket.findMarked(key));
+        if (found?.mark === mark) return found.etag;
+        if (!(error instanceof NotFoundError) || attemptsOf(error) === 1) throw error;
         throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
       }
     },
     // Without the caller's signal: an aborted upload must be cleared away too.
     abort: async () => {
-      await bucket.connection
+      await bucket.requests
         .send(`AbortMultipartUpload ${key}`, undefined, (s3, http) => s3.abortMultipartUpload(named, http))
         .catch(() => undefined);
     },
@@ -172,7 +177,7 @@ export abstract class S3Uploads extends Uploads {
       send: async ({ number, bytes }) => {
         if (number > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
         const input = { ...upload.named, PartNumber: number, Body: bytes, ContentLength: bytes.length };
-        const { ETag, ChecksumCRC32 } = await this.bucket.connection.send(
+        const { ETag, ChecksumCRC32 } = await this.bucket.requests.send(
           `UploadPart ${key}`,
           options.signal,
           (s3, http) => s3.uploadPart(input, http),
