@@ -3,7 +3,7 @@ import { extensionOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import { renamedFileName, requireUntaken } from '../changes/new-name.ts';
 import { BrokenImageError, InvalidParametersError } from '../errors/errors.ts';
-import { nameField, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import { itemShape, optionalTextField } from '../parameters/fields.ts';
 import {
   changesNothing,
   type Edit,
@@ -78,9 +78,7 @@ const offsetField = numberField
  * original without `newname`.
  */
 const editedImageShape = {
-  source: sourceField,
-  path: pathField,
-  name: nameField,
+  ...itemShape,
   newname: optionalTextField.describe('Where the result goes; over the original when absent.'),
 };
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
-import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { itemShape } from '../parameters/fields.ts';
 import {
   type AboutPatch,
   aboutSchema,
@@ -65,9 +65,7 @@ const pointField = z
   });
 
 const parameters = z.object({
-  source: sourceField,
-  path: pathField,
-  name: nameField,
+  ...itemShape,
   alt: wordsField.describe('What a picture shows, for those who do not see it.'),
   title: wordsField,
   caption: wordsField,

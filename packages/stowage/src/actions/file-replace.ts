@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
-import { addressField, nameField, pathField, problemOf, sourceField } from '../parameters/fields.ts';
+import { addressField, itemShape, problemOf } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
@@ -13,9 +13,7 @@ import { type UploadAnswer, uploadAnswer, uploadAnswerSchema } from './file-uplo
 const KEYS = ['FILE_REPLACE', 'FILE_UPLOAD', 'FILE_REMOVE'];
 
 const parameters = z.object({
-  source: sourceField,
-  path: pathField,
-  name: nameField,
+  ...itemShape,
   url: addressField.optional().describe('An http or https URL whose host is public, in place of a file.'),
 });
 

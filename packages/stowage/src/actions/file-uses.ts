@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { orAborted } from '../basics/concurrency/abort.ts';
 import { InternalError, UnsupportedError } from '../errors/errors.ts';
-import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { itemShape } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import { defineAction, type UsedFile } from './action.ts';
 
@@ -37,7 +37,7 @@ export const fileUsesAction = defineAction({
   keys: forBoth(...KEYS),
   summary: 'Says which pages of the application show a file.',
   changes: false,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
+  parameters: z.object(itemShape),
   result: z.object({ uses: z.array(useSchema).describe('The first 1,000.') }),
   run: async (context, input) => {
     const { findUses } = context.services;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { CorruptError, FileTooLargeError, TypeNotAllowedError } from '../errors/errors.ts';
 import { mimeTypeOfPicture } from '../pictures/picture-file.ts';
-import { nameField, pathField, sourceField } from '../parameters/fields.ts';
+import { itemShape } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { StreamedText } from './file-answer.ts';
 
@@ -51,7 +51,7 @@ export const imageLoadAction = defineAction({
   summary: 'Returns an image as a data URL.',
   methods: ['POST'],
   changes: false,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField }),
+  parameters: z.object(itemShape),
   result: z.object({ content: z.string().describe('Data URL in base64.'), name: z.string() }),
   run: async (context, input) => {
     const view = await context.views.open(input.source);

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { mimeTypeOf } from '../basics/content/file-type.ts';
 import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/errors.ts';
-import { nameField, pathField, sourceField, textField } from '../parameters/fields.ts';
+import { itemShape, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
 import { safetyHeaders } from './serving/delivery.ts';
@@ -16,9 +16,7 @@ export const imageVariantAction = defineAction({
   summary: 'Sends an image in the form of a preset.',
   changes: false,
   parameters: z.object({
-    source: sourceField,
-    path: pathField,
-    name: nameField,
+    ...itemShape,
     preset: textField.describe('A name of the setting imagePresets.'),
   }),
   result: { contentType: 'image/*' },

@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { carryOut } from '../changes/carry-out.ts';
 import { newFolderName, renamedName } from '../changes/new-name.ts';
-import { nameField, newNameField, pathField, sourceField } from '../parameters/fields.ts';
+import { itemShape, newNameField } from '../parameters/fields.ts';
 import { itemKey } from '../view/rights.ts';
 import { defineAction, doneSchema } from './action.ts';
 
 const shared = {
   changes: true,
-  parameters: z.object({ source: sourceField, path: pathField, name: nameField, newname: newNameField }),
+  parameters: z.object({ ...itemShape, newname: newNameField }),
   result: doneSchema,
 } as const;
 

@@ -174,6 +174,9 @@ export const nameField = z
   })
   .describe('Name of an existing file or folder in `path`.');
 
+/** What actions on one existing item are told of it. */
+export const itemShape = { source: sourceField, path: pathField, name: nameField };
+
 /** A required text that is not blank. */
 export const textField = z.string().refine((text) => text.trim() !== '', 'must not be empty');
 
