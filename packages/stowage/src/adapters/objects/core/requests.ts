@@ -17,6 +17,9 @@ const LOST: ReadonlySet<string> = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'EAI_AGAIN',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
 ]);
 
 /** What a library or an answer says of a failed request. */

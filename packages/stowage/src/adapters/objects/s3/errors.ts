@@ -52,7 +52,7 @@ interface SdkError {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** Codes of the system; the SDK has its own name for some errors that have one. */
-const ofSystem = (code: unknown): string | undefined => /^E[A-Z]{2,}$/u.exec(textOf(code) ?? '')?.[0];
+const ofSystem = (code: unknown): string | undefined => /^E[A-Z_]{2,}$/u.exec(textOf(code) ?? '')?.[0];
 
 /** Some services report so that they are busy, and a client whose clock is wrong corrects it by the answer. */
 const mayRepeat = (error: unknown): boolean => {
