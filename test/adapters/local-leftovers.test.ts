@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -125,8 +126,8 @@ describe('what is swept at the start, and what is not', () => {
   it('nobody waits until many are gone, but the end of the store', async () => {
     const name = `${await markWith({ 4: '1' })}-12345678`;
     await plantInstance(name);
-    const files = Array.from({ length: 3000 }, (_, index) => join(root, TEMP, name, String(index)));
-    for (const file of files) await writeFile(file, '');
+    const files = Array.from({ length: 8000 }, (_, index) => join(root, TEMP, name, String(index)));
+    for (const file of files) writeFileSync(file, '');
     const adapter = await open();
     await adapter.write(at('a.txt'), content('soon'));
     expect((await everything()).length).toBeGreaterThan(3);
