@@ -129,7 +129,7 @@ export class RequestScope {
     return this.#lease;
   }
 
-  /** Sources with their addresses as the request sees them. `ownSegments`: how many at the end of its path are no mount. */
+  /** Sources as the request addresses them. `ownSegments`: how many at the end of its path are no mount. */
   seen(sources: SourceSet, ownSegments: number): SourceSet {
     const { settings, isMounted = false } = this.edge;
     return seenFrom(addressOf(this.request, isMounted, ownSegments), sources, settings.publicUrl);

@@ -31,7 +31,7 @@ export interface RecordOptions extends OperationOptions {
   readonly isListed?: boolean | undefined;
 }
 
-/** The name of the record about something in a store, in any letter case where that ignores it: one request finds it. */
+/** The name of the record about something, one for all letter cases where the store ignores them. */
 export const recordName = (store: Pick<ReadableStore, 'capabilities'>, about: string): string =>
   `${createHash('sha256').update(foldedFor(store, about)).digest('hex').slice(0, 40)}.json`;
 

@@ -36,7 +36,7 @@ const enter = async (
   const bytes = kind === 'file' ? (seen.size ?? 0) : (await measure(storage, path, kind, options)).bytes;
   const id = newTrashId();
   const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
-  // Emptying takes the folder of the trash away, perhaps in the midst of a step, which makes it anew when it is repeated.
+  // Emptying may take the folder of the trash away in the midst of a step; repeated, that makes it anew.
   const isMissing = (error: unknown): boolean => error instanceof NotFoundError;
   const isStillThere = async (error: unknown): Promise<boolean> =>
     isMissing(error) && (await storage.stat(path, options).catch(ifMissing)) !== undefined;

@@ -51,7 +51,7 @@ interface SdkError {
 const codeOf = ({ name, code, details }: SdkError): string | undefined =>
   [details?.errorCode, code, name].find((value): value is string => typeof value === 'string');
 
-/** What is told of the SDK's errors: nothing of their texts, which hold the address of the account and what was signed. */
+/** What is told of the SDK's errors. Their texts hold the address of the account and what was signed. */
 export const azureFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   meanings: byCode,
   failureOf: (error) => {

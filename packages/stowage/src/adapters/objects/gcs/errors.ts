@@ -46,7 +46,7 @@ const reasonIn = (text: string): string | undefined => {
   }
 };
 
-/** What is told of a refusal, or of an error of the system: nothing of its texts, which hold the bucket and the login. */
+/** What is told of a refusal, or of an error of the system. Their texts hold the bucket and the login. */
 export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   meanings: byReason,
   failureOf: (error) => {
