@@ -37,6 +37,15 @@ describe('an upload in parts keeps the room that it has announced', () => {
     expect(await service.source('files').paths()).toEqual(['a.txt']);
   });
 
+  it('and none where it is refused because too many are unfinished', async () => {
+    const service = await startTus({ quota, tus: { maxUploads: 1 } });
+    const { address } = await begin(service, 600);
+    for (const bytes of [100, 300]) expect((await begin(service, bytes, 'b.txt')).status).toBe(503);
+    expect(await used(service)).toBe(600);
+    expect((await ask('DELETE', address)).status).toBe(204);
+    expect(await used(service)).toBe(0);
+  });
+
   it('of files as of bytes', async () => {
     const service = await startTus({ quota: { files: 1 } });
     const { address } = await begin(service, 1);

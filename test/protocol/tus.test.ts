@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { appendFile, open, readdir, readFile, type FileHandle } from 'node:fs/promises';
+import { appendFile, mkdtemp, open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import { createApp, HttpError, registerStorageAdapter, type HookRequest } from 'stowage';
 import { withFaults } from 'stowage/testing';
@@ -100,6 +102,37 @@ describe('uploads in parts', () => {
     expect([empty.status, empty.data['files']]).toEqual([201, ['empty.txt']]);
     expect(await service.source('files').text('a.txt')).toBe('hello');
     expect(await service.source('files').text('empty.txt')).toBe('');
+  });
+
+  it('keep nothing of a first part that breaks off: its client has not learnt where to go on', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'stowage-tus-'));
+    const source = { title: 'files', baseurl: 'https://files.example/', storageAdapter: 'memory' };
+    const app = createApp(
+      { sources: { files: source }, tus: { directory, maxUploads: 1 } },
+      {},
+      { logger: silent },
+    );
+    onTestFinished(async () => {
+      await app.close();
+      await rm(directory, { recursive: true });
+    });
+    const parts = [Buffer.from('hel')];
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        const part = parts.pop();
+        if (part === undefined) controller.error(new Error('the client has left'));
+        else controller.enqueue(part);
+      },
+    });
+    const type = { 'content-type': 'application/offset+octet-stream' };
+    const headers = { ...TUS, ...type, 'upload-length': '5', 'upload-metadata': 'filename YS50eHQ=' };
+    const send = async (content: ReadableStream | string): Promise<number> => {
+      const init = { method: 'POST', headers, body: content, duplex: 'half' };
+      return (await app.fetch(new Request('http://localhost/tus', init))).status;
+    };
+    expect(await send(body)).toBe(400);
+    expect(await readdir(directory)).toEqual([]);
+    expect(await send('hel')).toBe(201);
   });
 
   it('go on after a restart', async () => {

@@ -130,6 +130,8 @@ const BYTES_OF_CHUNK = 256;
 export interface BatchedBody {
   /** The chunks that have come since the last batch, in order. They end where the body does or breaks. */
   readonly batches: AsyncIterable<readonly Buffer[]>;
+  /** Resolves where the body ends. @throws its failure */
+  readonly received: Promise<void>;
   /** Ends the body with a failure. */
   readonly stop: (reason: Error) => void;
 }
@@ -197,7 +199,7 @@ export const withBatches = async <Answer>(
   const received = read().finally(() => batches.end());
   received.catch(() => undefined);
   try {
-    const made = await answer({ batches, stop: (reason) => stopping.abort(reason) });
+    const made = await answer({ batches, received, stop: (reason) => stopping.abort(reason) });
     stopping.abort(answered);
     await received.catch((error: unknown) => {
       if (error !== answered) throw error;

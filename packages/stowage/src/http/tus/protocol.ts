@@ -175,6 +175,8 @@ export interface TusRequest {
   readonly signal: AbortSignal;
   /** The bytes of the body; they end where it does or breaks, and its failure is the caller's. */
   readonly batches: AsyncIterable<readonly Buffer[]>;
+  /** Resolves where the body ends. @throws its failure */
+  readonly received: Promise<void>;
   /** Ends the body with a failure. */
   readonly stop: (reason: Error) => void;
   /** What `Location` says of a new upload. */

@@ -97,16 +97,17 @@ export class ResumableUploads {
     const id = randomBytes(20).toString('hex');
     const checked = await request.check(metadata, { id, bytes });
     const announced = { id, bytes, metadata: Object.fromEntries(metadata), ...checked };
-    const upload = await this.#uploads.create(announced);
     const location = request.locationOf(id);
     try {
+      const upload = await this.#uploads.create(announced);
       const offset = hasPart ? await this.#alone(id, request, () => this.#append(upload, 0, request)) : 0;
+      if (hasPart) await request.received;
       const headers = { location, ...(hasPart ? { 'upload-offset': String(offset) } : {}) };
       if (offset < bytes) return { status: 201, headers: { ...headers, ...this.#expiry(upload) } };
       const body = await this.#finish(id, request);
       return { status: 201, headers: { ...headers, ...JSON_TYPE }, body };
     } catch (error) {
-      // The client has not learnt its address.
+      // The client has not learnt its address: neither bytes nor room are kept for it.
       await this.#uploads.remove(id);
       throw error;
     }

@@ -100,7 +100,7 @@ export class UnfinishedUploads {
     this.#release = release;
   }
 
-  /** Begins an upload. @throws BusyError when too much waits already; errors of the disk */
+  /** Begins an upload; where that fails, the caller removes it. @throws BusyError when too much waits; errors of the disk */
   async create(announced: AnnouncedUpload): Promise<WaitingUpload> {
     await this.#load();
     const waiting = [...this.#uploads.values()].filter(({ answer }) => answer === undefined);
@@ -125,7 +125,6 @@ export class UnfinishedUploads {
       await this.#write(upload);
       return upload;
     } catch (error) {
-      await this.remove(announced.id);
       throw fromSystemError(error, 'beginning an upload');
     }
   }
