@@ -142,6 +142,30 @@ describe('conditions', () => {
   });
 });
 
+it('fails a condition at once: a request that cannot be met does not look for the file again', async () => {
+  let runs = 0;
+  const counted = defineAction({
+    name: 'counted',
+    summary: 'For tests.',
+    changes: false,
+    parameters: z.object({}),
+    result: { contentType: 'text/plain' },
+    run: async () => {
+      runs += 1;
+      const stat = { size: 1, etag: '"1"', modifiedAt: 0 };
+      return new FileAnswer({
+        filename: 'a.txt',
+        contentType: 'text/plain',
+        stat,
+        open: async () => Buffer.from('1'),
+      });
+    },
+  });
+  const { url } = await startEdge({ actions: [counted] });
+  const response = await fetch(`${url}/counted`, { headers: { 'if-match': '"2"' } });
+  expect([response.status, runs]).toEqual([412, 1]);
+});
+
 describe('a file that is replaced between its headers and its bytes', () => {
   /** Every version lasts until it is described; the one of this number stays. */
   const replacedUntil = (lasting: number) => {

@@ -1,6 +1,6 @@
 import { FileAnswer, type FileAnswerFields, type MadeFileAnswer } from '../actions/file-answer.ts';
 import { contentDisposition } from '../basics/content/file-name.ts';
-import { ChangedMeanwhileError, RangeNotSatisfiableError } from '../errors/errors.ts';
+import { RangeNotSatisfiableError, StowageError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import { listMatches } from './representation.ts';
@@ -118,7 +118,7 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   const reads = request.method === 'GET' || request.method === 'HEAD';
   const verdict = reads ? checkPreconditions(request.headers, answer.stat) : 'send';
   // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
-  if (verdict === 'failed') throw new ChangedMeanwhileError();
+  if (verdict === 'failed') throw new StowageError('CHANGED_MEANWHILE');
   if (verdict === 'not-modified') return { status: 304, headers: addValidators({}, answer), body: undefined };
   const { size } = answer.stat;
   const range = requestedRange(answer, request);
