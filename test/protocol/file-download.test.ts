@@ -1,5 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from './changing-store.ts';
 import { startService } from './service.ts';
 
 describe('fileDownload', () => {
@@ -72,6 +76,40 @@ describe('fileDownload', () => {
     expect(response.headers.get('content-length')).toBe('0');
     expect(await response.text()).toBe('');
   });
+
+  it.each([
+    ['fileDownload?name=a.txt', {}, 'new and longer', null],
+    ['fileDownload?name=a.txt', { range: 'bytes=0-4' }, 'new a', 'bytes 0-4/14'],
+    ['file/files/a.txt', { range: 'bytes=-6' }, 'longer', 'bytes 8-13/14'],
+  ])(
+    'announces what it sends where a store without versions replaces the file: %s %j',
+    async (path, headers, text, range) => {
+      const inner = new MemoryAdapter();
+      await put(inner, 'a.txt', Buffer.from('old'));
+      let isReplaced = false;
+      const store = replacing(inner, {
+        stat: async (...input) => {
+          const stat = await inner.stat(...input);
+          if (!isReplaced && stat.kind === 'file') {
+            isReplaced = true;
+            await put(inner, 'a.txt', Buffer.from('new and longer'));
+          }
+          return { ...stat, etag: undefined };
+        },
+        read: async (...input) => {
+          const read = await inner.read(...input);
+          return { ...read, stat: { ...read.stat, etag: undefined } };
+        },
+      });
+      const storageAdapter = `versionless-${randomUUID()}`;
+      registerStorageAdapter(storageAdapter, { create: () => store });
+      const service = await startService({ sources: { files: { storageAdapter, serve: 'public' } } });
+      const response = await fetch(`${service.url}/${path}`, { headers });
+      const length = response.headers.get('content-length');
+      expect([await response.text(), length]).toEqual([text, String(text.length)]);
+      expect(response.headers.get('content-range')).toBe(range);
+    },
+  );
 
   it.each([
     ['no name', {}, 400],

@@ -139,7 +139,7 @@ export const fileDownloadAction = defineAction({
       contentType,
       stat,
       // The version that the headers speak of, or none.
-      open: async (range) => (await file.open({ range, ifMatch: stat.etag })).stream,
+      open: async (range) => (await file.openSeen(stat, { range })).stream,
     });
   },
 });

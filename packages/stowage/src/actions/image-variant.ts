@@ -46,7 +46,7 @@ export const imageVariantAction = defineAction({
       stat,
       isInline: true,
       headers: safetyHeaders({ serve: 'protected', serveCacheControl: undefined }),
-      open: async (range) => (await drawn.open({ range, ifMatch: stat.etag })).stream,
+      open: async (range) => (await drawn.openSeen(stat, { range })).stream,
     });
   },
 });

@@ -1,10 +1,10 @@
 import type { Access } from '../access/access.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
+import { ChangedMeanwhileError, NotFoundError, UnsafePathError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
-import type { Entries, Entry, EntryKind, Stat } from '../storage/entry.ts';
+import { type Entries, type Entry, type EntryKind, isSameVersion, type Stat } from '../storage/entry.ts';
 import type {
   ListOptions,
   ReadableStore,
@@ -25,6 +25,10 @@ export const missing = (
   what: EntryKind | 'file or folder' | 'destination folder' | 'parent folder',
   cause?: unknown,
 ): NotFoundError => new NotFoundError({ message: `The ${what} was not found.`, cause });
+
+/** Whether a store describes a file as it has before. It may know the size only when it opens the file. */
+const isAsSeen = (seen: Stat, now: Stat): boolean =>
+  isSameVersion({ ...seen, size: seen.size ?? now.size }, { ...now, size: now.size ?? seen.size });
 
 /** A file that may be read: views alone make it. */
 export class ViewedFile {
@@ -48,6 +52,17 @@ export class ViewedFile {
   /** @throws NotFoundError, WrongKindError (a folder), ChangedMeanwhileError (`ifMatch`) */
   open(options: Omit<ReadOptions, 'signal'> = {}): Promise<ReadResult> {
     return this.#storage.read(this.path, { ...options, signal: this.#life.signal });
+  }
+
+  /**
+   * Opens the version that the store has described before. Where it has no versions, size and time have to tell.
+   * @throws ChangedMeanwhileError; as `open`
+   */
+  async openSeen(seen: Stat, options: Omit<ReadOptions, 'signal' | 'ifMatch'> = {}): Promise<ReadResult> {
+    const read = await this.open({ ...options, ifMatch: seen.etag });
+    if (seen.etag !== undefined || isAsSeen(seen, read.stat)) return read;
+    if (read.bytes === undefined) read.stream.destroy();
+    throw new ChangedMeanwhileError();
   }
 
   /** @see ReadableStore.temporaryUrl */

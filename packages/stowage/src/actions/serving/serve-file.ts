@@ -136,7 +136,7 @@ const openStored = async (
   return {
     stat,
     open: async (range) => {
-      const read = await file.open({ range, ifMatch: stat.etag, bytesUpTo: SMALL_BYTES });
+      const read = await file.openSeen(stat, { range, bytesUpTo: SMALL_BYTES });
       return read.bytes ?? read.stream;
     },
   };
