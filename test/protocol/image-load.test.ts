@@ -1,6 +1,12 @@
+import { randomUUID } from 'node:crypto';
+import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put as putInto } from '../pictures/gallery.ts';
 import { quarters } from '../pictures/pictures.ts';
+import { replacing } from './changing-store.ts';
 import { startImages } from './images.ts';
+import { startService } from './service.ts';
 
 describe('imageLoad', () => {
   it('gives an image as a data URL, byte for byte', async () => {
@@ -44,6 +50,28 @@ describe('imageLoad', () => {
     expect([response.status, response.headers.get('allow')?.includes('POST')]).toEqual([405, true]);
     expect((await fetch(`${service.url}/imageLoad?name=a.png`, { method: 'HEAD' })).status).toBe(405);
     expect((await fetch(`${service.url}/?action=imageLoad&name=a.png`)).status).toBe(405);
+  });
+
+  it('ends at the limit where the store does not tell how large a file is', async () => {
+    const inner = new MemoryAdapter();
+    for (const [name, bytes] of [
+      ['small.png', 1024],
+      ['large.png', 1025],
+    ] as const)
+      await putInto(inner, name, Buffer.alloc(bytes));
+    const store = replacing(inner, {
+      stat: async (...input) => ({ ...(await inner.stat(...input)), size: undefined }),
+      read: async (...input) => {
+        const read = await inner.read(...input);
+        return { ...read, stat: { ...read.stat, size: undefined } };
+      },
+    });
+    const storageAdapter = `sizeless-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, { create: () => store });
+    const service = await startService({ maxUploadFileSize: '1kb', sources: { files: { storageAdapter } } });
+    const status = async (name: string): Promise<number> =>
+      (await service.call('imageLoad', { name })).status;
+    expect([await status('small.png'), await status('large.png')]).toEqual([200, 403]);
   });
 
   it('refuses what is no image, missing, too large, hidden or denied', async () => {

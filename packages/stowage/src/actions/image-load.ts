@@ -1,9 +1,9 @@
-import type { Readable } from 'node:stream';
 import * as z from 'zod';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { CorruptError, FileTooLargeError, TypeNotAllowedError } from '../errors/errors.ts';
 import { mimeTypeOfPicture } from '../pictures/picture-file.ts';
 import { itemShape } from '../parameters/fields.ts';
+import type { ReadResult } from '../view/source-view.ts';
 import { defineAction } from './action.ts';
 import { StreamedText } from './file-answer.ts';
 
@@ -13,10 +13,14 @@ const HEAD_BYTES = 512;
 const CHUNK_BYTES = 48 * 1024;
 
 /**
- * A data URL, made while it is sent: a picture of any size takes the memory of a chunk. Ends the stream on
- * every way out.
+ * A data URL of at most so many bytes, made while it is sent: a picture of any size takes the memory of a chunk. Ends
+ * the stream on every way out.
  */
-async function* dataUrl(name: string, stream: Readable, size: number | undefined): AsyncGenerator<string> {
+async function* dataUrl(
+  name: string,
+  { stream, stat: { size } }: ReadResult,
+  most: number,
+): AsyncGenerator<string> {
   let waiting: Buffer = Buffer.alloc(0);
   let seen = 0;
   let hasBegun = false;
@@ -27,6 +31,8 @@ async function* dataUrl(name: string, stream: Readable, size: number | undefined
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       seen += chunk.length;
+      // Of what a store does not tell the size of, only its end shows it.
+      if (seen > most) throw new FileTooLargeError();
       waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
       if (!hasBegun && waiting.length >= HEAD_BYTES) yield begin();
       if (!hasBegun || waiting.length < CHUNK_BYTES) continue;
@@ -60,15 +66,16 @@ export const imageLoadAction = defineAction({
     const { stat, file } = await view.find('IMAGE_LOAD', path, 'file');
     if (!settings.imageExtensions.includes(extensionOf(path.name) ?? ''))
       throw new TypeNotAllowedError('This file is not an image.');
-    if ((stat.size ?? 0) > settings.maxUploadFileSize) throw new FileTooLargeError();
+    const { maxUploadFileSize: most } = settings;
+    const requireSize = (size = 0): void => {
+      if (size > most) throw new FileTooLargeError();
+    };
+    requireSize(stat.size);
     const read = await file.open();
     // An unread stream, of a client that has left, ends with its request.
     context.atEnd(() => read.stream.destroy());
-    if ((read.stat.size ?? 0) > settings.maxUploadFileSize) {
-      read.stream.destroy();
-      throw new FileTooLargeError();
-    }
-    const chunks = dataUrl(path.name, read.stream, read.stat.size);
+    requireSize(read.stat.size);
+    const chunks = dataUrl(path.name, read, most);
     return { content: new StreamedText(chunks), name: path.name };
   },
 });
