@@ -113,6 +113,22 @@ describe('fileReplace', () => {
     expect(await service.source('files').text('a.txt')).toBe('old');
   });
 
+  it('fetches nothing that is of another type', async () => {
+    const asked: string[] = [];
+    const site = await startSite((request, response) => {
+      asked.push(request.url ?? '');
+      response.end('far');
+    });
+    onTestFinished(() => site.close());
+    const service = await startService({ allowPrivateNetworkUploads: true });
+    await service.source('files').put({ 'a.txt': 'old' });
+    for (const path of ['/far.css', '/'])
+      expect(
+        (await service.call('fileReplace', { name: 'a.txt', url: site.origin + path })).data['error'],
+      ).toBe('TYPE_NOT_ALLOWED');
+    expect(asked).toEqual([]);
+  });
+
   it('fetches an address, and needs the right to that too', async () => {
     const site = await startSite((_, response) => void response.end('far'));
     onTestFinished(() => site.close());

@@ -1,5 +1,7 @@
 import * as z from 'zod';
+import { remoteFileName } from '../basics/network/target.ts';
 import { carryOut } from '../changes/carry-out.ts';
+import { requireSameType } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
 import { addressField, itemShape, problemOf } from '../parameters/fields.ts';
@@ -47,6 +49,8 @@ const run = async (context: ActionContext, input: ReplaceParameters): Promise<Up
   await view.find('FILE_REPLACE', path, 'file');
   const { settings } = view.source;
   const { url = '' } = input;
+  // Before anything is fetched.
+  if (sent === undefined) requireSameType(path, remoteFileName(url));
   const file =
     sent ??
     (await fetchStaged(

@@ -6,7 +6,7 @@ import {
   withExtension,
   withSingleExtension,
 } from '../basics/content/file-name.ts';
-import { extensionOf, hasAllowedExtension, splitExtension } from '../basics/content/file-type.ts';
+import { extensionOf, hasAllowedExtension, isSameType, splitExtension } from '../basics/content/file-type.ts';
 import type { Settings } from '../config/settings.ts';
 import { TypeNotAllowedError, UnsafeNameError } from '../errors/errors.ts';
 import type { Received } from '../pictures/engine.ts';
@@ -32,6 +32,11 @@ const sanitized = (text: string): string => {
 export const typeNotAllowed = (name: string): TypeNotAllowedError => {
   const extension = extensionOf(name);
   return new TypeNotAllowedError({ details: { name, ...(extension === undefined ? {} : { extension }) } });
+};
+
+/** What replaces a file is of its type, by the name that it comes with. @throws TypeNotAllowedError */
+export const requireSameType = ({ name }: SourcePath, filename: string): void => {
+  if (!isSameType(filename, name)) throw typeNotAllowed(sanitizeName(filename));
 };
 
 const allowedName = (settings: NamingSettings, sanitizedName: string): string => {

@@ -1,5 +1,3 @@
-import { sanitizeName } from '../basics/content/file-name.ts';
-import { isSameType } from '../basics/content/file-type.ts';
 import { AlreadyExistsError } from '../errors/errors.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
@@ -12,7 +10,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
-import { checkName, typeNotAllowed } from './new-name.ts';
+import { checkName, requireSameType } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 /** `MOVE`, `COPY` or `RENAME`. */
@@ -41,7 +39,7 @@ const requireSize = ({ source }: SourceView, { filename, staged }: UploadedFile)
 
 const requireReplacement = ({ open, path, keys, file }: Replace): void => {
   open.require(keys, path, 'file');
-  if (!isSameType(file.filename, path.name)) throw typeNotAllowed(sanitizeName(file.filename));
+  requireSameType(path, file.filename);
   requireSize(open, file);
 };
 
