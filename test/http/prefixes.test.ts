@@ -88,6 +88,11 @@ describe('the path names the action, and the query does not change it,', () => {
     await expectExactly('/api/files');
   });
 
+  it('below a base path of letters that URLs encode', async () => {
+    await serve(plain('/größe a/files'));
+    await expectExactly('/gr%C3%B6%C3%9Fe%20a/files');
+  });
+
   it('below a base path that Koa leaves in the URL', async () => {
     const { handler } = connector('/api/files');
     const app = new Koa();

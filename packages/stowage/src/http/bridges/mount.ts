@@ -50,7 +50,8 @@ interface ExpressMarks {
  */
 export const createCut = (basePath: string): ((url: string) => string | undefined) => {
   const segments = basePath.split('/').filter((segment) => segment !== '');
-  const base = segments.map((segment) => `/${segment}`).join('');
+  // As it stands in a URL: `/größe` is sent as `/gr%C3%B6%C3%9Fe`.
+  const base = segments.length === 0 ? '' : new URL(`/${segments.join('/')}`, 'http://host').pathname;
   return (url) => {
     if (!url.startsWith(base)) return undefined;
     const rest = url.slice(base.length);
