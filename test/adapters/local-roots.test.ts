@@ -2,10 +2,11 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { createApp } from 'stowage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SourcePath, StorageUnavailableError } from 'stowage/storage';
-import { createLocalFactory, createSilentLogger } from '#internals';
+import { createLocalFactory, createSilentLogger, openLocalAdapter } from '#internals';
 
 let folder: string;
 
@@ -42,6 +43,26 @@ describe('the root of a local source', () => {
     });
   });
 
+  it('may be a link that leads elsewhere from now on: what lies there is found, in folders too', async () => {
+    const root = join(folder, 'link');
+    for (const name of ['one', 'other']) {
+      await mkdir(join(folder, name, 'a', 'b'), { recursive: true });
+      await writeFile(join(folder, name, 'a', 'b', 'which.txt'), name);
+    }
+    await symlink('one', root);
+    const store = await openLocalAdapter({ root, log: createSilentLogger() });
+    const file = SourcePath.parse('a/b/which.txt');
+    const contentNow = async (): Promise<string> => text((await store.read(file)).stream);
+    expect(await contentNow()).toBe('one');
+    await rm(root);
+    await symlink('other', root);
+    expect(await contentNow()).toBe('other');
+    await store.write(SourcePath.parse('a/b/new.txt'), Readable.from([Buffer.from('n')]));
+    await store.close();
+    expect(await readdir(join(folder, 'other/a/b'))).toEqual(['new.txt', 'which.txt']);
+    expect(await readdir(join(folder, 'one/a/b'))).toEqual(['which.txt']);
+  });
+
   it('that has gone is an outage, for the actions and for a store that is opened again, and is not made again', async () => {
     const root = join(folder, 'volume');
     const factory = createLocalFactory();
@@ -55,6 +76,7 @@ describe('the root of a local source', () => {
     for (const failing of [
       () => store.stat(SourcePath.root),
       () => store.stat(file),
+      () => store.stat(SourcePath.parse('f/a.txt')),
       () => listing(),
       () => store.read(file),
       () => store.write(file, Readable.from([Buffer.from('a')])),

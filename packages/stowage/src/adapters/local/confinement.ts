@@ -1,4 +1,4 @@
-import { closeSync, constants } from 'node:fs';
+import { closeSync, constants, readlinkSync } from 'node:fs';
 import { sep } from 'node:path';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
@@ -26,6 +26,11 @@ export interface Confinement {
    * For work that has one call to make in it. Undefined where folders have to be compared afterwards.
    */
   unheldRoot(): OpenFolder | undefined;
+  /**
+   * Opens a folder below the root in one call, however deep it lies. `missing`: nothing has one of the names.
+   * `unclear`: it may be there, and has to be opened step by step, as where a link or a file is on the way.
+   */
+  openAt(names: readonly string[]): Promise<OpenFolder | 'missing' | 'unclear'>;
   /** Opens a folder inside another one. A link, even to a folder, is ENOTDIR. */
   openChild(folder: OpenFolder, name: Name): Promise<OpenFolder>;
   /** Whether folders are held by handles, so that a swap of a name between two calls changes nothing. */
@@ -98,14 +103,23 @@ class UnheldRoot extends FolderAt {
   }
 }
 
+/** Where an open folder lies now, all links resolved. The system knows that without asking a disk. */
+const whereIs = (folder: OpenFolder): string => readlinkSync(folder.self);
+
+const pathBelow = (root: string, names: readonly string[]): string =>
+  [root === '/' ? '' : root, ...names].join('/');
+
 /**
  * Opens folders segment by segment, each through the handle of the one before (`/proc/self/fd/N/name` is what
- * openat(N, name) is in C), none through a link. A program that swaps a folder for a link, before, between or
- * after, changes only what the name means, not what is open.
+ * openat(N, name) is in C), none through a link; or in one call, when the system says of the open folder that it lies
+ * where no link has led to. A program that swaps a folder for a link, before, between or after, changes only what the
+ * name means, not what is open.
  */
 export class HandleConfinement implements Confinement {
   readonly holds = true;
   readonly #root: string;
+  /** Where the root has been found, all links resolved. */
+  #realRoot: string | undefined;
 
   constructor(root: string) {
     this.#root = root;
@@ -127,7 +141,24 @@ export class HandleConfinement implements Confinement {
 
   async openRoot(): Promise<OpenFolder> {
     // The root itself may be a link: it is the administrator's, not the clients'.
-    return new HandleFolder(await openFile(this.#root, FOLDER));
+    const root = new HandleFolder(await openFile(this.#root, FOLDER));
+    const path = whereIs(root);
+    // The replacement character may stand for bytes that are not text.
+    this.#realRoot = path.includes('\uFFFD') ? undefined : path;
+    return root;
+  }
+
+  async openAt(names: readonly string[]): Promise<OpenFolder | 'missing' | 'unclear'> {
+    if (this.#realRoot === undefined) return 'unclear';
+    let folder: HandleFolder;
+    try {
+      folder = new HandleFolder(await openFile(pathBelow(this.#root, names), CHILD));
+    } catch (error) {
+      return systemCode(error) === 'ENOENT' ? 'missing' : 'unclear';
+    }
+    if (whereIs(folder) === pathBelow(this.#realRoot, names)) return folder;
+    await folder.close();
+    return 'unclear';
   }
 
   unheldRoot(): OpenFolder {
@@ -191,6 +222,10 @@ export class PathConfinement implements Confinement {
 
   unheldRoot(): undefined {
     return undefined;
+  }
+
+  async openAt(): Promise<'unclear'> {
+    return 'unclear';
   }
 
   async openChild(folder: OpenFolder, name: Name): Promise<OpenFolder> {

@@ -60,9 +60,10 @@ export class FolderWalker {
     options: EnterOptions,
     work: (opened: OpenedFolder) => Promise<T>,
   ): Promise<T> {
-    const unheld = this.#unheldRoot(path, options);
+    const unheld = options.isOneCall === true && path.isRoot ? this.confinement.unheldRoot() : undefined;
     try {
-      const opened = await this.#walk(path, options, unheld ?? (await openRoot(this.confinement)));
+      const opened =
+        unheld === undefined ? await this.#open(path, options) : { folder: unheld, diskNames: [] };
       try {
         const result = await work(opened);
         await opened.folder.verify();
@@ -71,7 +72,7 @@ export class FolderWalker {
         await opened.folder.close();
       }
     } catch (error) {
-      // The missing folder may be the root itself, which is another error.
+      // What is missing may be the root itself, which is another error.
       if (unheld !== undefined) await (await openRoot(this.confinement)).close();
       throw error;
     }
@@ -79,19 +80,27 @@ export class FolderWalker {
 
   /** Opens a folder, or makes it; the caller closes it. @throws as `within` */
   async openOrMake(path: SourcePath): Promise<OpenFolder> {
-    return (await this.#walk(path, { create: true }, await openRoot(this.confinement))).folder;
+    return (await this.#open(path, { create: true })).folder;
   }
 
-  /** Opens a folder; the caller closes it. Errors of the system, and NotFoundError. */
+  /** Opens a folder; the caller closes it. @throws as `within` */
   async open(path: SourcePath): Promise<OpenFolder> {
-    return (await this.#walk(path, {}, await this.confinement.openRoot())).folder;
+    return (await this.#open(path, {})).folder;
   }
 
-  /** A way down needs the root for its first step alone, unless that step makes a folder. */
-  #unheldRoot(path: SourcePath, { create, isOneCall }: EnterOptions): OpenFolder | undefined {
-    return create !== true && (isOneCall === true || !path.isRoot)
-      ? this.confinement.unheldRoot()
-      : undefined;
+  /** In one call where that is possible: a folder that is there, under the names of its path. */
+  async #open(path: SourcePath, options: EnterOptions): Promise<OpenedFolder> {
+    const { segments } = path;
+    if (!path.isRoot && !segments.some(isReserved)) {
+      const folder = await this.confinement.openAt(segments);
+      if (typeof folder === 'object') return { folder, diskNames: segments };
+      if (folder === 'missing' && options.create !== true && !segments.some(hasOtherSpellings)) {
+        // It may be the root that is missing, which is another error.
+        await (await openRoot(this.confinement)).close();
+        throw new NotFoundError();
+      }
+    }
+    return this.#walk(path, options, await openRoot(this.confinement));
   }
 
   /**

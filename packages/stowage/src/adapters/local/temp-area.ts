@@ -120,6 +120,10 @@ export class TempArea {
   }
 
   async #open(): Promise<OpenFolder> {
+    if (this.#isMade) {
+      const made = await this.#confinement.openAt([TEMP_PREFIX, this.instance]);
+      if (typeof made === 'object') return made;
+    }
     const root = await openRoot(this.#confinement);
     try {
       return await this.#openIn(root);
@@ -201,6 +205,7 @@ const confinedBelow = (walker: FolderWalker, path: SourcePath): Confinement => (
   holds: walker.confinement.holds,
   openRoot: () => walker.open(path),
   unheldRoot: () => undefined,
+  openAt: (names) => walker.confinement.openAt([...path.segments, ...names]),
   openChild: (folder, name) => walker.confinement.openChild(folder, name),
 });
 
