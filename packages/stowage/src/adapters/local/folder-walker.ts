@@ -156,7 +156,10 @@ export class FolderWalker {
       try {
         return { folder: await this.confinement.openChild(parent, diskName), diskName };
       } catch (error) {
-        if (systemCode(error) !== 'ENOENT') throw await this.#explain(error, parent, diskName, options);
+        // Letters are longer when decomposed: nothing can have a name that is too long.
+        const isTooLong = diskName !== segment && systemCode(error) === 'ENAMETOOLONG';
+        if (systemCode(error) !== 'ENOENT' && !isTooLong)
+          throw await this.#explain(error, parent, diskName, options);
       }
     }
     if (options.create !== true) throw new NotFoundError();

@@ -18,6 +18,8 @@ import { attempt, entryOf, statOf } from './system.ts';
 import type { LocalStore } from './local-store.ts';
 
 const IN_FLIGHT = 64;
+/** Nothing lies at a name, or can: decomposed letters may make it too long. */
+const ABSENT: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENAMETOOLONG']);
 
 type Seen = (error: NodeJS.ErrnoException | null, entry: Entry | undefined) => void;
 type StatCall = (path: fs.PathLike, name: string, seen: Seen) => void;
@@ -63,7 +65,7 @@ const statNames = (
       stat(folder.at(seen.raw), seen.name, (error, entry) => {
         running -= 1;
         if (error === null) found[index] = entry;
-        else if (systemCode(error) !== 'ENOENT') failure ??= error;
+        else if (!ABSENT.has(systemCode(error))) failure ??= error;
         step();
       });
     };

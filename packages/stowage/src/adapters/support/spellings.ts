@@ -1,3 +1,4 @@
+import { isRefusal } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
 const NON_ASCII = /[^\u0000-\u007f]/u;
@@ -10,6 +11,8 @@ export const decomposed = (name: string): string | undefined => {
 };
 
 const MOST = 10_000;
+/** Bytes of the longest name that file systems take. Decomposed letters have up to three times as many. */
+const LONGEST = 255;
 
 /**
  * How entries are written in a store whose names are not composed there; paths always are. Remembers the last
@@ -65,6 +68,9 @@ export const respell = async (
     let isThere = false;
     try {
       isThere = await exists(one);
+    } catch (error) {
+      // Servers have several refusals for a name that is too long for them.
+      if (Buffer.byteLength(written) <= LONGEST || !isRefusal(error)) throw error;
     } finally {
       // Also when the store did not answer: what is not known is not remembered.
       if (!isThere) spellings.forget(one);
