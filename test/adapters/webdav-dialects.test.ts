@@ -256,6 +256,30 @@ describe('dialects of WebDAV', () => {
     expect(stub.seen.filter(({ headers }) => headers['transfer-encoding'] !== undefined)).toEqual([]);
   });
 
+  it('content that exists once is not sent again without its bytes after a refusal', async () => {
+    const { stub, put } = await open({}, { timeout: 2 });
+    stub.plant('f', undefined);
+    let refusals = 0;
+    const instead: DavDialect['instead'] = ({ method }) =>
+      method === 'PUT' && (refusals += 1) === 1 ? { status: 500 } : undefined;
+    stub.dialect = { instead };
+    const large = Buffer.alloc(1024 * 1024, 'a');
+    await expect(put('f/a.bin', large, { size: large.length })).rejects.toMatchObject({
+      code: 'STORAGE_UNAVAILABLE',
+    });
+    expect(stub.seen.filter(({ method }) => method === 'PUT')).toHaveLength(1);
+    expect(stub.paths).toEqual(['f/']);
+  });
+
+  it('a part of a file that has become shorter than it is a change of the file', async () => {
+    const { stub, adapter, put } = await open({});
+    await put('a.txt', 'content');
+    stub.dialect = { instead: ({ method }) => (method === 'GET' ? { status: 416 } : undefined) };
+    await expect(adapter.read(at('a.txt'), { range: { start: 5, end: 6 } })).rejects.toMatchObject({
+      code: 'CHANGED_MEANWHILE',
+    });
+  });
+
   it.each(['MKCOL', 'PUT', 'MOVE', 'COPY', 'DELETE'])(
     'what is locked for a moment at %s is waited for, what stays locked is busy',
     async (method) => {

@@ -88,7 +88,9 @@ export const openFile = async (
   const answer = await resources.client.send(asked);
   if (answer.status !== 200 && answer.status !== 206) {
     await dropBody(answer);
-    throw answer.status === 412 ? new ChangedMeanwhileError() : errorOfStatus(asked, answer.status);
+    // 416: the file has become shorter than the range that was asked for.
+    const isChanged = answer.status === 412 || answer.status === 416;
+    throw isChanged ? new ChangedMeanwhileError() : errorOfStatus(asked, answer.status);
   }
   const stat = statFrom(answer, known);
   if (ifMatch !== undefined && stat.etag !== ifMatch) {

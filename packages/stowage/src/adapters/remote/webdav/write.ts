@@ -67,9 +67,9 @@ const sendTo = async (
   const headers = { 'content-type': mimeTypeOf(path.name) };
   if (!body.repeatable) await store.ensureFolder(path.parent, options);
   const { signal } = options;
-  const status = await store.intoFolder(temp, options, () =>
-    resources.act('PUT', temp, 'file', { body, signal, headers }),
-  );
+  const send = (): Promise<number> => resources.act('PUT', temp, 'file', { body, signal, headers });
+  // Content that exists once is gone after a refusal.
+  const status = await (body.repeatable ? store.intoFolder(temp, options, send) : send());
   if (!isSuccess(status)) throw errorOfStatus({ method: 'PUT', path }, status);
   const written = await resources.stat(temp, options);
   if (written.size !== undefined && written.size !== body.size) {
