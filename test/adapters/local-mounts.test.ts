@@ -12,7 +12,6 @@ import {
   SourcePath,
   StorageDeniedError,
   StorageFullError,
-  StowageError,
 } from 'stowage/storage';
 import { createSilentLogger, openLocalAdapter, readProcessMark } from '#internals';
 
@@ -125,7 +124,8 @@ describe.skipIf(!canMount)(
       await adapter.write(at('mounted/a.txt'), content('kept'));
       await adapter.write(at('outer/b.txt'), content('kept'));
       await expect(adapter.removeFolder(at('mounted'))).rejects.toBeInstanceOf(StorageDeniedError);
-      await expect(adapter.removeEmptyFolder(at('mounted'))).rejects.toBeInstanceOf(StowageError);
+      await expect(adapter.removeEmptyFolder(at('mounted'))).rejects.toBeInstanceOf(StorageDeniedError);
+      await expect(adapter.moveFolder(at('mounted'), at('other'))).rejects.toBeInstanceOf(StorageDeniedError);
       expect(await readFile(join(root, 'mounted/a.txt'), 'utf8')).toBe('kept');
       expect(await everything()).toEqual(['mounted', 'mounted/a.txt', 'outer', 'outer/b.txt']);
     });

@@ -69,8 +69,7 @@ const takeAway = async (
     await renameTo(folder.at(name), area.at(taken));
     return true;
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') throw error;
-    if (systemCode(error) === 'EBUSY') throw new StorageDeniedError({ cause: error });
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'EBUSY') throw error;
     return false;
   }
 };

@@ -16,7 +16,8 @@ const byCode = errorsByCode(
   [NotFoundError, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV'],
   [AlreadyExistsError, 'EEXIST', 'ENOTEMPTY'],
   [WrongKindError, 'EISDIR'],
-  [StorageDeniedError, 'EACCES', 'EPERM', 'EROFS'],
+  // EBUSY: a file system is mounted there.
+  [StorageDeniedError, 'EACCES', 'EPERM', 'EROFS', 'EBUSY'],
   [StorageFullError, 'ENOSPC', 'EDQUOT', 'EFBIG'],
   // Names that the protocol allows and this file system does not.
   [UnsafeNameError, 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'],
