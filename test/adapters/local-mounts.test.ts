@@ -232,6 +232,26 @@ describe.skipIf(!canMount)(
       expect(await everything()).toEqual(['log.txt', 'mounted']);
     });
 
+    it('holds what replaces a file while another edit of it is copied to it', async () => {
+      const { etag: ifMatch } = await adapter.write(at('mounted/a.txt'), content('old'));
+      const staged = await adapter.stage(content('edited'));
+      const mounted = join(root, 'mounted');
+      const isCopied = (): boolean =>
+        readdirSync(mounted).some(
+          (name) => name !== '.stowage-tmp' && readFileSync(join(mounted, name), 'utf8') === 'edited',
+        );
+      const { signal } = new AbortController();
+      signal.throwIfAborted = () => {
+        if (isCopied()) writeFileSync(join(mounted, 'a.txt'), 'a newer version');
+      };
+      await expect(staged.commit(at('mounted/a.txt'), { ifMatch, signal })).rejects.toBeInstanceOf(
+        ChangedMeanwhileError,
+      );
+      await staged.discard();
+      expect(await readFile(join(mounted, 'a.txt'), 'utf8')).toBe('a newer version');
+      expect(await everything()).toEqual(['mounted', 'mounted/a.txt']);
+    });
+
     it('is swept of what a killed process left in it beside its targets', async () => {
       // As a process leaves it that is killed between the copy across and the last rename.
       const instance = `${(await readProcessMark()).replace(/-\d+-\d+$/u, '-1-1')}-12345678`;

@@ -100,6 +100,21 @@ describe('a file that is replaced at the same moment', () => {
       expect(await files()).toEqual({ 'a.txt': `edit ${String(winners[0])}` });
     }
   });
+
+  it('by another that gets its name is not lost by an edit of the version before', async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const { etag: ifMatch } = await adapter.write(at('a.txt'), content('old'));
+      await adapter.write(at('b.txt'), content('moved'));
+      const staged = await adapter.stage(content('edited'));
+      const [edit] = await Promise.allSettled([
+        staged.commit(at('a.txt'), { ifMatch }),
+        adapter.moveFile(at('b.txt'), at('a.txt')),
+      ]);
+      await staged.discard();
+      // An edit that succeeds was the first of the two.
+      expect(await files(), edit.status).toEqual({ 'a.txt': 'moved' });
+    }
+  });
 });
 
 describe('names that Unicode composes to others', () => {

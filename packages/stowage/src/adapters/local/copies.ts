@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { NotFoundError } from '../../errors/errors.ts';
-import type { PutOptions } from '../../storage/adapter.ts';
+import type { OperationOptions } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks, flushFile } from './file-content.ts';
 import { besidePrefix } from './names.ts';
-import { type Named, nameFile } from './naming.ts';
+import type { Named } from './naming.ts';
 import {
   changeModeOf,
   closeFile,
@@ -95,6 +95,13 @@ const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> =>
   }
 };
 
+/** How a file is copied across. */
+export interface AcrossOptions extends OperationOptions {
+  readonly keepTime?: boolean;
+  /** Gives the whole copy, under a reserved name until then, that of its target. */
+  readonly giveName: (beside: Name) => Promise<void>;
+}
+
 /**
  * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name
  * beside its target, then in one step to its name, with the rights of the original. A record in the
@@ -103,9 +110,8 @@ const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> =>
  */
 export const copyAcross = async (
   from: Name,
-  { area, folder, path, name }: AcrossTarget,
-  { createOnly = false, signal }: PutOptions,
-  keepTime = false,
+  { area, folder, path }: AcrossTarget,
+  { keepTime = false, giveName, signal }: AcrossOptions,
 ): Promise<{ readonly source: BigIntStats; readonly stats: BigIntStats }> => {
   const source = await openForReading(from);
   try {
@@ -123,7 +129,7 @@ export const copyAcross = async (
         if (keepTime) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
         const stats = await exactFstat(fd);
         signal?.throwIfAborted();
-        await nameFile(beside, folder, name, createOnly);
+        await giveName(beside);
         return { source: source.stats, stats };
       } finally {
         await closeFile(fd);

@@ -110,7 +110,12 @@ const moveNew = async (source: Named, target: Named): Promise<void> => {
 
 /** Copies a file to another file system and then removes it, if it is still what was copied. */
 const moveAcross = async (source: Named, target: AcrossTarget, options: PutOptions): Promise<void> => {
-  const made = await copyAcross(source.folder.at(source.name), target, options, true);
+  const { createOnly = false, signal } = options;
+  const made = await copyAcross(source.folder.at(source.name), target, {
+    keepTime: true,
+    giveName: (beside) => nameFile(beside, target.folder, target.name, createOnly),
+    signal,
+  });
   const isCopied = (stats: BigIntStats): boolean =>
     isSameFile(made.source)(stats) &&
     stats.mtimeNs === made.source.mtimeNs &&
@@ -121,8 +126,7 @@ const moveAcross = async (source: Named, target: AcrossTarget, options: PutOptio
     // The copy may be all there is, unless the original is seen, or is not found a second time either.
     const left = await exactLstat(source.folder.at(source.name)).catch(systemCode);
     const isCertain = left === 'ENOENT' ? systemCode(error) === 'ENOENT' : typeof left === 'object';
-    if (options.createOnly === true && isCertain)
-      await removeExpected(target, isSameFile(made.stats)).catch(() => undefined);
+    if (createOnly && isCertain) await removeExpected(target, isSameFile(made.stats)).catch(() => undefined);
     throw error;
   }
 };
@@ -148,7 +152,7 @@ const dropTwin = async (source: Named, target: Named, stats: BigIntStats): Promi
   const kept = await exactLstat(target.folder.at(target.name));
   // On a file system without case both names may be the same one: then there is but one link.
   if (left?.ino === stats.ino && kept.ino === stats.ino && kept.nlink > 1n)
-    await unlinkFile(source.folder.at(source.name));
+    await removeExpected(source, isSameFile(stats));
 };
 
 /** @see StorageAdapter.moveFile */
@@ -177,9 +181,8 @@ export const moveFile = async (
         path,
         area: await areas.near(path),
       };
-      await locks.hold(await lockKey(source.folder, source.name), options, () =>
-        moveInto(source, target, options),
-      );
+      const keys = await Promise.all([source, target].map((one) => lockKey(one.folder, one.name)));
+      await locks.hold(keys, options, () => moveInto(source, target, options));
       await flushFolder(folder);
       if (!from.parent.equals(to.parent)) await flushFolder(source.folder);
     });

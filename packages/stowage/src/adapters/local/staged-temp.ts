@@ -96,8 +96,7 @@ class StagedTemp implements StagedFile {
       return await shared.within(target.parent, options.derived !== true, async (folder) => {
         const name = await walker.newDiskName(folder, target.name);
         options.signal?.throwIfAborted();
-        if (options.createOnly === true) await nameFile(this.#path, folder, name, true);
-        else await this.#replace(folder, name, options);
+        await this.#nameIn(folder, name, options);
         return this.#stats;
       });
     } catch (error) {
@@ -112,7 +111,11 @@ class StagedTemp implements StagedFile {
     return walker.within(path, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, target.name);
       const area = await areas.near(path);
-      const { stats } = await copyAcross(this.#path, { area, folder, path, name }, options);
+      const { stats } = await copyAcross(
+        this.#path,
+        { area, folder, path, name },
+        { signal: options.signal, giveName: (beside) => this.#nameIn(folder, name, options, beside) },
+      );
       await unlinkFile(this.#path).catch(() => undefined);
       if (options.derived !== true) await flushFolder(folder);
       return stats;
@@ -120,15 +123,21 @@ class StagedTemp implements StagedFile {
   }
 
   /**
-   * Replaces what has the name. Operations of this process on the name wait for one another, so that the
-   * version that `ifMatch` asks for is the one that is replaced; another process may come in between two
-   * calls to the system.
+   * Gives the whole content, or its copy on another file system, the name. Operations of this process that replace
+   * what has the name wait for one another, so that the version that `ifMatch` asks for is the one that is replaced;
+   * another process may come in between two calls to the system.
    */
-  async #replace(folder: OpenFolder, name: string, options: CommitOptions): Promise<void> {
+  async #nameIn(
+    folder: OpenFolder,
+    name: string,
+    options: CommitOptions,
+    content: Name = this.#path,
+  ): Promise<void> {
+    if (options.createOnly === true) return nameFile(content, folder, name, true);
     await this.#store.locks.hold(await lockKey(folder, name), options, async () => {
       if (options.ifMatch !== undefined) await requireVersion(folder.at(name), options.ifMatch);
-      await takeRights(this.#path, folder.at(name));
-      await nameFile(this.#path, folder, name, false);
+      await takeRights(content, folder.at(name));
+      await nameFile(content, folder, name, false);
     });
   }
 }
