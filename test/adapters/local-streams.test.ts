@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SourcePath } from 'stowage/storage';
+import { ChangedMeanwhileError, SourcePath, StowageError } from 'stowage/storage';
 import { createSilentLogger, openLocalAdapter } from '#internals';
 
 const MEGABYTE = 2 ** 20;
@@ -69,6 +69,28 @@ describe('streams of local files', () => {
     const web = Readable.toWeb(await open(range)) as ReadableStream<Uint8Array>;
     expect(Buffer.from(await new Response(web).arrayBuffer()).equals(wanted)).toBe(true);
   });
+
+  it('fail when the file becomes shorter meanwhile', async () => {
+    await writeFile(join(root, 'shorter.bin'), content);
+    const { stream } = await adapter.read(SourcePath.parse('shorter.bin'));
+    await truncate(join(root, 'shorter.bin'), MEGABYTE);
+    await expect(buffer(stream)).rejects.toBeInstanceOf(ChangedMeanwhileError);
+  });
+
+  it.skipIf(!existsSync('/sys/class/net/lo/speed'))(
+    'fail with errors of the storage port (needs /sys)',
+    async () => {
+      const devices = await openLocalAdapter({
+        root: '/sys/class/net/lo',
+        log: createSilentLogger(),
+        sweeps: false,
+      });
+      // A file of which the system refuses every read.
+      const { stream } = await devices.read(SourcePath.parse('speed'));
+      await expect(buffer(stream)).rejects.toBeInstanceOf(StowageError);
+      await devices.close();
+    },
+  );
 
   it.skipIf(!existsSync('/proc/self/fd'))('close their files, read or not (needs /proc)', async () => {
     const openHere = async (): Promise<number> => (await readdir('/proc/self/fd')).length;

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { close, createReadStream, read } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
 import type {
@@ -23,6 +23,7 @@ import type {
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
+import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { copyTree } from '../../storage/copy-tree.ts';
 import { moveTree } from '../../storage/move-tree.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -38,6 +39,23 @@ import type { LocalStore } from './local-store.ts';
 
 /** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
 const READ_AHEAD_BYTES = 64 * 1024;
+
+/** How a stream reads an open file: with errors of ours, and one where the file has become shorter. */
+const READING = {
+  read: (
+    fd: number,
+    into: Buffer,
+    offset: number,
+    length: number,
+    at: number,
+    done: (error: Error | null, bytesRead: number, buffer: Buffer) => void,
+  ): void =>
+    read(fd, into, offset, length, at, (error, count) => {
+      const failure = error === null ? undefined : fromSystemError(error, 'read');
+      done(failure ?? (count === 0 ? new ChangedMeanwhileError() : null), count, into);
+    }),
+  close,
+};
 
 /** Refuses a file whose reader has left, or that is another version than is wanted. */
 const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
@@ -122,7 +140,7 @@ export class LocalAdapter implements StorageAdapter {
       const range = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
       if (range.end - range.start < (options.bytesUpTo ?? 0))
         return wholeFile(stat, await readWhole(fd, range, options.signal));
-      const stream = createReadStream('', { fd, ...range, highWaterMark: READ_AHEAD_BYTES });
+      const stream = createReadStream('', { fd, ...range, fs: READING, highWaterMark: READ_AHEAD_BYTES });
       return { stat, stream: options.signal === undefined ? stream : addAbortSignal(options.signal, stream) };
     });
   }
