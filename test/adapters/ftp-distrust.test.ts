@@ -96,6 +96,23 @@ describe('data connections of the ftp adapter', () => {
 });
 
 describe('answers that the ftp adapter does not trust', () => {
+  it('folders may be told with a slash at their end', async () => {
+    let folder = '/home/ann';
+    const { store } = await start({
+      listing: LISTED,
+      script: (verb, path) => {
+        if (verb === 'CWD') {
+          folder = path;
+          return '250 there';
+        }
+        if (verb === 'PWD') return `257 "${folder}/" is where you are`;
+        return verb === 'MLST' && path === '/home/ann/a.txt' ? FILE : undefined;
+      },
+    });
+    expect(await namesIn(store)).toEqual(['a.txt']);
+    expect((await store.stat(at('a.txt'))).size).toBe(3);
+  });
+
   it('listings: only names of one segment, and no links, are shown', async () => {
     const types = ['../up', 'a/b', '.', '..', 'bell\u0007', 'cr\rDELE x'].map(
       (name) => `type=file;size=1; ${name}`,

@@ -79,7 +79,9 @@ export class Commands {
     const reals = whole.includes('"')
       ? [folderIn(message), /"(.*)"/u.exec(message)?.[1]]
       : [folderIn(message)];
-    const isReal = reals.some((real) => real?.normalize('NFC') === whole.normalize('NFC'));
+    const isReal = reals.some(
+      (real) => real?.replace(/(?<=.)\/$/u, '').normalize('NFC') === whole.normalize('NFC'),
+    );
     return isReal || reals[0] === undefined ? 'real' : 'link';
   }
 
