@@ -54,6 +54,19 @@ describe('names in the listings of an SFTP server', () => {
   });
 });
 
+describe('an SFTP server that does not report sizes', () => {
+  it('has its files read and copied whole', async () => {
+    const { store, root } = await start({ untold: 'size' });
+    const content = 'a'.repeat(100_000);
+    writeFileSync(join(root, 'a.txt'), content);
+    const { stat, stream } = await store.read(at('a.txt'));
+    expect([stat.size, await text(stream)]).toEqual([undefined, content]);
+    await store.copyFile(at('a.txt'), at('b.txt'));
+    await store.write(at('c.txt'), contentOf(content));
+    for (const name of ['b.txt', 'c.txt']) expect(readFileSync(join(root, name), 'utf8')).toBe(content);
+  });
+});
+
 describe('what an SFTP server has open', () => {
   it('is closed when it cannot say what it has opened', async () => {
     const { stub, store, root } = await start({

@@ -1,4 +1,13 @@
-import { closeSync, fstatSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
+import {
+  closeSync,
+  type Stats,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+} from 'node:fs';
 import {
   readSync,
   realpathSync,
@@ -24,6 +33,8 @@ type Request =
 export interface SftpDialect {
   /** Entries of listings have the attributes of what links lead to. */
   readonly followsInListings?: boolean;
+  /** An attribute that no answer holds. */
+  readonly untold?: 'size';
   /** How an entry of a listing is shown as text. Default: by its name alone. */
   readonly longname?: (name: string, isLink: boolean) => string;
   /** The name that it has for one that it is given, as Windows has. */
@@ -49,9 +60,17 @@ export interface SftpStub {
 
 const { OK, EOF, NO_SUCH_FILE, FAILURE } = ssh2.utils.sftp.STATUS_CODE;
 
+const attributesFrom = ({ mode, uid, gid, size, atimeMs, mtimeMs }: Stats): Attributes => ({
+  mode,
+  uid,
+  gid,
+  size,
+  atime: atimeMs / 1000,
+  mtime: mtimeMs / 1000,
+});
+
 const attributesOf = (path: string, follows: boolean): Attributes => {
-  const { mode, uid, gid, size, atimeMs, mtimeMs } = follows ? statSync(path) : lstatSync(path);
-  return { mode, uid, gid, size, atime: atimeMs / 1000, mtime: mtimeMs / 1000 };
+  return attributesFrom(follows ? statSync(path) : lstatSync(path));
 };
 
 interface Handle {
@@ -98,6 +117,8 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
     if (handle === undefined) throw new Error('no such handle');
     return handle;
   };
+  const tell = (id: number, { size, ...others }: Attributes): void =>
+    sftp.attrs(id, stub.dialect.untold === 'size' ? (others as Attributes) : { size, ...others });
   const fdOf = (bytes: Buffer): number => known(bytes).fd ?? -1;
   const pathOf = (bytes: Buffer): string => handles.get(bytes.readUInt32BE())?.path ?? '';
   const entryOf = (folder: string, name: string) => {
@@ -112,12 +133,8 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
       sftp.name(id, [{ filename, longname: filename, attrs: attributesOf(filename, true) }]);
     }),
   );
-  sftp.on('LSTAT', (id, path) =>
-    act(id, 'LSTAT', path, () => sftp.attrs(id, attributesOf(whole(path), false))),
-  );
-  sftp.on('STAT', (id, path) =>
-    act(id, undefined, path, () => sftp.attrs(id, attributesOf(whole(path), true))),
-  );
+  sftp.on('LSTAT', (id, path) => act(id, 'LSTAT', path, () => tell(id, attributesOf(whole(path), false))));
+  sftp.on('STAT', (id, path) => act(id, undefined, path, () => tell(id, attributesOf(whole(path), true))));
   sftp.on('OPEN', (id, path, flags) =>
     act(id, 'OPEN', path, () => {
       const mode = ssh2.utils.sftp.flagsToString(flags) ?? 'r';
@@ -126,8 +143,7 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
   );
   sftp.on('FSTAT', (id, bytes) =>
     act(id, 'FSTAT', pathOf(bytes), () => {
-      const { mode, uid, gid, size, atimeMs, mtimeMs } = fstatSync(fdOf(bytes));
-      sftp.attrs(id, { mode, uid, gid, size, atime: atimeMs / 1000, mtime: mtimeMs / 1000 });
+      tell(id, attributesFrom(fstatSync(fdOf(bytes))));
     }),
   );
   sftp.on('READ', (id, bytes, offset, length) =>

@@ -105,10 +105,11 @@ export const openFile = async (
 ): Promise<ReadResult> => {
   try {
     const { handle, stat } = await openKnown(store, session, path, options);
-    const { start, end } = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
+    // A file whose size the server does not report is read to its end.
+    const { start, end } = options.range ?? { start: 0, end: (stat.size ?? Number.POSITIVE_INFINITY) - 1 };
     const body = Readable.from(readAhead(session, { handle, path }, start, end + 1), { objectMode: false });
     const stream = passBody(body, {
-      length: end - start + 1,
+      length: end === Number.POSITIVE_INFINITY ? undefined : end - start + 1,
       signal: options.signal,
       failure: (error) => errorOf(`read /${path.toString()}`, error),
     });

@@ -84,13 +84,14 @@ const copyOnServer = async (
   source: OpenFile,
   target: OpenFile,
   size: number,
-): Promise<void> => {
+): Promise<number> => {
   for (let at = 0; at < size; at += COPIED_AT_ONCE) {
     const length = Math.min(COPIED_AT_ONCE, size - at);
     await session.change<void>('copy-data', source.path, (sftp, answered) =>
       sftp.ext_copy_data(source.handle, at, length, target.handle, at, answered),
     );
   }
+  return size;
 };
 
 /** Copies a file to a new one: on the server where it can, else through this process. */
@@ -101,12 +102,17 @@ export const copyToNew = (session: Session, { from, to }: Names): Promise<Found>
         { handle: sourceHandle, path: from },
         { handle, path: to },
       ];
-      const size = (await session.fstat(source.handle, from)).size ?? 0;
-      const copying = copyOnServer(session, source, target, size).catch(async (error: unknown) => {
-        if (!(error instanceof UnsupportedError)) throw error;
-        await sendChunks(session, target, readAhead(session, source, 0, size));
-      });
-      await storing(session, to, copying);
-      return finish(session, target, size, false);
+      const { size } = await session.fstat(source.handle, from);
+      const send = (end: number): Promise<number> =>
+        sendChunks(session, target, readAhead(session, source, 0, end));
+      const copying =
+        size === undefined
+          ? send(Number.POSITIVE_INFINITY)
+          : copyOnServer(session, source, target, size).catch(async (error: unknown) => {
+              if (!(error instanceof UnsupportedError)) throw error;
+              await send(size);
+              return size;
+            });
+      return finish(session, target, await storing(session, to, copying), false);
     }),
   );
