@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type BigIntStats, constants } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { uploadNames } from '../../basics/content/file-name.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
@@ -8,12 +8,14 @@ import { besidePrefix } from './names.ts';
 import {
   type Name,
   closeFile,
+  exactFstat,
   exactLstat,
   followedStat,
   isThere,
   lstatOf,
   makeDirectory,
   makeLink,
+  NEW_FILE,
   openFile,
   removeEmpty,
   renameTo,
@@ -37,7 +39,6 @@ const NO_LINKS: ReadonlySet<string | undefined> = new Set([
   'EMLINK',
   'EACCES',
 ]);
-const CLAIM = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
 
 /**
  * Without links: an empty file made exclusively takes the name, then the content replaces it. Still one
@@ -45,11 +46,14 @@ const CLAIM = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (const
  * it.
  */
 const claimAndRename = async (from: Name, target: Name): Promise<void> => {
-  await closeFile(await openFile(target, CLAIM, 0o600));
+  const fd = await openFile(target, NEW_FILE, 0o600);
+  const claimed = await exactFstat(fd).finally(() => closeFile(fd));
   try {
     await renameTo(from, target);
   } catch (error) {
-    await unlinkFile(target).catch(() => undefined);
+    // Another process may have replaced it.
+    const found = await exactLstat(target).catch(() => undefined);
+    if (found !== undefined && isSameFile(claimed)(found)) await unlinkFile(target).catch(() => undefined);
     throw error;
   }
 };
