@@ -185,7 +185,6 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       );
     }
     const areas = await TempAreas.create(root, walker);
-    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen({ root, walker, areas }, log);
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };
     const capabilities = {
@@ -197,6 +196,8 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       backend: 'local',
       root: (await realpath(root)).split(sep).filter((part) => part !== ''),
     };
+    // The last step: the store ends it, which nothing would after a failure.
+    const sweeping = options.sweeps === false ? undefined : sweepNowAndThen({ root, walker, areas }, log);
     return new LocalAdapter(
       {
         root,
