@@ -298,6 +298,25 @@ describe('big folders', () => {
     await store.close();
   });
 
+  it('do not wait for a thread that is still at a listing whose client has left', async () => {
+    const thread = new ScanThread();
+    const target = {
+      root,
+      diskNames: ['big'],
+      detail: 'full' as const,
+      handles: process.platform === 'linux',
+    };
+    for await (const _page of thread.scan(target, {}));
+    expect(thread.isFree).toBe(true);
+    const client = new AbortController();
+    const listing = thread.scan(target, { signal: client.signal }).next();
+    client.abort(new Error('the client has left'));
+    await expect(listing).rejects.toThrow('the client has left');
+    expect(thread.isFree).toBe(false);
+    await expect.poll(() => thread.isFree).toBe(true);
+    await thread.close();
+  });
+
   it('are refused when more listings wait than a thread can bear, instead of filling the memory', async () => {
     const thread = new ScanThread();
     const target = { root, diskNames: [], detail: 'names' as const, handles: process.platform === 'linux' };

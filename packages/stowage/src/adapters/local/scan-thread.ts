@@ -41,6 +41,8 @@ export class ScanThread {
   #isOnline = false;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
+  /** Pages that the thread owes, those of jobs that were given up among them: it may hang at one. */
+  #owed = 0;
   /** Ends the wait of jobs that have no slot yet. */
   #closing = new AbortController();
 
@@ -57,7 +59,7 @@ export class ScanThread {
         // It is said to the job that needs the thread.
       }
     }
-    return this.#isOnline && this.#jobs.size === 0;
+    return this.#isOnline && this.#jobs.size === 0 && this.#owed === 0;
   }
 
   /** The pages of a folder. @throws as `pages` */
@@ -122,12 +124,12 @@ export class ScanThread {
     let isOver = false;
     try {
       const memory = 'memory' in request ? request.memory : undefined;
-      post(worker, { type: 'begin', id, kind, request }, memory);
+      this.#ask(worker, { type: 'begin', id, kind, request }, memory);
       while (!isOver) {
         const { page, isLast } = await nextPage(job, signal);
         isOver = isLast;
         // The next page is made while this one is used.
-        if (!isOver) post(worker, { type: 'next', id });
+        if (!isOver) this.#ask(worker, { type: 'next', id });
         yield page as JobPage<Kind>;
       }
     } finally {
@@ -135,6 +137,12 @@ export class ScanThread {
       if (!isOver && job.failure === undefined) post(worker, { type: 'close', id });
       this.#end(id);
     }
+  }
+
+  /** Has the thread make a page, which it does for every such message, be it the failure of the job. */
+  #ask(worker: Worker, message: ToScanThread, memory?: ArrayBuffer): void {
+    post(worker, message, memory);
+    if (this.#worker === worker) this.#owed += 1;
   }
 
   /** Ends the thread; jobs that run or wait fail. */
@@ -191,7 +199,10 @@ export class ScanThread {
     worker.once('online', () => {
       this.#isOnline = this.#worker === worker;
     });
-    worker.on('message', (answer: FromScanThread) => this.#take(answer));
+    worker.on('message', (answer: FromScanThread) => {
+      if (this.#worker === worker) this.#owed -= 1;
+      this.#take(answer);
+    });
     worker.on('error', lose);
     worker.on('exit', lose);
     return worker;
@@ -200,6 +211,7 @@ export class ScanThread {
   #leave(): void {
     this.#worker = undefined;
     this.#isOnline = false;
+    this.#owed = 0;
   }
 
   #take(answer: FromScanThread): void {
