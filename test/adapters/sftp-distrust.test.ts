@@ -68,6 +68,16 @@ describe('an SFTP server that does not report sizes', () => {
 });
 
 describe('what an SFTP server has open', () => {
+  it('is not stored where the server refuses to close it, as at the end of a quota', async () => {
+    const { stub, store, root } = await start({
+      before: (request) => (request === 'CLOSE' ? 'refuse' : undefined),
+    });
+    expect(await codeOf(store.write(at('a.txt'), contentOf('new')))).toBe('STORAGE_UNAVAILABLE');
+    stub.dialect = {};
+    expect(await namesIn(store)).toEqual([]);
+    expect(readdirSync(root)).toEqual([]);
+  });
+
   it('is closed when it cannot say what it has opened', async () => {
     const { stub, store, root } = await start({
       before: (request) => (request === 'FSTAT' ? 'refuse' : undefined),

@@ -102,17 +102,21 @@ export class Session implements PathSession {
     return orAborted(this.#send(what, path, send), this.signal);
   }
 
-  /** Runs `work` with an open file or folder, which is closed on every way out. */
-  async withHandle<T>(
-    what: 'opendir' | 'r' | 'wx',
-    path: SourcePath,
-    work: (handle: Buffer) => Promise<T>,
-  ): Promise<T> {
+  /**
+   * Runs `work` with an open file, which is closed on every way out. Of a new one the server may only report then what
+   * it could not store: that fails.
+   */
+  async withHandle<T>(what: 'r' | 'wx', path: SourcePath, work: (handle: Buffer) => Promise<T>): Promise<T> {
     const handle = await this.open(what, path);
+    let isStored = false;
     try {
-      return await work(handle);
+      const result = await work(handle);
+      isStored = what === 'wx';
+      return result;
     } finally {
-      await this.close(handle).catch(() => undefined);
+      await this.close(handle).catch((error: unknown) => {
+        if (isStored) throw errorOf(`close /${path.toString()}`, error);
+      });
     }
   }
 
@@ -195,7 +199,7 @@ export class Session implements PathSession {
   /** Takes a name by something empty, which only one can make. @throws AlreadyExistsError */
   async takeName(to: SourcePath, kind: EntryKind): Promise<void> {
     if (kind === 'folder') return this.mkdir(to);
-    const making = this.withHandle('wx', to, () => Promise.resolve());
+    const making = this.open('wx', to).then((handle) => this.close(handle).catch(() => undefined));
     await making.catch((error: unknown) => this.#throwConflict(to, error));
   }
 

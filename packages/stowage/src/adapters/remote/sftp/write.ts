@@ -44,27 +44,29 @@ const sendChunks = async (
   return size;
 };
 
-/** Runs what stores content; a refusal without a reason may mean that the disk is full. */
-const storing = async <T>(session: Session, path: SourcePath, work: Promise<T>): Promise<T> => {
-  try {
-    return await work;
-  } catch (error) {
-    throw await session.fullOr(error, path.parent);
-  }
-};
-
-/** Flushes what was stored, and believes the server only what it shows. */
-const finish = async (
+/**
+ * Has `fill` write a new file, flushes it, and believes the server only what it shows. The caller removes what is left
+ * of it after a failure.
+ * @param fill returns the bytes that it has written
+ */
+const storeNew = (
   session: Session,
-  { handle, path }: OpenFile,
-  size: number,
+  path: SourcePath,
   derived: boolean,
+  fill: (file: OpenFile) => Promise<number>,
 ): Promise<Found> => {
-  if (!derived) await storing(session, path, sync(session, handle, path));
-  const found = await session.fstat(handle, path);
-  if (found.size !== undefined && found.size !== size)
-    throw new CorruptError({ detail: `stored ${String(found.size)} of ${String(size)} bytes` });
-  return { ...found, size };
+  const storing = session.withHandle('wx', path, async (handle) => {
+    const size = await fill({ handle, path });
+    if (!derived) await sync(session, handle, path);
+    const found = await session.fstat(handle, path);
+    if (found.size !== undefined && found.size !== size)
+      throw new CorruptError({ detail: `stored ${String(found.size)} of ${String(size)} bytes` });
+    return { ...found, size };
+  });
+  // A refusal without a reason may mean that the disk is full.
+  return storing.catch(async (error: unknown) => {
+    throw await session.fullOr(error, path.parent);
+  });
 };
 
 /** Writes a new file. The caller removes what is left of it after a failure. */
@@ -73,46 +75,37 @@ export const writeNew = (
   path: SourcePath,
   chunks: AsyncIterable<Uint8Array>,
   derived: boolean,
-): Promise<Found> =>
-  session.withHandle('wx', path, async (handle) => {
-    const size = await storing(session, path, sendChunks(session, { handle, path }, chunks));
-    return finish(session, { handle, path }, size, derived);
-  });
+): Promise<Found> => storeNew(session, path, derived, (file) => sendChunks(session, file, chunks));
 
 const copyOnServer = async (
   session: Session,
   source: OpenFile,
   target: OpenFile,
   size: number,
-): Promise<number> => {
+): Promise<void> => {
   for (let at = 0; at < size; at += COPIED_AT_ONCE) {
     const length = Math.min(COPIED_AT_ONCE, size - at);
     await session.change<void>('copy-data', source.path, (sftp, answered) =>
       sftp.ext_copy_data(source.handle, at, length, target.handle, at, answered),
     );
   }
-  return size;
 };
 
 /** Copies a file to a new one: on the server where it can, else through this process. */
 export const copyToNew = (session: Session, { from, to }: Names): Promise<Found> =>
-  session.withHandle('r', from, (sourceHandle) =>
-    session.withHandle('wx', to, async (handle) => {
-      const [source, target] = [
-        { handle: sourceHandle, path: from },
-        { handle, path: to },
-      ];
-      const { size } = await session.fstat(source.handle, from);
+  session.withHandle('r', from, (handle) =>
+    storeNew(session, to, false, async (target) => {
+      const source = { handle, path: from };
+      const { size } = await session.fstat(handle, from);
       const send = (end: number): Promise<number> =>
         sendChunks(session, target, readAhead(session, source, 0, end));
-      const copying =
-        size === undefined
-          ? send(Number.POSITIVE_INFINITY)
-          : copyOnServer(session, source, target, size).catch(async (error: unknown) => {
-              if (!(error instanceof UnsupportedError)) throw error;
-              await send(size);
-              return size;
-            });
-      return finish(session, target, await storing(session, to, copying), false);
+      if (size === undefined) return send(Number.POSITIVE_INFINITY);
+      try {
+        await copyOnServer(session, source, target, size);
+      } catch (error) {
+        if (!(error instanceof UnsupportedError)) throw error;
+        await send(size);
+      }
+      return size;
     }),
   );
