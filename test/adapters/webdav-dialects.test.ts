@@ -271,6 +271,27 @@ describe('dialects of WebDAV', () => {
     expect(stub.paths).toEqual(['f/']);
   });
 
+  it('a full disk in the midst of a move is not taken for a name that another client has given', async () => {
+    const { stub, adapter, put } = await open({});
+    await put('f/a.txt', 'a');
+    await put('b.txt', 'b');
+    const instead: DavDialect['instead'] = ({ method, headers }) => {
+      if (method !== 'MOVE') return undefined;
+      // As a server leaves it that copies and then removes.
+      stub.plant(
+        new URL(String(headers['destination'])).pathname.slice('/dav/'.length).replace(/\/$/u, ''),
+        'half',
+      );
+      return { status: 507 };
+    };
+    stub.dialect = { instead };
+    await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await expect(adapter.moveFile(at('b.txt'), at('c.txt'), { createOnly: true })).rejects.toMatchObject({
+      code: 'STORAGE_FULL',
+    });
+    expect([stub.text('f/a.txt'), stub.text('b.txt')]).toEqual(['a', 'b']);
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

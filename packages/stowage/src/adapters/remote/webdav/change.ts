@@ -20,6 +20,12 @@ import type { Store } from './store.ts';
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
 const MOST_NAMES = 1000;
 
+/**
+ * Whether a refusal of a MOVE may mean that the new name was given in between, for which servers have many; not that
+ * the disk is full or another server does not answer, after which a part of what was moved may have the name.
+ */
+const mayBeTaken = (status: number): boolean => status <= 500;
+
 /** A single answer that nothing is there is not believed. */
 const isGone = async ({ resources }: Store, path: SourcePath): Promise<boolean> =>
   !(await resources.exists(path, {})) && !(await resources.exists(path, {}));
@@ -67,7 +73,7 @@ export const giveName = async (
       move(store, names, 'file', { signal, overwrite: 'F' }),
     );
     if (isSuccess(status)) return;
-    const found = await store.find(to, { signal });
+    const found = mayBeTaken(status) ? await store.find(to, { signal }) : undefined;
     if (found !== undefined && status === 412) store.knowsOverwrite = true;
     requireFree(found);
     const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
@@ -89,8 +95,7 @@ export const giveFolderName = (store: Store, names: Names, options: OperationOpt
       move(store, names, 'folder', { overwrite: 'F', signal }),
     );
     if (isSuccess(status)) return;
-    // A move to a name that was given in between may get any answer.
-    if (status === 412 || !(await isFree())) throw new AlreadyExistsError();
+    if (status === 412 || (mayBeTaken(status) && !(await isFree()))) throw new AlreadyExistsError();
     throw errorOfStatus({ method: 'MOVE', path: from }, status);
   });
 
