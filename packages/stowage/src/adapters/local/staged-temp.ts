@@ -187,12 +187,17 @@ const inArea = async (
 
 const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
   const fd = await attempt('stage', {}, () => createFile(path));
-  try {
+  const fillAndLook = async (): Promise<BigIntStats> => {
     await fill(fd);
-    return await attempt('stage', {}, () => exactFstat(fd));
-  } finally {
+    return attempt('stage', {}, () => exactFstat(fd));
+  };
+  const stats = await fillAndLook().catch(async (error: unknown) => {
     await closeFile(fd).catch(() => undefined);
-  }
+    throw error;
+  });
+  // Network file systems may only report now what they could not store.
+  await attempt('stage', {}, () => closeFile(fd));
+  return stats;
 };
 
 /**
