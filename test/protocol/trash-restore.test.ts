@@ -86,6 +86,24 @@ describe('trashRestore', () => {
     expect(await files.text('b.txt')).toBe('b');
   });
 
+  it('makes no folder by a name that folderCreate would not give, but brings back one that had it', async () => {
+    const service = await start();
+    const files = service.source('files');
+    await files.put({ 'a.txt': 'a', 'old #1/b.txt': 'b' });
+    const id = await remove(service, 'a.txt');
+    for (const path of ['"><img src=x onerror=alert(1)>', 'new/100%', 'con/deep', 'old #1/../old #2']) {
+      const { status, data } = await service.call('trashRestore', { id, path });
+      expect([path, status, data['error']]).toEqual([path, 400, 'UNSAFE_NAME']);
+    }
+    const inside = await remove(service, 'old #1/b.txt');
+    await service.call('folderRemove', { name: 'old #1' });
+    expect((await service.call('trashRestore', { id: inside })).data).toMatchObject({ path: 'old #1' });
+    expect((await files.paths()).filter((path) => !path.startsWith('.stowage-trash/'))).toEqual([
+      'old #1/',
+      'old #1/b.txt',
+    ]);
+  });
+
   it('shows a restored picture with a thumbnail of its own', async () => {
     const service = await startService({ trash: {} });
     const files = service.source('files');

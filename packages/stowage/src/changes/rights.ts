@@ -1,4 +1,4 @@
-import { AlreadyExistsError } from '../errors/errors.ts';
+import { AlreadyExistsError, UnsafeNameError } from '../errors/errors.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { tallyOf } from '../storage/measure.ts';
@@ -10,7 +10,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
-import { checkName, requireSameType } from './new-name.ts';
+import { checkName, newFolderName, requireSameType } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 /** `MOVE`, `COPY` or `RENAME`. */
@@ -165,13 +165,20 @@ const requireRestorable = async (aborted: Aborted, { open, record, path: to }: R
   }
 };
 
-/** A folder that is gone is made again, as FOLDER_CREATE allows. */
-const requireMakeable = async (open: SourceView, folder: SourcePath): Promise<void> => {
-  for (const path of folder.ancestry().toReversed()) {
+/**
+ * A folder that is gone is made again, as FOLDER_CREATE allows; another is made only by a name that folderCreate would
+ * give it.
+ * @throws AccessDeniedError, UnsafeNameError; NotFoundError where a file is in the way
+ */
+const requireMakeable = async ({ open, path: to, record }: Restore): Promise<void> => {
+  for (const path of to.parent.ancestry().toReversed()) {
     const found = await open.kindAt(path, 'folder');
     if (found === 'file') throw missing('destination folder');
     if (found === 'folder') return;
     open.require('FOLDER_CREATE', path, 'folder');
+    const { name } = path;
+    if (!path.contains(record.path) && newFolderName(open.source.settings, name) !== name)
+      throw new UnsafeNameError({ details: { name } });
   }
 };
 
@@ -192,7 +199,7 @@ export const requireContents = async (aborted: Aborted, change: Change): Promise
 
 /** Refuses what the rules deny inside a folder, and where a folder would have to be made again. */
 export const contents: Stage = async (passage, change, next) => {
-  if (change.type === 'restore') await requireMakeable(change.open, change.path.parent);
+  if (change.type === 'restore') await requireMakeable(change);
   await requireContents(passage, change);
   return next(change);
 };
