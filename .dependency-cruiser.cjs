@@ -89,7 +89,7 @@ module.exports = {
       severity: 'error',
       from: { pathNot: `${SERVER}changes/` },
       to: {
-        path: `${SERVER}changes/(events|inspection|rights|lock|moved|follow|trash|store|create|transfer)\\.ts$`,
+        path: `${SERVER}changes/(events|rights|moved|follow|trash|store|create|transfer)\\.ts$`,
       },
     },
     {
