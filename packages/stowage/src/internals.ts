@@ -13,7 +13,7 @@ export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
 export { FileAnswer } from './actions/file-answer.ts';
 export { compileDateFormat } from './actions/listing/item.ts';
 export { humanSize } from './basics/content/human-size.ts';
-export { entryOrder } from './actions/listing/order.ts';
+export { entryOrder } from './actions/listing/page.ts';
 export { createNameReservations, takeFreeName } from './changes/names.ts';
 export { createActions, ruleKeysOf } from './actions/registry.ts';
 export { ZipStream } from './actions/zip/zip-stream.ts';

@@ -1,5 +1,13 @@
+import type { Compare } from '../../basics/concurrency/time-slice.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
-import type { Facets } from './order.ts';
+
+/** What orders compare of items; a number that the store does not report is less than everything else. */
+export interface Facets<Item> {
+  readonly compareNames: Compare<Item>;
+  readonly size: (item: Item) => number;
+  readonly time: (item: Item) => number;
+  readonly isFolder: (item: Item) => boolean;
+}
 
 const LEAST_ROWS = 32 * 1024;
 const LEAST_BYTES = 1024 * 1024;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { sortOrders } from '../../config/settings/values.ts';
-import { foldersPositions } from './order.ts';
+import { foldersPositions } from './page.ts';
 
 /**
  * What counts as no value. Clients write the words `undefined` and `null` for values that they do not have.
