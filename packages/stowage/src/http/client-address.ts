@@ -1,4 +1,4 @@
-import { peerAddress } from './bridges/mount.ts';
+import { peerAddress } from './bridges/fetch.ts';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from '../basics/log/logger.ts';
 import type { ConnectorRequest } from './message.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, errorTable } from '../errors/table.ts';
 import type { NodeHandler } from './bridges/node.ts';
-import { peerAddress } from './bridges/mount.ts';
+import { peerAddress } from './bridges/fetch.ts';
 import { errorEnvelope, jsonResponse } from './run-action.ts';
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { Handle } from '../message.ts';
-import { mountOf } from './mount.ts';
+import { mountOf } from './fetch.ts';
 import { serveNode } from './node.ts';
 
 /** What the plugin needs of a connector: `createRouter` and `createApp` return it. */

@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
-import { createMountReader, drain, type MountOptions, peerAddress } from './mount.ts';
+import { createCut, drain, mountOf, type MountOptions, peerAddress } from './fetch.ts';
 import { hostBody } from './host-body.ts';
 
 /**
@@ -212,6 +212,46 @@ export const serveNode = async (
     // see that.
     response.destroy();
   }
+};
+
+interface MountedUrl {
+  readonly url: string;
+  /** Whether the path begins at the mount for certain. */
+  readonly isExact: boolean;
+  /** What was cut. */
+  readonly mount?: string | undefined;
+}
+
+interface ExpressMarks {
+  /** What mounts have cut from the URL. */
+  readonly baseUrl?: unknown;
+  readonly originalUrl?: unknown;
+  /** The route that the request has come to; a route cuts nothing. */
+  readonly route?: unknown;
+}
+
+/** Express has cut the whole mount, unless a route stands between: its own path is still in the URL. */
+const isCutByExpress = ({ baseUrl, route }: ExpressMarks): boolean =>
+  typeof baseUrl === 'string' && baseUrl !== '' && route === undefined;
+
+const createMountReader = ({
+  basePath,
+}: MountOptions): ((request: IncomingMessage & ExpressMarks) => MountedUrl) => {
+  if (basePath === undefined) {
+    return (request) => {
+      const url = request.url ?? '/';
+      const isExact = isCutByExpress(request);
+      return { url, isExact, ...(isExact ? { mount: String(request.baseUrl) } : {}) };
+    };
+  }
+  const cut = createCut(basePath);
+  return (request) => {
+    const url = request.url ?? '/';
+    const whole = typeof request.originalUrl === 'string' ? request.originalUrl : url;
+    // A host may have cut it by itself.
+    const rest = cut(whole) ?? url;
+    return { url: rest, isExact: true, mount: mountOf(whole, rest) };
+  };
 };
 
 export interface NodeHandlerOptions extends MountOptions {
