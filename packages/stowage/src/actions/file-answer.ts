@@ -32,6 +32,17 @@ export class FileAnswer implements FileAnswerFields {
   }
 }
 
+/** The answer of bytes that are at hand, and have no version. */
+export const answerOfBytes = (
+  bytes: Uint8Array,
+  fields: Omit<FileAnswerFields, 'stat' | 'open'>,
+): FileAnswer =>
+  new FileAnswer({
+    ...fields,
+    stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
+    open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
+  });
+
 /** An answer whose bytes do not come from here: the store, the web server in front, or the service by another link. */
 export class HandedOverAnswer {
   readonly status: 200 | 302 | 308;

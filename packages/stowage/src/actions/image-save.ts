@@ -2,8 +2,7 @@ import * as z from 'zod';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { extensionOf, splitExtension } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
-import type { NewContent } from '../changes/change.ts';
-import { cleanedUpload, pictureOf, receiveUpload } from '../changes/incoming.ts';
+import { cleanedUpload, pictureOf, type ReceivedUpload, receiveUpload } from '../changes/incoming.ts';
 import { type NamingSettings, newFileName, policyFor, typeNotAllowed } from '../changes/new-name.ts';
 import { inspected, textsOfSent, type UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
@@ -15,7 +14,6 @@ import {
   NotFoundError,
 } from '../errors/errors.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
-import type { ReceivingPolicy } from '../pictures/engine.ts';
 import { segmentOf, type SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
@@ -117,30 +115,6 @@ const requireUpload = (context: ActionContext, view: SourceView): UploadedFile =
   return upload;
 };
 
-interface Verified extends NewContent {
-  readonly content: UploadedFile;
-  readonly name: string;
-}
-
-/** A picture as the source wants it. The name follows its format, but that of an existing file stays. */
-const received = async (
-  context: ActionContext,
-  view: SourceView,
-  upload: UploadedFile,
-  policy: ReceivingPolicy,
-  { name, overwrite }: { readonly name: string; readonly overwrite: boolean },
-): Promise<Verified> => {
-  const named = { ...upload, filename: name };
-  const wanted = overwrite ? ({ ...policy, format: 'keep' } as const) : policy;
-  const { upload: content, filename, ...rest } = await receiveUpload(context, view, named, wanted);
-  try {
-    return { ...rest, content, name: overwrite ? name : newFileName(view.source.settings, filename) };
-  } catch (error) {
-    await content.staged.discard();
-    throw error;
-  }
-};
-
 /**
  * SVG is checked, and cleaned where the source wants that, as with every upload; other pictures must decode
  * to their end, and become what the source wants.
@@ -149,11 +123,14 @@ const verified = async (
   context: ActionContext,
   view: SourceView,
   upload: UploadedFile,
-  target: { readonly name: string; readonly overwrite: boolean },
-): Promise<Verified> => {
-  const { name } = target;
+  { name, overwrite }: { readonly name: string; readonly overwrite: boolean },
+): Promise<ReceivedUpload> => {
   const policy = policyFor(view.source.settings, name);
-  if (policy !== undefined) return received(context, view, upload, policy, target);
+  if (policy !== undefined) {
+    const received = await receiveUpload(context, view, { ...upload, filename: name }, policy, overwrite);
+    // The name of an existing file stays as it is.
+    return overwrite ? { ...received, name } : received;
+  }
   if (extensionOf(name) !== 'svg') await context.services.images.verify(pictureOf(upload), context.signal);
   else if (!view.source.settings.sanitizeSvg) await requireSvg(context, upload);
   return { content: await cleanedUpload(context, view, upload, name), name };

@@ -31,22 +31,10 @@ const prepare = async (
     const seen = isImage ? await services.images.measure(name, pictureOf(content)) : undefined;
     return { content, name, seen, texts, isReduced: content.isReduced };
   }
-  const {
-    upload: content,
-    filename: got,
-    ...rest
-  } = await receiveUpload(
-    context,
-    open,
-    { ...upload, filename },
-    over === undefined ? policy : { ...policy, format: 'keep' },
-  );
-  try {
-    return { ...rest, texts, content, name: over === undefined ? newFileName(settings, got) : got };
-  } catch (error) {
-    await content.staged.discard();
-    throw error;
-  }
+  return {
+    ...(await receiveUpload(context, open, { ...upload, filename }, policy, over !== undefined)),
+    texts,
+  };
 };
 
 /**

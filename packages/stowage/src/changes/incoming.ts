@@ -3,8 +3,7 @@ import { extensionOf } from '../basics/content/file-type.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
-import type { Received, ReceivingPolicy } from '../pictures/engine.ts';
-import type { DrawnThumbnail } from '../pictures/kept/thumbnails.ts';
+import type { ReceivingPolicy } from '../pictures/engine.ts';
 import type { PictureFile } from '../pictures/picture-file.ts';
 import type { ReadResult, Stat } from '../storage/adapter.ts';
 import { streamOf } from '../storage/content.ts';
@@ -14,8 +13,8 @@ import type { StoreLocation } from '../storage/location.ts';
 import { stageContent } from '../storage/staging.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { ChangeContext } from './change.ts';
-import { nameFor, policyFor } from './new-name.ts';
+import type { ChangeContext, NewContent } from './change.ts';
+import { nameFor, newFileName, policyFor } from './new-name.ts';
 import { fileTooLarge, type InspectionContext, inspectStaged, type UploadedFile } from './uploaded-file.ts';
 
 type Context = Pick<ChangeContext, 'signal'> & {
@@ -38,40 +37,39 @@ export const stageFile = async (
 };
 
 /** A picture that came in, in the form that is to be stored. */
-export interface ReceivedUpload {
-  readonly upload: UploadedFile;
-  /** With the extension of its format; not checked yet. */
-  readonly filename: string;
-  readonly seen: Received['size'];
-  /** What was uploaded, when that is kept beside what is stored. */
-  readonly original: UploadedFile | undefined;
-  /** Drawn while its bytes are in memory. */
-  readonly thumbnail: DrawnThumbnail | undefined;
+export interface ReceivedUpload extends NewContent {
+  readonly content: UploadedFile;
+  /** That its format and the source want. */
+  readonly name: string;
 }
 
 /**
  * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
- * caller to discard; what was uploaded is discarded unless it is kept.
+ * caller to discard; what was uploaded is discarded unless it is kept. What goes over a file (`isOver`) keeps its
+ * format.
  * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for
- *   HEIC without the package that reads it
+ *   HEIC without the package that reads it; errors of `newFileName`
  */
 export const receiveUpload = async (
   context: Context,
   open: SourceView,
   upload: UploadedFile,
   policy: ReceivingPolicy,
+  isOver: boolean,
 ): Promise<ReceivedUpload> => {
   const { services, signal } = context;
-  const { staged, seen, filename, thumbnail } = await services.images.receive(
+  const { settings } = open.source;
+  const { staged, ...received } = await services.images.receive(
     pictureOf(upload),
-    policy,
+    isOver ? { ...policy, format: 'keep' } : policy,
     async ({ bytes, isChanged, extensions, size }) => {
+      const wanted = nameFor(upload.filename, extensions);
+      const name = isOver ? wanted : newFileName(settings, wanted);
       const content = streamOf(bytes);
       const file = isChanged ? await stageFile(context, open, content, upload) : undefined;
-      const name = nameFor(upload.filename, extensions);
       try {
         const drawn = await services.thumbnails.draw(open.source, name, bytes, signal);
-        return { staged: file, filename: name, seen: size, thumbnail: drawn };
+        return { staged: file, name, seen: size, thumbnail: drawn };
       } catch (error) {
         await file?.staged.discard();
         throw error;
@@ -79,10 +77,11 @@ export const receiveUpload = async (
     },
     signal,
   );
-  if (staged === undefined) return { upload, filename, seen, original: undefined, thumbnail };
-  const isKept = (open.source.settings.uploadImages?.keepOriginal ?? false) !== false;
-  if (!isKept) await upload.staged.discard();
-  return { upload: staged, filename, seen, original: isKept ? upload : undefined, thumbnail };
+  if (staged === undefined) return { ...received, content: upload };
+  if ((settings.uploadImages?.keepOriginal ?? false) !== false)
+    return { ...received, content: staged, original: upload };
+  await upload.staged.discard();
+  return { ...received, content: staged };
 };
 
 /**

@@ -1,4 +1,9 @@
-import { FileAnswer, type FileAnswerFields, type MadeFileAnswer } from '../actions/file-answer.ts';
+import {
+  answerOfBytes,
+  type FileAnswer,
+  type FileAnswerFields,
+  type MadeFileAnswer,
+} from '../actions/file-answer.ts';
 import { contentDisposition } from '../basics/content/file-name.ts';
 import { RangeNotSatisfiableError, StowageError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
@@ -133,15 +138,6 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
   return { status: range === undefined ? 200 : 206, headers, body };
 };
 
-/** The bytes of a made file, whole or in part. Made anew at every request, so there is no version of it. */
-const ofBytes = ({ filename, contentType }: MadeFileAnswer, bytes: Uint8Array): FileAnswer =>
-  new FileAnswer({
-    filename,
-    contentType,
-    stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
-    open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
-  });
-
 /**
  * Answers with a file that has to be made. HEAD learns all but the length and makes nothing.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
@@ -150,7 +146,10 @@ export const madeFileResponse = async (
   answer: MadeFileAnswer,
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
-  if (request.method !== 'HEAD') return fileResponse(ofBytes(answer, await answer.make()), request);
+  const { filename, contentType } = answer;
+  // Made anew at every request, so there is no version of it.
+  if (request.method !== 'HEAD')
+    return fileResponse(answerOfBytes(await answer.make(), { filename, contentType }), request);
   const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(answer) };
   return { status: 200, headers, body: undefined };
 };

@@ -17,7 +17,7 @@ import { presentOf } from '../../view/moved.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 import type { ReadResult, SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
-import { FileAnswer, HandedOverAnswer } from '../file-answer.ts';
+import { answerOfBytes, FileAnswer, HandedOverAnswer } from '../file-answer.ts';
 import { entryShownBy, type ShownEntry } from '../public-files.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 
@@ -164,15 +164,12 @@ const sendStored = async (
 };
 
 const sendIcon = ({ view }: ServingRequest, svg: string, cacheControl?: string): FileAnswer => {
-  const bytes = Buffer.from(svg);
   const headers = safetyHeaders(view.source.settings);
-  return new FileAnswer({
+  return answerOfBytes(Buffer.from(svg), {
     filename: 'icon.svg',
     contentType: 'image/svg+xml',
-    stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
     isInline: true,
     headers: cacheControl === undefined ? headers : { ...headers, 'cache-control': cacheControl },
-    open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
   });
 };
 
