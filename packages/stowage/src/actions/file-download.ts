@@ -1,8 +1,10 @@
 import * as z from 'zod';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { ArchiveLimitError } from '../errors/errors.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Entry } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
+import type { Item } from '../view/folder-view.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
@@ -12,6 +14,9 @@ import { zipBatches } from './zip/zip-batches.ts';
 import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
+/** Named items that are looked up at the same time. */
+const LOOKED_UP_AT_ONCE = 8;
+
 export interface DownloadOfMany {
   readonly folder: SourcePath;
   readonly names: readonly string[];
@@ -86,8 +91,11 @@ export const downloadMany = async (
   // A walk through folders costs as much as a search.
   const leave = await services.searches.take(signal);
   try {
-    for (const path of paths) {
-      const { stat } = await view.look(path);
+    const items: Item[] = [];
+    await forEachAtOnce(LOOKED_UP_AT_ONCE, paths.entries(), async ([index, path]) => {
+      items[index] = await view.look(path);
+    });
+    for (const { path, stat } of items) {
       if (stat.kind === 'folder') view.require([KEY, 'FOLDERS'], path, 'folder');
       plan.add(path, stat);
       // Headers depend on nothing that lies below.
