@@ -46,6 +46,16 @@ describe('white space', () => {
   });
 });
 
+it('leaves out the characters that XML cannot hold, wherever they stand', async () => {
+  const docx = await convert(
+    '<html lang="en&#xffff;"><title>a&#xfffe;b</title><style>ol{list-style-type:"\uffff1"}</style>' +
+      `<ol><li>c</ol><ul style="list-style-type:'x&#xfffe;'"><li>d</ul><table>e&#xfffe;f<tr><td>g</table>`,
+  );
+  expect(first(docx.core, 'dc:title').text).toBe('ab');
+  expect(docx.paragraphs.map(textIn)).toEqual(['c', 'd', 'ef', '']);
+  expect(all(docx.numbering, 'w:lvlText').map(({ attributes }) => attributes['w:val'])).toContain('x');
+});
+
 describe('letters', () => {
   it.each([
     ['<b>x</b>', { 'w:b': true }],

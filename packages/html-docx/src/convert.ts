@@ -12,6 +12,7 @@ import { pageLine, TAKEN, type PageLine } from './flow/page-line.ts';
 import type { ElementNode, HtmlDocument, SheetReference } from './html/nodes.ts';
 import { parseHtml } from './html/parse-html.ts';
 import { writeDocx } from './write/write-docx.ts';
+import { withoutInvalid } from './xml-text.ts';
 
 export type { Picture, PictureType } from './flow/model.ts';
 export { DocxLimitError } from './html/parse-html.ts';
@@ -67,7 +68,7 @@ class SheetReader {
   }
 
   async #addText(text: string, base: string | undefined, depth: number): Promise<void> {
-    const sheet = readSheet(text);
+    const sheet = readSheet(withoutInvalid(text));
     if (depth < MAX_IMPORT_DEPTH) {
       for (const href of sheet.imports) await this.add({ href }, base, depth + 1);
     }

@@ -1,5 +1,4 @@
 import type { Style } from '../css/style.ts';
-import { withoutInvalid } from '../xml-text.ts';
 import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
 /** What letters in an element look like. */
@@ -40,7 +39,7 @@ export class LineCollector {
 
   /** Adds text of an element. */
   addText(raw: string, style: Style, link: string | undefined): void {
-    const text = transformed(withoutInvalid(raw), style.transform);
+    const text = transformed(raw, style.transform);
     const keepsLines = /^pre/u.test(style.whiteSpace);
     const lines = keepsLines ? text.replaceAll(/\r\n?/gu, '\n').split('\n') : [text];
     const keepsBlanks = keepsLines && style.whiteSpace !== 'pre-line';

@@ -5,6 +5,7 @@ import {
   type DefaultTreeAdapterTypes,
   type TreeAdapter,
 } from 'parse5';
+import { withoutInvalid } from '../xml-text.ts';
 import { autoDirection } from './direction.ts';
 import { drawingFile } from './drawing.ts';
 import { contentOfControl } from './controls.ts';
@@ -48,7 +49,15 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'map',
 ]);
 
-/** The usual adapter, which refuses to build trees that are too large or too deep. */
+type Attributes = Types['element']['attrs'];
+
+const cleaned = (attributes: Attributes): Attributes =>
+  attributes.map((attribute) => ({ ...attribute, value: withoutInvalid(attribute.value) }));
+
+/**
+ * The usual adapter, which refuses to build trees that are too large or too deep, and leaves out the characters that
+ * the document cannot hold.
+ */
 const boundedAdapter = (): TreeAdapter<Types> => {
   let nodes = 0;
   let open = 0;
@@ -60,13 +69,19 @@ const boundedAdapter = (): TreeAdapter<Types> => {
     ...defaultTreeAdapter,
     createElement: (tag, namespace, attributes) => {
       count();
-      return defaultTreeAdapter.createElement(tag, namespace, attributes);
+      return defaultTreeAdapter.createElement(tag, namespace, cleaned(attributes));
+    },
+    adoptAttributes: (recipient, attributes) => {
+      defaultTreeAdapter.adoptAttributes(recipient, cleaned(attributes));
     },
     insertText: (parent, text) => {
       const last = parent.childNodes.at(-1);
       // Text that follows text becomes one with it.
       if (last === undefined || !defaultTreeAdapter.isTextNode(last)) count();
-      defaultTreeAdapter.insertText(parent, text);
+      defaultTreeAdapter.insertText(parent, withoutInvalid(text));
+    },
+    insertTextBefore: (parent, text, reference) => {
+      defaultTreeAdapter.insertTextBefore(parent, withoutInvalid(text), reference);
     },
     onItemPush: () => {
       open += 1;
