@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -194,6 +194,32 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     await expect(printing).rejects.toThrow('The client has gone.');
     await expect.poll(() => stillRunning(processes), PATIENT).toEqual([]);
     expect((await documents.pdf(jobOf('<p>next</p>'))).length).toBeGreaterThan(500);
+  });
+
+  it(
+    'a browser that hangs is replaced under the document (looks at /proc)',
+    { timeout: 60_000 },
+    async () => {
+      const documents = startDocuments();
+      await documents.pdf(jobOf('<p>warm</p>'));
+      const processes = await descendantsOf(self);
+      for (const pid of processes) process.kill(pid, 'SIGSTOP');
+      expect((await documents.pdf(jobOf('<p>text</p>'))).length).toBeGreaterThan(500);
+      await expect.poll(() => stillRunning(processes), PATIENT).toEqual([]);
+    },
+  );
+
+  it('a browser that does not start does not hold up the close (looks at /proc)', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-hanging-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const path = join(folder, 'chromium');
+    await writeFile(path, '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
+    const documents = startDocuments({ browser: { path } });
+    const refused = expect(documents.pdf(jobOf('<p>text</p>'))).rejects.toMatchObject({ status: 503 });
+    await expect.poll(async () => (await descendantsOf(self)).length, PATIENT).toBe(1);
+    await documents.close();
+    await refused;
+    await expect.poll(() => descendantsOf(self), PATIENT).toEqual([]);
   });
 
   it('a document that never gets ready is cut off with a clear error', async () => {

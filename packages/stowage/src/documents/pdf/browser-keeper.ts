@@ -42,14 +42,15 @@ const sizeOf = async (started: StartedBrowser): Promise<number> =>
  * that is replaced ends with its last document.
  */
 export class BrowserKeeper {
-  readonly #start: () => Promise<StartedBrowser>;
+  readonly #start: (signal: AbortSignal) => Promise<StartedBrowser>;
   readonly #limits: PdfLimits;
   readonly #log: Logger;
   readonly #slots = new Set<Slot>();
   #current: Slot | undefined;
-  #closed = false;
+  readonly #closing = new AbortController();
 
-  constructor(start: () => Promise<StartedBrowser>, limits: PdfLimits, log: Logger) {
+  /** @param start starts a browser, and gives that up when the signal aborts */
+  constructor(start: (signal: AbortSignal) => Promise<StartedBrowser>, limits: PdfLimits, log: Logger) {
     this.#start = start;
     this.#limits = limits;
     this.#log = log;
@@ -60,7 +61,7 @@ export class BrowserKeeper {
    * @throws StowageError SHUTTING_DOWN after `close`, and whatever the start of a browser throws
    */
   async lease(): Promise<BrowserLease> {
-    if (this.#closed) throw new ShuttingDownError();
+    this.#closing.signal.throwIfAborted();
     const slot = this.#current ?? this.#open();
     slot.running += 1;
     slot.served += 1;
@@ -81,19 +82,22 @@ export class BrowserKeeper {
     }
   }
 
-  /** Ends all browsers, those in use too. */
+  /** Ends all browsers, those too that are in use or still start. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(new ShuttingDownError());
     this.#current = undefined;
     await Promise.all([...this.#slots].map((slot) => this.#end(slot)));
   }
 
   #open(): Slot {
-    const slot: Slot = { starting: this.#start(), running: 0, served: 0 };
+    const slot: Slot = { starting: this.#start(this.#closing.signal), running: 0, served: 0 };
     this.#slots.add(slot);
     this.#current = slot;
     slot.starting.then(
-      ({ gone }) => gone.addEventListener('abort', () => this.#retire(slot), { once: true }),
+      ({ gone }) => {
+        if (gone.aborted) this.#retire(slot);
+        else gone.addEventListener('abort', () => this.#retire(slot), { once: true });
+      },
       () => this.#forget(slot),
     );
     return slot;

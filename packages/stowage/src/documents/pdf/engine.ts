@@ -1,5 +1,4 @@
-import type { BrowserContext } from 'puppeteer-core';
-import { orAborted } from '../../basics/concurrency/abort.ts';
+import { orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
 import { createTaskQueue, type TaskQueue } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
@@ -11,8 +10,9 @@ import { BrowserKeeper, type BrowserLease } from './browser-keeper.ts';
 import { printDocument } from './page.ts';
 import { type Environment, findBrowser, startBrowser, type StartedBrowser } from './started-browser.ts';
 
-/** How long a context may take to end before its browser is given up. */
-const CONTEXT_CLOSE_MS = 5000;
+/** How long a browser may take to open a context, and to close one, before it is given up. */
+const OPEN_MS = 10_000;
+const CLOSE_MS = 5000;
 
 /** What printing needs. */
 export interface PrinterParts {
@@ -24,15 +24,24 @@ export interface PrinterParts {
   readonly slots: TaskQueue;
 }
 
-/** A context that does not end has a page that the browser cannot stop: then the browser itself is ended. */
-const closeContext = async (context: BrowserContext, started: StartedBrowser): Promise<void> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), CONTEXT_CLOSE_MS);
-  });
-  const outcome = await Promise.race([context.close().catch(() => undefined), late]);
-  clearTimeout(timer);
-  if (outcome === 'late') await started.close();
+/**
+ * What a browser answers. One that does not is ended: it hangs, or has a page that it cannot stop.
+ * @throws the answer's error; a TimeoutError when there is none in time, and the browser is gone
+ */
+const answerOf = async <Answer>(
+  started: StartedBrowser,
+  answer: Promise<Answer>,
+  milliseconds: number,
+): Promise<Answer> => {
+  const limit = new TimeLimit(milliseconds);
+  try {
+    return await orAborted(answer, limit.signal);
+  } catch (error) {
+    if (limit.isOver) await started.close();
+    throw error;
+  } finally {
+    limit.dispose();
+  }
 };
 
 const printIn = async (
@@ -41,7 +50,7 @@ const printIn = async (
   job: DocumentJob,
   deadline: DocumentClock,
 ): Promise<Uint8Array> => {
-  const context = await started.browser.createBrowserContext();
+  const context = await answerOf(started, started.browser.createBrowserContext(), OPEN_MS);
   try {
     const { signal } = deadline;
     const resources = deadline.time(createDocumentResources(remote, { ...job, signal }, log));
@@ -56,7 +65,7 @@ const printIn = async (
       }),
     );
   } finally {
-    await closeContext(context, started);
+    await answerOf(started, context.close(), CLOSE_MS).catch(() => undefined);
   }
 };
 
@@ -121,10 +130,13 @@ export interface PdfEngine {
  * Makes the function that starts browsers.
  * @throws UnsupportedError, DocumentFailedError
  */
-const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<StartedBrowser>) => {
+const createLauncher = ({
+  browser,
+  log,
+}: PdfEngineParts): ((signal: AbortSignal) => Promise<StartedBrowser>) => {
   const { path, environment = {}, browserSandbox: sandbox = 'auto' } = browser;
   let warned = false;
-  return async () => {
+  return async (signal) => {
     const { default: puppeteer } = await importOptional(
       'Making PDF files',
       'puppeteer-core',
@@ -144,7 +156,8 @@ const createLauncher = ({ browser, log }: PdfEngineParts): (() => Promise<Starte
           'rights of this service. Run the service as another user than root, or see documents.browserSandbox.',
       );
     }
-    return startBrowser(puppeteer, executable, { sandboxed, environment }).catch((cause: unknown) => {
+    return startBrowser(puppeteer, executable, { sandboxed, environment, signal }).catch((cause: unknown) => {
+      signal.throwIfAborted();
       throw new DocumentFailedError({
         detail: sandboxed
           ? 'The browser does not start; it may not be allowed to make its sandbox.'

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Browser, CDPSession, PuppeteerNode } from 'puppeteer-core';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import {
   makeTemporaryFolder,
   removeTemporaryFolder,
@@ -101,8 +102,12 @@ const memoryOf = async (pid: number): Promise<number | undefined> => {
   return parts.length === 0 ? undefined : parts.reduce((sum, [, kb]) => sum + Number(kb) * 1024, 0);
 };
 
+/** How long a browser may take to start before it is killed. */
+const START_MS = 30_000;
 /** How long a browser may take to end by itself before it is killed. */
 const CLOSE_MS = 3000;
+/** How long a browser may take to name its processes. */
+const LIST_MS = 3000;
 
 const ARGS = [
   // No name and no address leads anywhere: all that a page needs is answered by us. Prefetch and preconnect
@@ -144,14 +149,25 @@ const listProcesses = async (session: CDPSession): Promise<readonly BrowserProce
   return measured.filter(({ bytes }) => bytes > 0);
 };
 
-/** Starts a browser with an empty profile. Takes about a third of a second with a headless shell. */
+/** How a browser is started. */
+interface StartOptions {
+  readonly sandboxed: boolean;
+  readonly environment: Environment;
+  /** Kills a browser that is still starting. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Starts a browser with an empty profile. Takes about a third of a second with a headless shell.
+ * @throws errors of the library; an error when the browser does not start in time; the signal's reason
+ */
 export const startBrowser = async (
   puppeteer: Pick<PuppeteerNode, 'launch'>,
   executable: BrowserExecutable,
-  { sandboxed, environment }: { readonly sandboxed: boolean; readonly environment: Environment },
+  { sandboxed, environment, signal }: StartOptions,
 ): Promise<StartedBrowser> => {
   const profile = await createProfile();
-  try {
+  const launch = async (limit: AbortSignal): Promise<StartedBrowser> => {
     const browser = await puppeteer.launch({
       executablePath: executable.path,
       headless: executable.headless,
@@ -164,8 +180,12 @@ export const startBrowser = async (
       handleSIGINT: false,
       handleSIGTERM: false,
       handleSIGHUP: false,
+      signal: limit,
     });
-    return await watched(browser, profile);
+    return watched(browser, profile);
+  };
+  try {
+    return await inTimeLimit(START_MS, signal, (limit) => orAborted(launch(limit), limit));
   } catch (error) {
     await removeTemporaryFolder(profile);
     throw error;
@@ -202,7 +222,8 @@ const watched = async (browser: Browser, profile: string): Promise<StartedBrowse
   return {
     browser,
     gone: gone.signal,
-    processes: () => listProcesses(session).catch(() => []),
+    processes: () =>
+      inTimeLimit(LIST_MS, undefined, (limit) => orAborted(listProcesses(session), limit)).catch(() => []),
     close: () => (closing ??= end()),
   };
 };
