@@ -269,6 +269,28 @@ describe('webhooks', () => {
     expect(await again.oldest(2)).toMatchObject([{ value: 6 }]);
   });
 
+  it('keep their order over a restart, also where the clock is set back meanwhile', async () => {
+    const folder = join(await scratch(), 'queue');
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const before = createFileQueue(folder, 10);
+    for (const value of [1, 2]) await before.add(value);
+    vi.useRealTimers();
+    const after = createFileQueue(folder, 10);
+    await Promise.all([3, 4].map((value) => after.add(value)));
+    expect((await after.oldest(10)).map(({ value }) => value)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('are kept as soon as their directory can be made', async () => {
+    const folder = join(await scratch(), 'queue');
+    await writeFile(folder, 'a file has its name');
+    const queue = createFileQueue(folder, 10);
+    await expect(queue.add(1)).rejects.toThrow();
+    await rm(folder);
+    await queue.add(2);
+    expect(await queue.oldest(2)).toMatchObject([{ value: 2 }]);
+  });
+
   it('give up all that is older than a day after one attempt', async () => {
     const folder = await scratch();
     let status = 204;

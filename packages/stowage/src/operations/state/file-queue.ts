@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Once } from '../../basics/concurrency/abort.ts';
 
 const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
@@ -62,6 +63,14 @@ const stateOf = (names: readonly string[]): QueueState => {
   return { entries: names.length, oldestAt: oldest === undefined ? undefined : timeOf(oldest) };
 };
 
+/** Makes the directory of a queue where there is none. Resolves with the names of its entries, the oldest first. */
+const openFolder = async (folder: string): Promise<string[]> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const names = await readdir(folder);
+  for (const name of names) if (name.endsWith(UNFINISHED)) await rm(join(folder, name), { force: true });
+  return names.filter((name) => ENTRY.test(name)).sort();
+};
+
 /**
  * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
  * For one process at a time. Memory grows with the number of entries, about 100 bytes each.
@@ -69,14 +78,14 @@ const stateOf = (names: readonly string[]): QueueState => {
 export const createFileQueue = (folder: string, most: number): DurableQueue => {
   let count = 0;
   let lastAt = 0;
-  const loading = (async (): Promise<string[]> => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const names = await readdir(folder);
-    for (const name of names) if (name.endsWith(UNFINISHED)) await rm(join(folder, name), { force: true });
-    return names.filter((name) => ENTRY.test(name)).sort();
-  })();
-  // Reported by the operation that needs it.
-  loading.catch(() => undefined);
+  const loading = new Once<string[]>();
+  const load = (): Promise<string[]> =>
+    loading.get(async () => {
+      const names = await openFolder(folder);
+      // What is added goes behind them, also where the clock is set back.
+      lastAt = timeOf(names.at(-1) ?? '0') + 1;
+      return names;
+    });
 
   const write = async (name: string, value: unknown): Promise<void> => {
     const unfinished = join(folder, name + UNFINISHED);
@@ -100,21 +109,20 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
 
   return {
     add: async (value) => {
-      // Named before anything is awaited, so that names have the order of the calls.
+      const names = await load();
+      // Named before anything else is awaited, so that names have the order of the calls.
       count += 1;
-      // Also where the clock is set back.
       lastAt = Math.max(lastAt, Date.now());
       const time = lastAt.toString(36).padStart(9, '0');
       const number = (count % 36 ** 6).toString(36).padStart(6, '0');
       const name = `${time}-${number}-${randomBytes(8).toString('hex')}.json`;
-      const names = await loading;
       if (names.length >= most) throw new Error(`The queue is full: ${String(most)} entries wait.`);
       await write(name, value);
       const after = names.findLastIndex((other) => other < name);
       names.splice(after + 1, 0, name);
     },
     oldest: async (mostWanted) => {
-      const names = await loading;
+      const names = await load();
       const found: QueueEntry[] = [];
       for (const name of [...names]) {
         if (found.length === mostWanted) break;
@@ -127,9 +135,9 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       return found;
     },
     remove: async (entries) => {
-      const names = await loading;
+      const names = await load();
       for (const { id } of entries) if (names.includes(`${id}.json`)) await drop(names, `${id}.json`);
     },
-    waiting: async () => stateOf(await loading),
+    waiting: async () => stateOf(await load()),
   };
 };
