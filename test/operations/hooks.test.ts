@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, HttpError, type ConnectorHooks, type ServiceEvent } from 'stowage';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { photo } from '../pictures/pictures.ts';
 import { formOf, silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
@@ -406,5 +406,32 @@ describe('the audit file', () => {
     await expect
       .poll(async () => (await linesOf(file)).map(({ type }) => type), { timeout: 10_000 })
       .toEqual(['file.created', 'file.removed']);
+  });
+
+  it('that a full disk has cut off in the midst of a line gets the line again, on a line of its own', async () => {
+    const file = join(await directory(), 'audit.jsonl');
+    const { service } = await start({}, { audit: { file } });
+    await service.upload([['files[0]', 'a.txt', 'x']]);
+    await expect.poll(async () => (await linesOf(file)).length).toBe(1);
+    const handle = await open(file);
+    type Write = (this: FileHandle, data: Uint8Array, ...rest: unknown[]) => Promise<unknown>;
+    const prototype = Object.getPrototypeOf(handle) as { write: Write };
+    await handle.close();
+    const { write } = prototype;
+    let cut = '';
+    const full = vi.spyOn(prototype, 'write').mockImplementation(function (this: FileHandle, data, ...rest) {
+      const text = Buffer.from(data).toString();
+      if (cut !== '' || !text.includes('"b.txt"')) return write.call(this, data, ...rest);
+      cut = text.slice(0, 20);
+      return write.call(this, Buffer.from(cut));
+    });
+    onTestFinished(() => full.mockRestore());
+    await service.upload([['files[0]', 'b.txt', 'x']]);
+    await service.upload([['files[0]', 'c.txt', 'x']]);
+    const lines = async (): Promise<string[]> => (await readFile(file, 'utf8')).trimEnd().split('\n');
+    await expect.poll(async () => (await lines()).length).toBe(4);
+    const [, torn, ...others] = await lines();
+    expect(torn).toBe(cut);
+    expect(others.map((line) => (JSON.parse(line) as ServiceEvent).path)).toEqual(['b.txt', 'c.txt']);
   });
 });

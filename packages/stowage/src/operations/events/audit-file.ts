@@ -12,6 +12,8 @@ class AuditFile implements EventSink {
   readonly #log: Logger;
   readonly #waiting: string[] = [];
   #file: FileHandle | undefined;
+  /** The file ends with a part of a line: the disk was full. */
+  #isTorn = false;
   #writing: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #lost = 0;
@@ -49,8 +51,7 @@ class AuditFile implements EventSink {
     this.#retry = undefined;
     for (let line = this.#waiting.shift(); line !== undefined; line = this.#waiting.shift()) {
       try {
-        // One write a line: several processes may append to one file.
-        await (await this.#opened()).write(line);
+        await this.#append(line);
       } catch (error) {
         this.#waiting.unshift(line);
         this.#complain(error);
@@ -61,6 +62,15 @@ class AuditFile implements EventSink {
         return;
       }
     }
+  }
+
+  /** One write a line: several processes may append to one file. A line of which a part was written begins anew. */
+  async #append(line: string): Promise<void> {
+    const file = await this.#opened();
+    const text = Buffer.from(this.#isTorn ? `\n${line}` : line);
+    const { bytesWritten } = await file.write(text);
+    this.#isTorn = bytesWritten < text.length && (this.#isTorn || bytesWritten > 0);
+    if (bytesWritten < text.length) throw new Error('A line could not be written whole.');
   }
 
   /** The file that has the name now: a rotation may have taken away the one that was written so far. */
@@ -76,6 +86,7 @@ class AuditFile implements EventSink {
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;
     this.#file = await open(this.#path, 'a', 0o640);
+    this.#isTorn = false;
     return this.#file;
   }
 
