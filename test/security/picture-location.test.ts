@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import sharp from 'sharp';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -97,6 +101,26 @@ describe.skipIf(!hasExiftool)('the position of a picture (needs exiftool)', () =
     expect((await exiftool(preview, 'jpg')).filter((line) => LOCATED.test(line))).toEqual([]);
     expect((await sharp(preview).metadata()).width).toBe(20);
     for (const text of ['WGS-84', '51.5', '51,30']) expect(result?.includes(text)).toBe(false);
+  });
+
+  it('leaves the keywords and texts of its EXIF data, in one byte a character or two', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-keywords-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = join(folder, 'a.jpg');
+    await quarters().jpeg().toFile(path);
+    const texts = [
+      '-XPKeywords=geo:lat=51.523;town',
+      '-XPComment=geo:lon=7.523',
+      '-ImageDescription=harbour geo:lat=51.523',
+      '-UserComment=geo:long=7.523',
+    ];
+    execFileSync('exiftool', ['-q', '-overwrite_original', ...texts, path]);
+    const file = await readFile(path);
+    const result = await stored(await start(), 'a.jpg', file);
+    const lines = (await exiftool(result ?? file, 'jpg')).join('\n');
+    expect(lines).not.toMatch(/geo:|\.523/u);
+    expect(lines).toMatch(/XPKeywords : ;town/u);
+    expect(lines).toMatch(/ImageDescription : harbour/u);
   });
 
   it.each(['extents', 'idat', 'twice'] as const)(

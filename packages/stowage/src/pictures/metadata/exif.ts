@@ -70,9 +70,14 @@ const XMP_RESOURCE = 0x0424;
 /** Keywords that give a position in numbers, as programs for maps write them: `geo:lat=51.5`. */
 export const KEYWORD = /geo:l(?:at|ong?)=[-+.\d]*/giu;
 
-const blankLocationInIptc = (data: Buffer): void => {
-  for (const { index, 0: keyword } of data.toString('latin1').matchAll(KEYWORD)) {
-    data.fill(' ', index, index + keyword.length);
+/** Blanks such keywords in a text, whether its characters take one byte or, as Windows writes them, two. */
+const blankKeywords = (data: Buffer): void => {
+  for (const [encoding, bytes] of [
+    ['latin1', 1],
+    ['utf16le', 2],
+  ] as const) {
+    for (const { index, 0: keyword } of data.toString(encoding).matchAll(KEYWORD))
+      data.fill(' ', index * bytes, (index + keyword.length) * bytes, encoding);
   }
 };
 
@@ -117,7 +122,7 @@ export const blankLocationInResources = (
   let at = 0;
   for (const { id, content, end } of resourcesIn(resources, budget)) {
     if (id === XMP_RESOURCE) blankLocationInXmp(content);
-    else if (id === IPTC_RESOURCE) blankLocationInIptc(content);
+    else if (id === IPTC_RESOURCE) blankKeywords(content);
     else if (!blankExif(content)) content.fill(0);
     at = end;
   }
@@ -127,10 +132,14 @@ export const blankLocationInResources = (
 /** One within the other: a picture's, that of its preview, that of notes of the maker. */
 const MAX_STRUCTURES = 16;
 
-/** What programs keep inside of the EXIF data: XMP, IPTC, and resources of image editors. */
+/** The description and comment of a picture, and the title, comment, keywords and subject that Windows writes. */
+const TEXTS: readonly number[] = [0x010e, 0x9286, 0x9c9b, 0x9c9c, 0x9c9e, 0x9c9f];
+
+/** What programs keep inside of the EXIF data: texts, XMP, IPTC, and resources of image editors. */
 const BLANKED: ReadonlyMap<number, (value: Buffer, budget: ParseBudget) => void> = new Map([
+  ...TEXTS.map((tag) => [tag, blankKeywords] as const),
   [0x02bc, blankLocationInXmp],
-  [0x83bb, blankLocationInIptc],
+  [0x83bb, blankKeywords],
   [
     0x8649,
     // EXIF data inside of these could go on for ever.
@@ -192,7 +201,9 @@ export const blankLocationInExif = (bytes: Buffer, budget: ParseBudget): boolean
   if (tiff === undefined || directories === undefined) return false;
   // One a directory: the same long value, named a thousand times over, would be read as often.
   const isRepeated = ({ entries }: TiffDirectory): boolean =>
-    [...BLANKED.keys()].some((known) => entries.filter(({ tag }) => tag === known).length > 1);
+    [...BLANKED.keys()].some(
+      (known) => !TEXTS.includes(known) && entries.filter(({ tag }) => tag === known).length > 1,
+    );
   if (directories.some(isRepeated)) return false;
   for (const directory of directories) {
     if (directory.reachedBy === GPS_DIRECTORY) blankDirectory(tiff, directory, budget);
