@@ -15,19 +15,20 @@ interface Sayings {
   isLoose: boolean;
 }
 
-/** The fields of a `fileDescribe`: the focal point says the same as the caption. */
+/** The fields of a `fileDescribe`: the credit says the same as the caption. Edits move the focal point. */
 export const wordsOf = ({ item, version }: Said): Readonly<Record<string, string>> => ({
   caption: `About ${item}, saying ${String(version)}.`,
+  credit: String(version),
   'focalPoint[x]': String(version / 10_000),
   'focalPoint[y]': '0.5',
 });
 
 /** What `wordsOf` has written; undefined for no words, and for any that are none of these. */
 export const readWords = (about: unknown): Said | 'mixed' | undefined => {
-  const { caption, focalPoint } = (about ?? {}) as { caption?: string; focalPoint?: { x: number } };
-  if (caption === undefined && focalPoint === undefined) return undefined;
+  const { caption, credit } = (about ?? {}) as { caption?: string; credit?: string };
+  if (caption === undefined && credit === undefined) return undefined;
   const [, item, version] = /^About ([tp]\d+), saying (\d+)\.$/u.exec(caption ?? '') ?? [];
-  const isWhole = item !== undefined && focalPoint?.x === Number(version) / 10_000;
+  const isWhole = item !== undefined && credit === version;
   return isWhole ? { item, version: Number(version) } : 'mixed';
 };
 

@@ -9,7 +9,9 @@ import {
   type Edit,
   MAX_RESULT_PIXELS,
   type PictureBox,
+  type PicturePoint,
   type PictureSize,
+  pointAfter,
 } from '../pictures/engine.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
@@ -140,9 +142,11 @@ export const editImage = async (
     },
   };
   let isUnchanged = false;
+  let moved = (point: PicturePoint): PicturePoint | undefined => point;
   const wantedOf = (seen: PictureSize): Edit => {
     const wanted = plan(seen);
     isUnchanged = isOver && changesNothing(wanted, seen);
+    moved = (point) => pointAfter(wanted, seen, point);
     return wanted;
   };
   const [stored] = await carryOut(context, {
@@ -153,6 +157,7 @@ export const editImage = async (
     from: path,
     sent: undefined,
     isOver,
+    pointAfter: (point) => moved(point),
     make: (store) => {
       const put = async (bytes: Buffer): Promise<void> =>
         isUnchanged ? undefined : store({ content: { bytes, version: isOver ? version : undefined } });

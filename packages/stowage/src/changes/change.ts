@@ -4,7 +4,7 @@ import type { Describer } from '../operations/describing/describer.ts';
 import type { Events } from '../operations/events/events.ts';
 import type { Inspector } from '../operations/inspection/inspector.ts';
 import type { Quotas } from '../operations/quotas/quotas.ts';
-import type { PictureSize } from '../pictures/engine.ts';
+import type { PicturePoint, PictureSize } from '../pictures/engine.ts';
 import type { ImageEditor } from '../pictures/image-editor.ts';
 import type { DrawnThumbnail, Thumbnails } from '../pictures/kept/thumbnails.ts';
 import type { About, AboutPatch } from '../storage/about/about.ts';
@@ -104,6 +104,8 @@ export interface Edit extends At {
   readonly bytes?: number;
   /** It goes over the file that has the path, whatever the strategy of the source. */
   readonly isOver: boolean;
+  /** Where a point of the picture lies once that has been edited; undefined: it was cut away. Default: where it was. */
+  readonly pointAfter?: (point: PicturePoint) => PicturePoint | undefined;
   /** Makes the content and has it stored; not where there is nothing to be stored. */
   readonly make: (store: (content: NewContent) => Promise<void>) => Promise<void>;
 }

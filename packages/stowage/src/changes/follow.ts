@@ -1,5 +1,5 @@
 import { isRefusal } from '../errors/errors.ts';
-import { type About, isNothing } from '../storage/about/about.ts';
+import { type About, type AboutPatch, isNothing, patched } from '../storage/about/about.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
@@ -50,6 +50,14 @@ const moveWords = async (
     await setWords(passage, open, path, undefined);
 };
 
+/** What matters in a picture goes with it when it is cropped or rotated. */
+const movedFocus =
+  (change: Change) =>
+  ({ focalPoint }: About): AboutPatch =>
+    change.type !== 'edit' || change.pointAfter === undefined || focalPoint === undefined
+      ? {}
+      : { focalPoint: change.pointAfter(focalPoint) ?? null };
+
 /**
  * Of a file that has new content: its words stay. What it says about itself counts where it has none. A new file has
  * lost what was said about an older one of its name when it got that.
@@ -63,10 +71,15 @@ const wordsOfStored = async (
   // An edit of a stored picture under another name is a copy of it.
   const original = change.type === 'edit' && change.sent === undefined ? change.from : undefined;
   if (!replaced && original !== undefined) {
-    await setWords(passage, open, path, await wordsOf(passage, open, original));
+    const about = await wordsOf(passage, open, original);
+    await setWords(passage, open, path, about && patched(about, movedFocus(change)(about)));
     return undefined;
   }
-  if (texts === undefined) return replaced ? wordsOf(passage, open, path) : undefined;
+  if (texts === undefined) {
+    const about = replaced ? await wordsOf(passage, open, path) : undefined;
+    if (about === undefined || isNothing(movedFocus(change)(about))) return about;
+    return (await passage.services.about.patch(at(open, path), movedFocus(change))).after;
+  }
   const patch = (about: About): About => (isNothing(about) ? texts : {});
   return (await passage.services.about.patch(at(open, path), patch)).after;
 };

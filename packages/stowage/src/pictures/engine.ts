@@ -13,6 +13,12 @@ export const MAX_RESULT_PIXELS = 100_000_000;
 /** Formats that thumbnails are written in. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif';
 
+/** A point of a picture as it is seen, as shares of its sides from the upper left corner. */
+export interface PicturePoint {
+  readonly x: number;
+  readonly y: number;
+}
+
 /** What a thumbnail shall be. */
 export interface ThumbnailSpec {
   /** Pixels of the box that it is made for; without one side the other decides. */
@@ -20,8 +26,8 @@ export interface ThumbnailSpec {
   readonly height: number | undefined;
   /** `inside`: scaled down until it fits; `cover` and `contain`: exactly the box, cut off or with space. */
   readonly fit: 'inside' | 'cover' | 'contain';
-  /** What `cover` keeps in view, as shares of the sides; by default the middle. */
-  readonly focus?: { readonly x: number; readonly y: number } | undefined;
+  /** What `cover` keeps in view; by default the middle. */
+  readonly focus?: PicturePoint | undefined;
   readonly format: ThumbnailFormat;
   /** Of JPEG, WebP and AVIF, 1 to 100. */
   readonly quality: number;
@@ -147,4 +153,34 @@ export const changesNothing = (edit: Edit, { width, height }: PictureSize): bool
   // A box of this size begins at the corner.
   const size = edit.kind === 'resize' ? edit.to : edit.box;
   return size.width === width && size.height === height;
+};
+
+const rotatedPoint = ({ x, y }: PicturePoint, angle: Rotation['angle']): PicturePoint => {
+  switch (angle) {
+    case 0:
+      return { x, y };
+    case 90:
+      return { x: 1 - y, y: x };
+    case 180:
+      return { x: 1 - x, y: 1 - y };
+    case 270:
+      return { x: y, y: 1 - x };
+  }
+};
+
+const SHARES_OF_ONE = 10_000;
+
+/** Where a point of a picture of this size lies after an edit; undefined when it was cut away. */
+export const pointAfter = (edit: Edit, seen: PictureSize, point: PicturePoint): PicturePoint | undefined => {
+  const rounded = (share: number): number => Math.round(share * SHARES_OF_ONE) / SHARES_OF_ONE;
+  if (edit.kind === 'resize') return point;
+  if (edit.kind === 'rotate') {
+    const { x, y } = rotatedPoint(point, edit.rotation.angle);
+    const { flip } = edit.rotation;
+    return { x: rounded(flip === 'horizontal' ? 1 - x : x), y: rounded(flip === 'vertical' ? 1 - y : y) };
+  }
+  const { box } = edit;
+  const x = rounded((point.x * seen.width - box.x) / box.width);
+  const y = rounded((point.y * seen.height - box.y) / box.height);
+  return Math.min(x, y) < 0 || Math.max(x, y) > 1 ? undefined : { x, y };
 };
