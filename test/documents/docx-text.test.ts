@@ -78,6 +78,7 @@ describe('letters', () => {
     ['<font color="red" size="5" face="Verdana">x</font>', { 'w:color': 'ff0000', 'w:sz': '36' }],
     ['<span style="font-size:20px">x</span>', { 'w:sz': '30' }],
     ['<span style="font-size:2em"><span style="font-size:50%">x</span></span>', { 'w:sz': undefined }],
+    [`${'<span style="font-size:larger">'.repeat(60)}x`, { 'w:sz': '3276' }],
     ['<span style="font-size:14pt">x</span>', { 'w:sz': '28', 'w:szCs': '28' }],
     [
       '<span style="font:italic bold 10pt/1.5 Georgia, serif">x</span>',

@@ -3,11 +3,14 @@ import type { Border } from '../css/style.ts';
 
 /** 22 inches. Word takes no larger distance. */
 const MAX_TWIPS = 31_680;
+/** 1638 points. Word takes no larger letters. */
+const MAX_HALF_POINTS = 3276;
 
 /** Word counts in twentieths of a point, in half points for letters and in eighths for lines. */
 export const twips = (points: number): number =>
   Math.max(-MAX_TWIPS, Math.min(MAX_TWIPS, Math.round(points * 20)));
-export const halfPoints = (points: number): number => Math.max(1, Math.round(points * 2));
+export const halfPoints = (points: number): number =>
+  Math.max(1, Math.min(MAX_HALF_POINTS, Math.round(points * 2)));
 const eighths = (points: number): number => Math.min(96, Math.max(2, Math.round(points * 8)));
 /** Pictures are measured in pixels of a 96th inch, and their distances in English metric units. */
 export const pixels = (points: number): number => Math.max(1, Math.round(points / 0.75));
