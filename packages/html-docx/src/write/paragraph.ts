@@ -1,11 +1,10 @@
 import { Paragraph, type IParagraphOptions } from 'docx';
 import type { Sides } from '../css/style.ts';
 import type { ParagraphBlock, ParagraphFormat } from '../flow/model.ts';
-import { borderOptions } from './units.ts';
 import { listReference, wordLevel } from './numbering.ts';
 import { paragraphChildren, runOptions } from './runs.ts';
 import { baseFormat, type BaseFormat } from './styles.ts';
-import { twips } from './units.ts';
+import { borderOptions, twips } from './units.ts';
 
 /**
  * Undefined where lines begin anyway. The library turns sides around for paragraphs from right to left, as
@@ -68,9 +67,8 @@ const frame = ({ border, padding }: ParagraphFormat): NonNullable<IParagraphOpti
 const markOptions = ({ inlines }: ParagraphBlock, base: BaseFormat): IParagraphOptions['run'] => {
   const first = inlines.find((inline) => inline.kind === 'text');
   if (first?.kind !== 'text') return undefined;
-  const { bold, italic, size, color, family } = first.format;
   const mark = { ...first.format, underline: false, strike: false, background: undefined, script: undefined };
-  return runOptions('', { ...mark, bold, italic, size, color, family }, base);
+  return runOptions('', mark, base);
 };
 
 const isFramed = ({ border }: ParagraphFormat): boolean => SIDES.some((side) => border[side] !== undefined);

@@ -1,9 +1,8 @@
 import { Paragraph, Table, TableCell, TableRow, type ITableCellOptions } from 'docx';
 import type { Border, Sides } from '../css/style.ts';
 import type { Block, TableBlock, TableCell as Cell } from '../flow/model.ts';
-import { borderOptions, noBorder } from './units.ts';
 import { paragraph } from './paragraph.ts';
-import { twips } from './units.ts';
+import { borderOptions, noBorder, twips } from './units.ts';
 
 const sideOptions = (border: Border | undefined) => (border === undefined ? noBorder : borderOptions(border));
 

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createTaskQueue } from '../../basics/concurrency/queues.ts';
@@ -14,6 +13,7 @@ import { readProgramEnvironment } from '../../config/environment.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 import type { ByteRange, ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
+import { beginningOf } from '../picture-file.ts';
 import { commands, type DrawingProgram, findProgram, killGroup, type PreviewCommand } from './programs.ts';
 
 interface ProgramRun {
@@ -138,15 +138,8 @@ const copyPart = async (
 
 const BEGINNING_BYTES = 1024;
 
-const beginningOf = async (file: string): Promise<Buffer> => {
-  const handle = await open(file, 'r');
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(BEGINNING_BYTES), 0, BEGINNING_BYTES, 0);
-    return buffer.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
-  }
-};
+const beginningOfFile = (file: string): Promise<Buffer> =>
+  beginningOf(createReadStream(file, { end: BEGINNING_BYTES - 1 }), BEGINNING_BYTES);
 
 /**
  * Copies a stored file, or its first and last bytes with nothing but a gap between them, and gives what it
@@ -162,13 +155,13 @@ const fetchBeginning = async (
   const size = stored.size ?? 0;
   if (size <= head + tail) {
     await copyPart(stored, file, { limit: head + tail }, signal);
-    return beginningOf(file);
+    return beginningOfFile(file);
   }
   // Elsewhere a gap is written out.
   if (tail === 0 || process.platform === 'win32') throw tooLarge();
   await copyPart(stored, file, { range: { start: 0, end: head - 1 }, limit: head }, signal);
   await copyPart(stored, file, { range: { start: size - tail, end: size - 1 }, limit: tail }, signal);
-  return beginningOf(file);
+  return beginningOfFile(file);
 };
 
 /** Pictures of files that are not pictures themselves, drawn by programs in processes of their own. */
