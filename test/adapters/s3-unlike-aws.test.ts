@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SourcePath } from 'stowage/storage';
 import { KnownServices, S3Adapter, parseS3Options } from '#internals';
@@ -297,6 +297,27 @@ describe('connections', () => {
     await expect(adapter.read(at('a.bin'))).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
     isOver = true;
     await reading;
+  });
+
+  it('of small uploads that wait for a large one under the same name leave it the memory that it needs', async () => {
+    const { adapter, stored } = await open({});
+    let goOn = (): void => undefined;
+    const waiting = new Promise<void>((resolve) => (goOn = resolve));
+    const pieces = (async function* () {
+      yield Buffer.alloc(9 * MB, 'large');
+      await waiting;
+      yield Buffer.alloc(9 * MB, 'large');
+    })();
+    const options = { isNoFolder: true };
+    const large = adapter.write(at('image.jpg'), Readable.from(pieces, { objectMode: false }), options);
+    const small = Array.from({ length: 30 }, () =>
+      adapter.write(at('image.jpg'), inPieces(Buffer.from('small')), options),
+    );
+    for (let turns = 0; turns < 100; turns += 1) await turn();
+    goOn();
+    expect((await large).size).toBe(18 * MB);
+    await Promise.all(small);
+    expect(stored('image.jpg')).toBe('small');
   });
 
   it('of a service that hangs do not let uploads pile up in memory', async () => {

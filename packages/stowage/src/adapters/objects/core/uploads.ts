@@ -50,22 +50,13 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   /** Up to 8 MB: one request. Above: parts of 8 MB. @throws AlreadyExistsError, ChangedMeanwhileError */
   async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
     await this.prepare?.(upload, options);
-    const reader = new ContentReader(upload.chunks);
-    const held = await this.#readFirst(upload, reader, options);
-    const send = async (): Promise<Uploaded> => {
-      if (held === undefined || !(await reader.isAtEnd()))
-        return this.#putLarge(upload, { first: held, reader }, options);
-      const etag = await this.put(upload, held.bytes, options);
-      return { size: held.bytes.length, etag };
-    };
     try {
-      return await this.locks.hold(upload.key, options, send);
+      // The key before the memory: uploads that wait for a key must not hold what its holder needs to go on.
+      return await this.locks.hold(upload.key, options, () => this.#send(upload, options));
     } catch (error) {
       const isTaken =
         error instanceof ChangedMeanwhileError && upload.createOnly && upload.ifMatch === undefined;
       throw isTaken ? new AlreadyExistsError({ cause: error }) : error;
-    } finally {
-      held?.free();
     }
   }
 
@@ -75,6 +66,18 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
       await this.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
     } catch (error) {
       throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+    }
+  }
+
+  async #send(upload: Upload, options: OperationOptions): Promise<Uploaded> {
+    const reader = new ContentReader(upload.chunks);
+    const held = await this.#readFirst(upload, reader, options);
+    try {
+      if (held === undefined || !(await reader.isAtEnd()))
+        return await this.#putLarge(upload, { first: held, reader }, options);
+      return { size: held.bytes.length, etag: await this.put(upload, held.bytes, options) };
+    } finally {
+      held?.free();
     }
   }
 
