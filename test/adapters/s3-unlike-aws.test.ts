@@ -217,6 +217,20 @@ describe('listings', () => {
   });
 });
 
+describe('the object of a folder', () => {
+  it('in which another tool has stored something is copied and moved with its content', async () => {
+    for (const dialect of [{}, likeAws]) {
+      const { stub, adapter, keys, stored } = await open(dialect, dialect === likeAws ? aws : undefined);
+      stub.put('p/f/', 'content of a folder');
+      stub.put('p/f/a.txt', 'a');
+      await adapter.copyFolder(at('f'), at('copy'));
+      await adapter.moveFolder(at('f'), at('moved'));
+      expect(keys()).toEqual(['copy/', 'copy/a.txt', 'moved/', 'moved/a.txt']);
+      expect([stored('copy/'), stored('moved/')]).toEqual(['content of a folder', 'content of a folder']);
+    }
+  });
+});
+
 describe('a file that is removed only while it is unchanged', () => {
   it('stays when it is another one by now', async () => {
     const { proxy, stub, adapter, put, stored } = await open(likeAws, aws);

@@ -154,8 +154,8 @@ export class Folders {
         for await (const { objects } of this.#objects.pages(from, options)) {
           for (const object of objects) {
             options.signal?.throwIfAborted();
-            // The object of the target folder was made before.
-            if (object.key === from) transfer.copied.add(versionOf(object));
+            // The object of the target folder was made before, as empty as those of folders are.
+            if (object.key === from && object.size === 0) transfer.copied.add(versionOf(object));
             else await limiter.add(() => this.#copyOne(transfer, object, options));
           }
         }
@@ -174,12 +174,14 @@ export class Folders {
     const { key: from, size = 0, etag, storageClass } = object;
     const to = transfer.to + from.slice(transfer.from.length);
     if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
+    // What another tool has stored in the object of the folder itself replaces the one that was made.
+    const createOnly = from !== transfer.from;
     // The folder was made for this copy: one look shows what others have put into it since.
-    const isCheckedFree = !this.#objects.decides.copy;
+    const isCheckedFree = createOnly && !this.#objects.decides.copy;
     if (isCheckedFree && (await this.#objects.find(to, options)) !== undefined)
       throw new AlreadyExistsError();
     try {
-      const copy = { from, to, size, etag, storageClass, createOnly: true, isCheckedFree };
+      const copy = { from, to, size, etag, storageClass, createOnly, isCheckedFree };
       const made = await this.#objects.copy(copy, options);
       transfer.made.add(digestOf(to, made ?? (await this.#objects.find(to, options))?.etag));
       transfer.copied.add(versionOf(object));
