@@ -117,6 +117,32 @@ describe('dialects of S3', () => {
     expect(keys()).toEqual(['p/f/3.txt', 'p/f/7.txt']);
   });
 
+  it('keys that a busy service has left of a batch are removed by themselves', async () => {
+    const { stub, adapter, keys } = await open({
+      keeps: (key) => /(?:3|7)\.txt$/u.test(key),
+      keepsFor: 'InternalError',
+    });
+    for (let index = 0; index < 10; index += 1) stub.put(`p/f/${index}.txt`, 'x');
+    await adapter.removeFolder(at('f'));
+    expect(keys()).toEqual([]);
+    expect(stub.seen.filter((operation) => operation === 'DeleteObject')).toHaveLength(2);
+  });
+
+  it('a key that XML cannot hold does not cost the others their batch, nor those of later folders', async () => {
+    const { stub, adapter, keys } = await open({});
+    for (const folder of ['f', 'g'])
+      for (let index = 0; index < 10; index += 1) stub.put(`p/${folder}/${index}.txt`, 'x');
+    stub.put('p/f/bell\u0007.txt', 'x');
+    await adapter.removeFolder(at('f'));
+    await adapter.removeFolder(at('g'));
+    expect(keys()).toEqual([]);
+    expect(stub.seen.filter((operation) => operation.startsWith('Delete'))).toEqual([
+      'DeleteObjects',
+      'DeleteObject',
+      'DeleteObjects',
+    ]);
+  });
+
   it('no body is sent with an unknown length or in a framing of its own', async () => {
     const { stub, put, adapter } = await open({});
     const large = Buffer.alloc(9 * MB, 'abcdefg');

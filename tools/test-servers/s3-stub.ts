@@ -55,6 +55,8 @@ export interface Dialect {
   readonly page?: string;
   /** Keys whose removal in a batch is refused. */
   readonly keeps?: (key: string) => boolean;
+  /** By which code. Default: AccessDenied. */
+  readonly keepsFor?: string;
 }
 
 /** A request as it came. */
@@ -64,6 +66,9 @@ interface SeenRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
 }
+
+/** Characters that no XML can hold. */
+const NOT_IN_XML = /[\0-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/u;
 
 /** What a service keeps of the headers that an object was stored with. */
 const storedHeaders = (headers: IncomingHttpHeaders): Readonly<Record<string, string>> => {
@@ -322,7 +327,8 @@ export class S3Stub {
 
   #deleteMany(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
     this.#note('DeleteObjects', request);
-    const { deleteObjects, keeps, conditionalDelete } = this.#dialect;
+    const { deleteObjects, keeps, keepsFor = 'AccessDenied', conditionalDelete } = this.#dialect;
+    if (NOT_IN_XML.test(body.toString())) return this.#fail(response, 400, 'MalformedXML');
     if (deleteObjects === 'absent') return this.#fail(response, 501, 'NotImplemented');
     const digest = createHash('md5').update(body).digest('base64');
     if (deleteObjects === 'needs-md5' && request.headers['content-md5'] !== digest)
@@ -336,7 +342,7 @@ export class S3Stub {
     const refusal = ({ key, etag }: (typeof objects)[number]): string | undefined => {
       const changed = etag !== '' && this.objects.get(key)?.etag !== etag;
       if (conditionalDelete === 'obeyed' && changed) return 'PreconditionFailed';
-      return keeps?.(key) === true ? 'AccessDenied' : undefined;
+      return keeps?.(key) === true ? keepsFor : undefined;
     };
     const errors = objects.flatMap((object) => {
       const code = refusal(object);

@@ -1,4 +1,4 @@
-import { UnsupportedError } from '../../../errors/errors.ts';
+import { ChangedMeanwhileError, StorageDeniedError, UnsupportedError } from '../../../errors/errors.ts';
 import type {
   Batches,
   Copy,
@@ -25,6 +25,15 @@ import { S3Uploads } from './write.ts';
 
 const DECLARED = capabilitiesOf('s3');
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
+/** Characters that XML cannot hold: with one of them a service refuses the whole batch. */
+const NOT_IN_XML = /[\0-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/u;
+
+/** What a batch has left of an object. A removal alone tells what passes in a moment from a refusal. */
+const leftFor = (key: string, code: string | undefined): NotRemoved => {
+  const failure = errorOfCode(code);
+  const isRefusal = failure instanceof StorageDeniedError || failure instanceof ChangedMeanwhileError;
+  return { key, failure: isRefusal ? failure : undefined };
+};
 
 /**
  * The objects of a bucket. Create-only writes are decided by the service where it has conditional writes
@@ -81,18 +90,20 @@ export class S3Objects extends S3Uploads implements Objects {
     objects: readonly ObjectToRemove[],
     { signal }: OperationOptions,
   ): Promise<readonly NotRemoved[]> {
-    const Objects = objects.map(({ key, etag }) =>
-      etag === undefined ? { Key: key } : { Key: key, ETag: etag },
-    );
+    const alone = objects.filter(({ key }) => NOT_IN_XML.test(key));
+    const left: NotRemoved[] = alone.map(({ key }) => ({ key, failure: undefined }));
+    const Objects = objects
+      .filter((object) => !alone.includes(object))
+      .map(({ key, etag }) => (etag === undefined ? { Key: key } : { Key: key, ETag: etag }));
+    if (Objects.length === 0) return left;
     const input = { Bucket: this.bucket.name, Delete: { Quiet: true, Objects } };
     const operation = `DeleteObjects ${objects[0]?.key ?? ''} and so on`;
     try {
-      const answer = await this.bucket.requests.send(operation, signal, (s3, http) =>
+      const { Errors = [] } = await this.bucket.requests.send(operation, signal, (s3, http) =>
         s3.deleteObjects(input, http),
       );
-      return (answer.Errors ?? [])
-        .filter(({ Code }) => Code !== 'NoSuchKey')
-        .map(({ Key = '', Code }) => ({ key: Key, failure: errorOfCode(Code) }));
+      const isThere = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
+      return [...left, ...isThere.map(({ Key = '', Code }) => leftFor(Key, Code))];
     } catch (error) {
       throw NO_BATCHES.has(failedRequest(error)?.status) ? new UnsupportedError({ cause: error }) : error;
     }
