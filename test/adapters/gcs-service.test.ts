@@ -138,6 +138,33 @@ describe('a source in a bucket of Google Cloud Storage', () => {
     );
   });
 
+  it('takes a removal whose answer was lost for made, and keeps what has come in place of the file', async () => {
+    const prefix = randomUUID();
+    const adapter = openStore(prefix);
+    const lost = () => proxy.fail({ operation: 'DELETE', effect: { kind: 'lose' }, times: 1 });
+    for (const name of ['a.txt', 'f/b.txt', 'g/c.txt', 'd.txt'])
+      await adapter.write(at(name), inPieces(Buffer.from(name)));
+    lost();
+    await adapter.removeFile(at('a.txt'));
+    lost();
+    await adapter.removeFolder(at('f'));
+    lost();
+    await adapter.moveFolder(at('g'), at('h'));
+    expect(server.emulator.keys(`${prefix}/`)).toEqual(['d.txt', 'h/', 'h/c.txt']);
+    lost();
+    proxy.before('DELETE', 2, async () => server.emulator.put(`${prefix}/d.txt`, 'newer'));
+    expect(await outcomeOf(adapter.removeFile(at('d.txt')), [])).toBe('CHANGED_MEANWHILE');
+    expect(server.emulator.keys(`${prefix}/`)).toContain('d.txt');
+  });
+
+  it('sends a request again that was one too many in a second', async () => {
+    const adapter = openStore(randomUUID());
+    const body = JSON.stringify({ error: { errors: [{ reason: 'rateLimitExceeded' }] } });
+    proxy.fail({ operation: 'POST multipart', effect: { kind: 'answer', status: 403, body }, times: 1 });
+    await adapter.write(at('a.txt'), inPieces(Buffer.from('a')));
+    expect(proxy.counts()).toMatchObject({ 'POST multipart': 2 });
+  });
+
   it('sends again what the service has not kept of a part', async () => {
     const prefix = randomUUID();
     const adapter = openStore(prefix);

@@ -41,8 +41,12 @@ export type Effect =
       readonly status: number;
       /** S3's word for it, in the body. */
       readonly code?: string;
+      /** In place of the body that S3 would send. */
+      readonly body?: string;
       readonly headers?: Readonly<Record<string, string>>;
-    };
+    }
+  /** The server's answer, with these headers in place of its own. */
+  | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string>> };
 
 /** A fault for some of the requests. */
 export interface ProxyFault {
@@ -170,7 +174,8 @@ export class FaultProxy {
       return void incoming.once('data', () => incoming.socket.resetAndDestroy());
     if (effect?.kind === 'answer') {
       incoming.resume();
-      const body = `<?xml version="1.0"?><Error><Code>${effect.code ?? 'Fault'}</Code></Error>`;
+      const fault = `<?xml version="1.0"?><Error><Code>${effect.code ?? 'Fault'}</Code></Error>`;
+      const body = effect.body ?? fault;
       const type = { 'content-type': 'application/xml', 'content-length': body.length };
       outgoing.writeHead(effect.status, { ...type, ...effect.headers });
       return void outgoing.end(method === 'HEAD' ? undefined : body);
@@ -185,8 +190,9 @@ export class FaultProxy {
       if (!incoming.complete) upstream.destroy();
     });
     const [answer] = (await once(upstream, 'response')) as [IncomingMessage];
-    if (effect === undefined || effect.kind === 'late') {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    if (effect === undefined || effect.kind === 'late' || effect.kind === 'headers') {
+      const others = effect?.kind === 'headers' ? effect.headers : {};
+      outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, ...others });
       outgoing.once('close', () => answer.destroy());
       return void answer.pipe(outgoing);
     }

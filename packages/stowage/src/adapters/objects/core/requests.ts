@@ -1,7 +1,13 @@
 import type { Readable } from 'node:stream';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import type { Slots } from '../../../basics/concurrency/queues.ts';
-import { type ErrorsByCode, StorageUnavailableError, StowageError } from '../../../errors/errors.ts';
+import {
+  BusyError,
+  type ErrorsByCode,
+  StorageTimeoutError,
+  StorageUnavailableError,
+  StowageError,
+} from '../../../errors/errors.ts';
 import { errorOfStatus, pause } from '../../remote/core/http.ts';
 import { createConnectionSlots } from '../../remote/core/connections.ts';
 import type { Download, ObjectFacts } from './objects.ts';
@@ -64,6 +70,8 @@ export const attemptsOf = (error: unknown): number => failedRequest(error)?.atte
 export const isPassing = (error: unknown): boolean => {
   const failed = failedRequest(error);
   if (failed === undefined) return false;
+  // Some services say by a code alone that they are busy.
+  if (error instanceof BusyError || error instanceof StorageTimeoutError) return true;
   return failed.status === undefined ? LOST.has(failed.code ?? '') : PASSING.has(failed.status);
 };
 
@@ -124,17 +132,12 @@ export class Requests<Client> {
     this.#service = service;
   }
 
-  async send<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    work: Work<Client, T>,
-    mayRepeat?: (error: unknown) => boolean,
-  ): Promise<T> {
+  async send<T>(operation: string, signal: AbortSignal | undefined, work: Work<Client, T>): Promise<T> {
     const once = async (attempt: number): Promise<T> => {
       const free = await this.#others.take(signal);
       return this.#run(operation, signal, (client, http) => work(client, http, attempt), free);
     };
-    return this.#repeat(signal, once, mayRepeat);
+    return this.#repeat(signal, once);
   }
 
   /** As `send`, for an answer with an object: its connection counts as used until the body is closed. */
@@ -173,18 +176,15 @@ export class Requests<Client> {
     this.#service.disconnect();
   }
 
-  async #repeat<T>(
-    signal: AbortSignal | undefined,
-    once: (attempt: number) => Promise<T>,
-    mayRepeat = this.#service.mayRepeat ?? isPassing,
-  ): Promise<T> {
+  async #repeat<T>(signal: AbortSignal | undefined, once: (attempt: number) => Promise<T>): Promise<T> {
+    const { maxAttempts, mayRepeat = isPassing } = this.#service;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await once(attempt);
       } catch (error) {
         const failed = failedRequest(error);
         if (failed !== undefined) failed.attempts = attempt;
-        if (attempt >= this.#service.maxAttempts || !mayRepeat(error)) throw error;
+        if (attempt >= maxAttempts || !mayRepeat(error)) throw error;
       }
       await pause(attempt, BACKOFF, signal);
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { createSlots } from '../../../basics/concurrency/queues.ts';
-import { AlreadyExistsError, ChangedMeanwhileError, BusyError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, BusyError, ChangedMeanwhileError, ifMissing } from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';
 import { PART_BYTES, type ObjectFacts, type Objects, type Upload, type Uploaded } from './objects.ts';
@@ -81,6 +81,23 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     }
   }
 
+  /**
+   * Settles a removal. The condition of one fails on what is not there, too: an attempt before may have removed it.
+   * @throws ChangedMeanwhileError where another version has the key
+   */
+  protected async settleRemoval(
+    removal: Promise<unknown>,
+    key: string,
+    options: OperationOptions,
+  ): Promise<void> {
+    try {
+      await removal;
+    } catch (error) {
+      const hasFailed = error instanceof ChangedMeanwhileError;
+      if (!hasFailed || (await this.find(key, options)) !== undefined) ifMissing(error);
+    }
+  }
+
   /** What one request could store, if the content may be so small. Waits for memory before it reads. */
   async #readFirst(
     { size }: Upload,
@@ -147,8 +164,8 @@ export const seenAfter = async (
   const failed = failedRequest(failure);
   if (failed === undefined) return undefined;
   // A refusal of the first attempt: nothing was stored. Busy: parts may be gone because another upload is complete.
-  const mayPass = failed.status === undefined || isPassing(failure) || failure instanceof BusyError;
-  return failed.attempts === 1 && !mayPass ? undefined : find().catch(() => undefined);
+  const mayBeStored = failed.attempts > 1 || failed.status === undefined || isPassing(failure);
+  return mayBeStored ? find().catch(() => undefined) : undefined;
 };
 
 /**

@@ -96,8 +96,8 @@ export abstract class GcsBucket extends Uploads {
   async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
     const query = { ifGenerationMatch: etag === undefined ? undefined : generationOf(etag) };
     const url = this.client.objectUrl(key, query);
-    // An attempt before may have removed it.
-    await this.client.send(`Delete ${key}`, signal, () => ({ method: 'DELETE', url })).catch(ifMissing);
+    const removal = this.client.send(`Delete ${key}`, signal, () => ({ method: 'DELETE', url }));
+    await this.settleRemoval(removal, key, { signal });
   }
 
   async markOf(key: string): Promise<MarkedObject | undefined> {

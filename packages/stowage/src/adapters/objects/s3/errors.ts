@@ -54,13 +54,9 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 /** Codes of the system; the SDK has its own name for some errors that have one. */
 const ofSystem = (code: unknown): string | undefined => /^E[A-Z_]{2,}$/u.exec(textOf(code) ?? '')?.[0];
 
-/** Some services report so that they are busy, and a client whose clock is wrong corrects it by the answer. */
-const mayRepeat = (error: unknown): boolean => {
-  const failed = failedRequest(error);
-  if (failed === undefined) return false;
-  const isLate = error instanceof BusyError || error instanceof StorageTimeoutError;
-  return isPassing(error) || isLate || failed.code === 'RequestTimeTooSkewed';
-};
+/** A client whose clock is wrong corrects it by the answer. */
+const mayRepeat = (error: unknown): boolean =>
+  isPassing(error) || failedRequest(error)?.code === 'RequestTimeTooSkewed';
 
 /**
  * What is told of the SDK's errors. They are not passed on: services put the key id, the session token and what was
