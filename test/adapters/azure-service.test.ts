@@ -116,6 +116,23 @@ describe.skipIf(azuriteMissing !== undefined)(
       expect(proxy.counts()).toMatchObject({ COPY: 1, 'PUT copy': 1 });
     });
 
+    it('removes the source of a move only when a copy that takes time is made, whatever answers get lost', async () => {
+      const adapter = openStore(randomUUID());
+      await adapter.write(at('a.txt'), inPieces(Buffer.from('a')));
+      const pending = { kind: 'headers', headers: { 'x-ms-copy-status': 'pending' } } as const;
+      proxy.reset();
+      proxy.fail(
+        { operation: 'COPY', effect: pending, times: 1 },
+        // The first look is at the source.
+        { operation: 'HEAD', effect: { kind: 'answer', status: 503 }, from: 2, times: 1 },
+        { operation: 'HEAD', effect: pending, from: 2, times: 3 },
+      );
+      await adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+      const looks = proxy.seen.map(({ operation }) => operation).lastIndexOf('HEAD');
+      expect(proxy.counts()).toMatchObject({ COPY: 1, HEAD: 6, DELETE: 1 });
+      expect(proxy.seen.at(looks + 1)?.operation).toBe('DELETE');
+    });
+
     describe('removes many files with few requests', () => {
       const NAMES = Array.from({ length: 257 }, (_, number) => `ü & ${String(number)}%.txt`);
 

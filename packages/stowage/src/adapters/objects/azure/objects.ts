@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BlobGetPropertiesResponse, BlockBlobUploadOptions, ContainerClient } from '@azure/storage-blob';
+import type { BlobGetPropertiesResponse, BlockBlobUploadOptions } from '@azure/storage-blob';
 import {
   AlreadyExistsError,
+  BusyError,
   ChangedMeanwhileError,
   CorruptError,
   ifMissing,
@@ -46,6 +47,9 @@ const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
   ...(createOnly ? { ifNoneMatch: '*' } : {}),
   ...(ifMatch === undefined ? {} : { ifMatch }),
 });
+
+/** A copy that the service makes, as far as it is made. */
+type BegunCopy = Pick<BlobGetPropertiesResponse, 'copyId' | 'copyStatus' | 'etag'>;
 
 /** All of the same length, as the service demands of one blob. */
 const blockId = (upload: string, number: number): string =>
@@ -134,25 +138,13 @@ export class AzureObjects extends Uploads implements Objects {
   }
 
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
-    const { from, to, etag, createOnly } = copy;
     options.signal?.throwIfAborted();
-    try {
-      // Without the signal: an aborted copy could appear after its folder was cleared away.
-      return await this.#requests.send(`Copy ${from}`, undefined, ({ container }) =>
-        this.#copy(container, copy, options),
-      );
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      if (!(error instanceof ChangedMeanwhileError)) throw error;
-      const source = await this.find(from, options);
-      if (source === undefined) throw new NotFoundError({ cause: error });
-      if (etag !== undefined && source.etag !== etag) throw error;
-      if (!createOnly) throw error;
-      const made = attemptsOf(error) > 1 ? await this.#properties(to, options) : undefined;
-      const isOurs = made?.copySource !== undefined && made.contentLength === source.size;
-      if (isOurs && (await this.#isCopyOf(from, made.copySource))) return strongEtag(made.etag);
-      throw new AlreadyExistsError({ cause: error });
-    }
+    const begun = await this.#beginCopy(copy).catch((error: unknown) =>
+      this.#begunBefore(copy, error, options),
+    );
+    return begun.copyStatus === 'success'
+      ? strongEtag(begun.etag)
+      : this.#awaitCopy(copy.to, begun.copyId, options);
   }
 
   async remove(key: string, { signal }: OperationOptions, etag?: string): Promise<void> {
@@ -160,11 +152,7 @@ export class AzureObjects extends Uploads implements Objects {
     const removal = this.#requests.send(`Delete ${key}`, signal, ({ container }, http) =>
       container.getBlobClient(key).delete({ ...conditions, ...http }),
     );
-    await removal.catch(async (error: unknown) => {
-      // A condition fails on what is not there, too. An attempt before may have removed it.
-      const hasFailed = error instanceof ChangedMeanwhileError;
-      if (!hasFailed || (await this.find(key, { signal })) !== undefined) ifMissing(error);
-    });
+    await this.settleRemoval(removal, key, { signal });
   }
 
   signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined> {
@@ -175,58 +163,97 @@ export class AzureObjects extends Uploads implements Objects {
     return this.#requests.close();
   }
 
-  /**
-   * The copy is made inside of one account, where it takes as long for a large blob as for a small one. One
-   * that takes too long, or is wanted no more, is ended, and what is there of it removed.
-   */
-  async #copy(
-    container: ContainerClient,
-    { from, to, etag, createOnly, storageClass }: Copy,
-    { signal }: OperationOptions,
-  ): Promise<string | undefined> {
-    const until = Date.now() + COPY_PATIENCE * this.#options.readTimeout * 1000;
+  /** Without the signal: an aborted copy could appear after its folder was cleared away. */
+  #beginCopy({ from, to, etag, createOnly, storageClass }: Copy): Promise<BegunCopy> {
     const tier = this.#options.accessTier ?? storageClass;
-    const poller = await container.getBlobClient(to).beginCopyFromURL(container.getBlobClient(from).url, {
-      conditions: createOnly ? { ifNoneMatch: '*' } : {},
-      sourceConditions: etag === undefined ? {} : { ifMatch: etag },
-      ...(tier === undefined ? {} : { tier }),
+    return this.#requests.send(`Copy ${from}`, undefined, async ({ container }) => {
+      const poller = await container.getBlobClient(to).beginCopyFromURL(container.getBlobClient(from).url, {
+        conditions: createOnly ? { ifNoneMatch: '*' } : {},
+        sourceConditions: etag === undefined ? {} : { ifMatch: etag },
+        ...(tier === undefined ? {} : { tier }),
+      });
+      return poller.getResult() ?? (poller.getOperationState() as BegunCopy);
     });
-    while (!poller.isDone()) {
-      await sleep(COPY_POLL_MS, undefined, { signal }).catch(() => undefined);
-      if (signal?.aborted === true || Date.now() > until) {
-        const { copyId } = poller.getOperationState() as { readonly copyId?: string };
-        await this.#endCopy(container, to, copyId);
-        signal?.throwIfAborted();
-        throw new StorageTimeoutError({ detail: 'a copy is not made in time' });
-      }
-      await poller.poll();
-    }
-    const { copyStatus, etag: made } = poller.getResult() ?? {};
-    if (copyStatus !== 'success')
-      throw new StorageUnavailableError({ detail: `a copy is ${copyStatus ?? 'lost'}` });
-    return strongEtag(made);
   }
 
-  /** The service leaves an empty blob with the copy's name: nothing else is removed. Never rejects. */
-  async #endCopy(container: ContainerClient, to: string, copyId: string | undefined): Promise<void> {
-    const blob = container.getBlobClient(to);
-    try {
-      await blob.abortCopyFromURL(copyId ?? '');
-      const left = await blob.getProperties();
-      if (left.copyId !== copyId || left.copyStatus !== 'aborted' || left.etag === undefined) return;
-      await blob.delete({ conditions: { ifMatch: left.etag } });
-    } catch {
-      // It was made meanwhile, or replaced: whose it is now is not known.
-    }
+  /**
+   * The copy that an attempt before has begun, whose answer was lost.
+   * @throws NotFoundError (the source), AlreadyExistsError, and the refusal itself
+   */
+  async #begunBefore(
+    { from, to, etag, createOnly }: Copy,
+    refusal: unknown,
+    options: OperationOptions,
+  ): Promise<BegunCopy> {
+    options.signal?.throwIfAborted();
+    const isTaken = refusal instanceof ChangedMeanwhileError;
+    if (!isTaken && !(refusal instanceof BusyError)) throw refusal;
+    const source = await this.find(from, options);
+    if (source === undefined) throw new NotFoundError({ cause: refusal });
+    if (!createOnly || (etag !== undefined && source.etag !== etag)) throw refusal;
+    const made = attemptsOf(refusal) > 1 ? await this.#copyOf(from, source, to, options) : undefined;
+    if (made !== undefined) return made;
+    throw isTaken ? new AlreadyExistsError({ cause: refusal }) : refusal;
   }
 
-  async #isCopyOf(from: string, copySource: string | undefined): Promise<boolean> {
+  /** The copy of an object that has another key; undefined where something else has it. */
+  async #copyOf(
+    from: string,
+    { size }: ObjectFacts,
+    to: string,
+    options: OperationOptions,
+  ): Promise<BegunCopy | undefined> {
+    const made = await this.#properties(to, options);
+    const isWhole = made?.copyStatus === 'pending' || made?.contentLength === size;
     const url = await this.#requests.locally(
       `Copy ${from}`,
       undefined,
       async ({ container }) => container.getBlobClient(from).url,
     );
-    return copySource?.split('?')[0] === url.split('?')[0];
+    return isWhole && made?.copySource?.split('?')[0] === url.split('?')[0] ? made : undefined;
+  }
+
+  /**
+   * Waits for a copy that was not made immediately: inside of one account it takes as long for a large blob as for a
+   * small one. One that takes too long, or is wanted no more, is ended, and what is there of it removed.
+   */
+  async #awaitCopy(
+    to: string,
+    copyId: string | undefined,
+    { signal }: OperationOptions,
+  ): Promise<string | undefined> {
+    const until = Date.now() + COPY_PATIENCE * this.#options.readTimeout * 1000;
+    try {
+      for (;;) {
+        await sleep(COPY_POLL_MS, undefined, { signal }).catch(() => undefined);
+        signal?.throwIfAborted();
+        if (Date.now() > until) throw new StorageTimeoutError({ detail: 'a copy is not made in time' });
+        const found = await this.#properties(to, {});
+        const status = found?.copyId === copyId ? found?.copyStatus : undefined;
+        if (status === 'success') return strongEtag(found?.etag);
+        if (status !== 'pending')
+          throw new StorageUnavailableError({ detail: `a copy is ${status ?? 'lost'}` });
+      }
+    } catch (error) {
+      await this.#endCopy(to, copyId);
+      throw error;
+    }
+  }
+
+  /** The service leaves an empty blob with the copy's name: nothing else is removed. Never rejects. */
+  async #endCopy(to: string, copyId: string | undefined): Promise<void> {
+    const ending = this.#requests.send(`AbortCopy ${to}`, undefined, ({ container }) =>
+      container.getBlobClient(to).abortCopyFromURL(copyId ?? ''),
+    );
+    try {
+      // It may have failed, or been made meanwhile, by itself.
+      await ending.catch(() => undefined);
+      const left = await this.#properties(to, {});
+      const isOurs = left?.copyId === copyId && ['aborted', 'failed'].includes(left?.copyStatus ?? '');
+      if (isOurs && left?.etag !== undefined) await this.remove(to, {}, left.etag);
+    } catch {
+      // Whose it is now is not known.
+    }
   }
 
   #marked(
