@@ -152,7 +152,9 @@ export class Lookup {
     const prefix = this.#keys.ofFolder(folder);
     const pages = this.#objects.pages(prefix, options, { delimiter: '/', size: most });
     for await (const page of pages) {
-      if (page.objects.length + page.prefixes.length === 0 && !folder.isRoot) break;
+      const isEmpty = page.objects.length + page.prefixes.length === 0;
+      // Another page may follow an empty one.
+      if (isEmpty && !(folder.isRoot && page.isLast)) continue;
       return glimpseOf(page, folder, prefix, (path, object) => this.found(path, object.key, object).stat);
     }
     throw new NotFoundError();
