@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   NotFoundError,
   SourcePath,
+  StorageDeniedError,
   StorageFullError,
   StorageUnavailableError,
   walkFolder,
@@ -233,4 +234,30 @@ it('what an erasing has left is listed no more, and goes with a later sweep', as
   vi.setSystemTime(Date.now() + 2 * HOUR);
   await service.call('trashList');
   await expect.poll(() => filesIn(memory)).toEqual([]);
+});
+
+it('an item that the store does not remove stays, and none of the older ones for it', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const memory = new MemoryAdapter();
+  const held = (path: SourcePath): boolean =>
+    path.toString().includes('/item') && path.toString().includes(kept);
+  let kept = 'none';
+  const storage = replacing(memory, {
+    removeFolder: async (path, options) => {
+      if (held(path)) throw new StorageDeniedError();
+      return memory.removeFolder(path, options);
+    },
+  });
+  const service = await start(storage, { trash: { retentionDays: 1 } });
+  for (const name of ['older.txt', 'held.txt']) {
+    await put(memory, name, name);
+    await service.call('fileRemove', { name });
+    vi.setSystemTime(Date.now() + 1000);
+  }
+  kept = (await itemsIn(service)).find(({ name }) => name === 'held.txt')?.id ?? '';
+  vi.setSystemTime(Date.now() + 48 * HOUR);
+  await service.call('trashList');
+  const itemsLeft = async () => (await filesIn(memory)).filter((path) => path.includes('/item/'));
+  await expect.poll(itemsLeft).toEqual([`.stowage-trash/${kept}/item/held.txt`]);
 });

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Background } from '../../basics/concurrency/background.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { BusyError, ifOnly } from '../../errors/errors.ts';
+import { BusyError, isRefusal } from '../../errors/errors.ts';
 import type { StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
 import type { OperationOptions } from '../readable.ts';
@@ -9,7 +9,7 @@ import type { SourcePath } from '../source-path.ts';
 import { Sweeper, type SweptStore } from '../sweeper.ts';
 import { eraseId, isHalfErased, removeEmptied, sweepEmptied } from './erase.ts';
 import { findRecord } from './record.ts';
-import { timeOf, trashPaths } from './trash-folder.ts';
+import { timeOf, type TrashId, trashPaths } from './trash-folder.ts';
 import { listIds } from './trashed.ts';
 
 /** Of what is gone by then, the client need not learn that it went later. */
@@ -47,42 +47,72 @@ export interface TrashKeeper {
 const isDue = ({ sweptAt, amount = 0 }: SweptStore, { maxBytes = Infinity }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || amount > maxBytes;
 
+/** What the trash keeps of what a sweep has come to, from the newest to the oldest. */
+class Room {
+  readonly #storage: StorageAdapter;
+  readonly #maxBytes: number | undefined;
+  #kept = 0;
+  #isFull = false;
+
+  constructor(storage: StorageAdapter, maxBytes: number | undefined) {
+    this.#storage = storage;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Bytes; undefined where no limit asks for them. */
+  get kept(): number | undefined {
+    return this.#maxBytes === undefined ? undefined : this.#kept;
+  }
+
+  /** Whether an item has to go to make room; else it counts as kept. */
+  async lacksFor(id: TrashId, options: OperationOptions): Promise<boolean> {
+    if (this.#maxBytes === undefined) return false;
+    // A crash may have left the record of what did not come, or is gone: that takes no room.
+    const bytes = (await findRecord(this.#storage, id, options))?.bytes ?? 0;
+    // An item that has no room in an empty trash must not empty it.
+    if (bytes > this.#maxBytes) return true;
+    this.#isFull ||= this.#kept + bytes > this.#maxBytes;
+    if (!this.#isFull) this.#kept += bytes;
+    return this.#isFull;
+  }
+}
+
 /**
  * Ends what erasing has begun, and removes what is older than the policy allows, what is larger than all of
  * the trash may be, and then the oldest until the rest has room.
  * An item that has lost its record for another reason stays until it is too old: it may be the only copy, and
- * a store may fail to show a record that is there.
- * @returns how many were removed, and the bytes that are kept: undefined where no limit asks for them
+ * a store may fail to show a record that is there. One that the store does not remove stays until the next sweep.
+ * @returns how many were removed, the bytes that are kept, and the first refusal of the store
  */
 const sweepTrash = async (
   storage: StorageAdapter,
   { retentionDays, maxBytes }: TrashPolicy,
   locks: LocationLocks,
-  { signal }: OperationOptions,
-): Promise<{ readonly erased: number; readonly kept: number | undefined }> => {
-  if (storage.capabilities.atomicFolderMove === true) await sweepEmptied(storage, { signal });
+  options: OperationOptions,
+): Promise<{ readonly erased: number; readonly kept: number | undefined; readonly refusal: unknown }> => {
+  if (storage.capabilities.atomicFolderMove === true) await sweepEmptied(storage, options);
   const oldest = Date.now() - retentionDays * DAY_MS;
-  let [kept, erased] = [0, 0];
-  let isFull = false;
-  for (const id of await listIds(storage, { signal })) {
-    signal?.throwIfAborted();
-    let isDue = timeOf(id) < oldest || (await isHalfErased(storage, id, { signal }));
-    if (!isDue && maxBytes !== undefined) {
-      // A crash may have left the record of what did not come, or is gone: that takes no room.
-      const bytes = (await findRecord(storage, id, { signal }))?.bytes ?? 0;
-      // An item that has no room in an empty trash must not empty it.
-      const isTooLarge = bytes > maxBytes;
-      isFull ||= !isTooLarge && kept + bytes > maxBytes;
-      isDue = isTooLarge || isFull;
-      if (!isDue) kept += bytes;
+  const room = new Room(storage, maxBytes);
+  let erased = 0;
+  let refusal: unknown;
+  for (const id of await listIds(storage, options)) {
+    options.signal?.throwIfAborted();
+    try {
+      const isDue =
+        timeOf(id) < oldest ||
+        (await isHalfErased(storage, id, options)) ||
+        (await room.lacksFor(id, options));
+      if (!isDue) continue;
+      await locks.hold([{ storage, path: trashPaths.of(id) }], options, () => eraseId(storage, id));
+      erased += 1;
+    } catch (error) {
+      // What is busy, the next sweep finds again.
+      if (error instanceof BusyError) continue;
+      if (!isRefusal(error)) throw error;
+      refusal ??= error;
     }
-    if (!isDue) continue;
-    const erase = (): Promise<void> => eraseId(storage, id);
-    // What is busy, the next sweep finds again.
-    await locks.hold([{ storage, path: trashPaths.of(id) }], { signal }, erase).catch(ifOnly(BusyError));
-    erased += 1;
   }
-  return { erased, kept: maxBytes === undefined ? undefined : kept };
+  return { erased, kept: room.kept, refusal };
 };
 
 const orMoment = async (work: Promise<void>): Promise<void> => {
@@ -101,8 +131,9 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
   return {
     tend: (storage, policy, { hold, onErased }, arrived = 0) => {
       const run = async (signal: AbortSignal): Promise<number | undefined> => {
-        const { erased, kept } = await sweepTrash(storage, policy, locks, { signal });
+        const { erased, kept, refusal } = await sweepTrash(storage, policy, locks, { signal });
         if (erased > 0) onErased();
+        if (refusal !== undefined) throw refusal as Error;
         return kept;
       };
       void sweeper.tend(storage, arrived, { hold, run, isDue: (known) => isDue(known, policy) });
