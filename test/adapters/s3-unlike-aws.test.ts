@@ -217,6 +217,20 @@ describe('listings', () => {
   });
 });
 
+describe('a removal that is said to find nothing', () => {
+  it('is not taken for made while a look still finds the file', async () => {
+    const { proxy, adapter, put, keys } = await open({});
+    await put('a.txt', 'a');
+    const deny = () => proxy.fail({ operation: 'DeleteObject', effect: answer(404, 'NoSuchKey'), times: 1 });
+    deny();
+    await expect(adapter.removeFile(at('a.txt'))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    deny();
+    const moving = adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    await expect(moving).rejects.toMatchObject({ code: 'MOVED_IN_PART' });
+    expect(keys()).toContain('a.txt');
+  });
+});
+
 describe('the object of a folder', () => {
   it('in which another tool has stored something is copied and moved with its content', async () => {
     for (const dialect of [{}, likeAws]) {

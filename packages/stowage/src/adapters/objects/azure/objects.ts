@@ -152,7 +152,7 @@ export class AzureObjects extends Uploads implements Objects {
     const removal = this.#requests.send(`Delete ${key}`, signal, ({ container }, http) =>
       container.getBlobClient(key).delete({ ...conditions, ...http }),
     );
-    await this.settleRemoval(removal, key, { signal });
+    await (etag === undefined ? removal.catch(ifMissing) : this.settleRemoval(removal, key, { signal }));
   }
 
   signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined> {

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { createSlots } from '../../../basics/concurrency/queues.ts';
-import { AlreadyExistsError, BusyError, ChangedMeanwhileError, ifMissing } from '../../../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  BusyError,
+  ChangedMeanwhileError,
+  NotFoundError,
+  StorageUnavailableError,
+} from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';
 import { PART_BYTES, type ObjectFacts, type Objects, type Upload, type Uploaded } from './objects.ts';
@@ -82,8 +88,9 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   }
 
   /**
-   * Settles a removal. The condition of one fails on what is not there, too: an attempt before may have removed it.
-   * @throws ChangedMeanwhileError where another version has the key
+   * Settles a removal of what is there. "Not found" and "changed" may mean that an attempt before has removed it, and
+   * the former is not believed of what a look still finds.
+   * @throws ChangedMeanwhileError where another version has the key, StorageUnavailableError
    */
   protected async settleRemoval(
     removal: Promise<unknown>,
@@ -93,8 +100,12 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     try {
       await removal;
     } catch (error) {
-      const hasFailed = error instanceof ChangedMeanwhileError;
-      if (!hasFailed || (await this.find(key, options)) !== undefined) ifMissing(error);
+      const isMissed = error instanceof NotFoundError;
+      if (!isMissed && !(error instanceof ChangedMeanwhileError)) throw error;
+      if ((await this.find(key, options)) === undefined) return;
+      throw isMissed
+        ? new StorageUnavailableError({ detail: 'a removal finds nothing where something is', cause: error })
+        : error;
     }
   }
 

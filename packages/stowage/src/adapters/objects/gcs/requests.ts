@@ -97,7 +97,7 @@ export abstract class GcsBucket extends Uploads {
     const query = { ifGenerationMatch: etag === undefined ? undefined : generationOf(etag) };
     const url = this.client.objectUrl(key, query);
     const removal = this.client.send(`Delete ${key}`, signal, () => ({ method: 'DELETE', url }));
-    await this.settleRemoval(removal, key, { signal });
+    await (etag === undefined ? removal.catch(ifMissing) : this.settleRemoval(removal, key, { signal }));
   }
 
   async markOf(key: string): Promise<MarkedObject | undefined> {

@@ -70,7 +70,7 @@ export class S3Objects extends S3Uploads implements Objects {
   }
 
   remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
-    return this.bucket.remove(key, options, etag);
+    return this.settleRemoval(this.bucket.remove(key, options, etag), key, options);
   }
 
   /** Sends nothing. @throws UnsupportedError where the package for it is not installed */

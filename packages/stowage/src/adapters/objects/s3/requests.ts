@@ -222,9 +222,8 @@ export class Bucket {
   }
 
   /**
-   * Succeeds also when nothing has the key.
    * @param etag only this version; for services that are known to obey it
-   * @throws ChangedMeanwhileError for another version
+   * @throws ChangedMeanwhileError for another version, NotFoundError for none: AWS, and only under a condition
    */
   async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
@@ -233,8 +232,6 @@ export class Bucket {
         s3.deleteObject(input, http),
       );
     } catch (error) {
-      // AWS answers so to a condition on what does not exist, which an attempt before may have removed.
-      if (error instanceof NotFoundError) return;
       // A region of AWS that lacks the condition.
       if (etag === undefined || !(error instanceof UnsupportedError)) throw error;
       await this.remove(key, options);
