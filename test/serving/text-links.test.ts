@@ -4,8 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { createRouter, type ConfigInput, type HookRequest, type Router } from 'stowage';
+import { StorageUnavailableError } from 'stowage/storage';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter } from '#internals';
 import { quiet } from '../http/hosts.ts';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
 
 const SECRET = 'a secret of the tests, of more than 32 bytes';
 const YEAR = 365 * 24 * 60 * 60;
@@ -219,6 +223,27 @@ describe('renewLinks', () => {
     const again = await router.renewLinks(renewed, { srcset: ['card'], sizes: true });
     expect(again.replaceAll(/\d{10,}|signature=[\w-]+/gu, '')).toBe(
       renewed.replaceAll(/\d{10,}|signature=[\w-]+/gu, ''),
+    );
+  });
+
+  it('does without a srcset where the store fails that has the variants, and renews the rest', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'cat.png', await picture(640, 480));
+    const fail = () => Promise.reject(new StorageUnavailableError());
+    const store = replacing(inner, { statMany: fail });
+    const cdn = {
+      title: 'cdn',
+      baseurl: 'https://cdn.example/',
+      storageAdapter: 'failing',
+      imagePresets: presets,
+    };
+    const config = { sources: { cdn } } as unknown as ConfigInput;
+    const storageAdapters = { failing: { create: () => store } };
+    const router = createRouter(config, {}, { ...quiet, storageAdapters });
+    onTestFinished(() => router.close());
+    const text = '<img src="https://cdn.example/cat.png">';
+    expect(await router.renewLinks(text, { sizes: true, srcset: ['card'] })).toBe(
+      text.replace('>', ' width="640" height="480" loading="lazy">'),
     );
   });
 

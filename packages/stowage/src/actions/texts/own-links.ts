@@ -101,7 +101,7 @@ export class OwnLinks {
   async #linkOf(url: string, file: PublicFile): Promise<OwnLink> {
     const { source, path } = file;
     const view = await this.#views.of(source);
-    const shown = await this.#asked(() => entryShownAt(view, path));
+    const shown = await this.asked(() => entryShownAt(view, path));
     const signature =
       source.settings.serve === 'signed'
         ? this.#links.signatureIn(source, path, partsOf(url).query)
@@ -113,7 +113,7 @@ export class OwnLinks {
   /** What the link leads to now; undefined: nothing that listings show. @throws errors of the stores */
   target(link: OwnLink): Promise<Target | undefined> {
     let target = this.#targets.get(link);
-    if (target === undefined) this.#targets.set(link, (target = this.#asked(() => this.#look(link))));
+    if (target === undefined) this.#targets.set(link, (target = this.asked(() => this.#look(link))));
     return target;
   }
 
@@ -124,7 +124,8 @@ export class OwnLinks {
     return target?.isMoved === true ? target.item : undefined;
   }
 
-  async #asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
+  /** What a store says; undefined where it fails, which is reported. @throws errors of the stores without `onFailure` */
+  async asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await ask();
     } catch (error) {

@@ -137,6 +137,6 @@ export const pictureAttributes = async (
   const lazy = tag.attributes.has('loading') ? {} : { loading: 'lazy' };
   return {
     ...(options.sizes !== true ? {} : { ...(shown && sizeAttributes(tag, shown)), ...lazy }),
-    ...(size && (await srcsetAttributes(services, picture, { item, size }, options))),
+    ...(size && (await own.asked(() => srcsetAttributes(services, picture, { item, size }, options)))),
   };
 };
