@@ -4,7 +4,7 @@ import { extensionOf } from '../basics/content/file-type.ts';
 import { ChangedMeanwhileError, NotFoundError, UnsafePathError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
-import { type Entries, type Entry, type EntryKind, isSameVersion, type Stat } from '../storage/entry.ts';
+import type { Entries, Entry, EntryKind, Stat } from '../storage/entry.ts';
 import type {
   ListOptions,
   ReadableStore,
@@ -25,10 +25,6 @@ export const missing = (
   what: EntryKind | 'file or folder' | 'destination folder' | 'parent folder',
   cause?: unknown,
 ): NotFoundError => new NotFoundError({ message: `The ${what} was not found.`, cause });
-
-/** Whether a store describes a file as it has before. It may know the size only when it opens the file. */
-const isAsSeen = (seen: Stat, now: Stat): boolean =>
-  isSameVersion({ ...seen, size: seen.size ?? now.size }, { ...now, size: now.size ?? seen.size });
 
 /** A file that may be read: views alone make it. */
 export class ViewedFile {
@@ -55,12 +51,14 @@ export class ViewedFile {
   }
 
   /**
-   * Opens the version that the store has described before. Where it has no versions, size and time have to tell.
+   * Opens the version that the store has described before. Where it has no versions, the size has to tell: some WebDAV
+   * servers say another time with the content.
    * @throws ChangedMeanwhileError; as `open`
    */
   async openSeen(seen: Stat, options: Omit<ReadOptions, 'signal' | 'ifMatch'> = {}): Promise<ReadResult> {
     const read = await this.open({ ...options, ifMatch: seen.etag });
-    if (seen.etag !== undefined || isAsSeen(seen, read.stat)) return read;
+    const { size = seen.size } = read.stat;
+    if (seen.etag !== undefined || seen.size === undefined || size === seen.size) return read;
     if (read.bytes === undefined) read.stream.destroy();
     throw new ChangedMeanwhileError();
   }
