@@ -13,8 +13,8 @@ const HEAD_BYTES = 512;
 const CHUNK_BYTES = 48 * 1024;
 
 /**
- * A data URL of at most so many bytes, made while it is sent: a picture of any size takes the memory of a chunk. Ends
- * the stream on every way out.
+ * A data URL of at most so many bytes, made while it is sent: a picture of any size takes the memory of a
+ * chunk. Ends the stream on every way out.
  */
 async function* dataUrl(
   name: string,

@@ -45,8 +45,8 @@ export interface ReceivedUpload extends NewContent {
 
 /**
  * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
- * caller to discard; what was uploaded is discarded unless it is kept. What goes over a file (`isOver`) keeps its
- * format.
+ * caller to discard; what was uploaded is discarded unless it is kept. What goes over a file (`isOver`) keeps
+ * its format.
  * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for
  *   HEIC without the package that reads it; errors of `newFileName`
  */

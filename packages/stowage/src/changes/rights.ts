@@ -166,8 +166,8 @@ const requireRestorable = async (aborted: Aborted, { open, record, path: to }: R
 };
 
 /**
- * A folder that is gone is made again, as FOLDER_CREATE allows; another is made only by a name that folderCreate would
- * give it.
+ * A folder that is gone is made again, as FOLDER_CREATE allows; another is made only by a name that
+ * folderCreate would give it.
  * @throws AccessDeniedError, UnsafeNameError; NotFoundError where a file is in the way
  */
 const requireMakeable = async ({ open, path: to, record }: Restore): Promise<void> => {

@@ -51,8 +51,8 @@ export class ViewedFile {
   }
 
   /**
-   * Opens the version that the store has described before. Where it has no versions, the size has to tell: some WebDAV
-   * servers say another time with the content.
+   * Opens the version that the store has described before. Where it has no versions, the size has to tell:
+   * some WebDAV servers say another time with the content.
    * @throws ChangedMeanwhileError; as `open`
    */
   async openSeen(seen: Stat, options: Omit<ReadOptions, 'signal' | 'ifMatch'> = {}): Promise<ReadResult> {

@@ -124,7 +124,10 @@ export class OwnLinks {
     return target?.isMoved === true ? target.item : undefined;
   }
 
-  /** What a store says; undefined where it fails, which is reported. @throws errors of the stores without `onFailure` */
+  /**
+   * What a store says; undefined where it fails, which is reported.
+   * @throws errors of the stores, without `onFailure`
+   */
   async asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
     try {
       return await ask();

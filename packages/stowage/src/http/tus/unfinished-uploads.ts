@@ -100,7 +100,10 @@ export class UnfinishedUploads {
     this.#release = release;
   }
 
-  /** Begins an upload; where that fails, the caller removes it. @throws BusyError when too much waits; errors of the disk */
+  /**
+   * Begins an upload; where that fails, the caller removes it.
+   * @throws BusyError when too much waits already; errors of the disk
+   */
   async create(announced: AnnouncedUpload): Promise<WaitingUpload> {
     await this.#load();
     const waiting = [...this.#uploads.values()].filter(({ answer }) => answer === undefined);
