@@ -51,7 +51,9 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     await picker.upload(service().at('new.jpg'));
     await picker
       .eventually(() => picker.texts('.uploads .line'))
-      .toEqual([expect.stringContaining('new.jpg was not uploaded.')]);
+      .toEqual([
+        'new.jpg was not uploaded. The file service cannot be reached. Check your connection and try again.',
+      ]);
     await picker.page.setOfflineMode(false);
     await names(picker).toEqual(['cat.jpg']);
     await picker.onFile('cat.jpg');

@@ -1,5 +1,5 @@
 import { type Actions, answerKinds } from '../generated/actions.ts';
-import { beginningOf, isEnvelope, parsed, reasonOf } from './foreign-answer.ts';
+import { type Answer, beginningOf, isEnvelope, parsed, reasonOf } from './foreign-answer.ts';
 
 /** An answer of the service, or of something in front of it, that is not a success. */
 export class ConnectorError extends Error {
@@ -115,9 +115,9 @@ export type Client = {
 };
 
 interface Envelope {
-  readonly success: boolean;
+  readonly success: unknown;
   readonly data: {
-    readonly code: number;
+    readonly code?: number;
     readonly error?: string;
     readonly details?: Readonly<Record<string, string | number>>;
     readonly messages?: readonly string[];
@@ -125,20 +125,22 @@ interface Envelope {
   };
 }
 
+/**
+ * The data of an answer that is a success.
+ * @throws ConnectorError for every other; its messages are empty where something other than the connector has answered
+ */
+export const dataOf = <Data>({ status, phrase, text }: Answer): Data => {
+  const answer = parsed(text);
+  if (!isEnvelope(answer))
+    throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, phrase));
+  const { success, data }: Envelope = answer;
+  // Of several items some may have failed: `results` says which.
+  if (success === true || Array.isArray(data.results)) return data as Data;
+  throw new ConnectorError(data.code ?? status, data.messages ?? [], data.error, data.details);
+};
+
 const isJson = (response: Response): boolean =>
   response.headers.get('content-type')?.startsWith('application/json') === true;
-
-const envelopeOf = async (response: Response): Promise<Envelope> => {
-  const { status, statusText } = response;
-  const text = isJson(response) ? await response.text() : await beginningOf(response);
-  const body = isJson(response) ? parsed(text) : undefined;
-  if (!isEnvelope(body))
-    throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, statusText));
-  const { success, data } = body as Envelope;
-  // Of several items some may have failed: `results` says which.
-  if (success || Array.isArray(data.results)) return { success, data };
-  throw new ConnectorError(data.code, data.messages ?? [], data.error, data.details);
-};
 
 /**
  * A client for browsers and servers. Every request is a POST with a form: no length of a URL, no preflight,
@@ -161,7 +163,9 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
       ...(signal === undefined ? {} : { signal }),
     });
     const isFile = answerKinds[name] === 'file' && response.ok && !isJson(response);
-    return isFile ? response : (await envelopeOf(response)).data;
+    if (isFile) return response;
+    const text = isJson(response) ? await response.text() : await beginningOf(response);
+    return dataOf({ status: response.status, phrase: response.statusText, text });
   };
 
   const methods = Object.keys(answerKinds).map((name) => [name, call.bind(undefined, name as keyof Actions)]);

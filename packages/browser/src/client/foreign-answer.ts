@@ -1,6 +1,14 @@
 /** Characters of a text that are looked at: pages are long, and say what they are at their beginning. */
 const LOOKED_AT = 65_536;
 
+/** What has come back of a request. */
+export interface Answer {
+  readonly status: number;
+  /** The words beside the status; none over HTTP/2. */
+  readonly phrase: string;
+  readonly text: string;
+}
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 

@@ -1,5 +1,5 @@
-import { ConnectorError } from '../client/client.ts';
-import { dataOf, type Reach, type Reply, request, type Sent } from './request.ts';
+import { ConnectorError, dataOf } from '../client/client.ts';
+import { type Reach, type Reply, request, type Sent } from './request.ts';
 
 /** The version of tus that is spoken here. */
 const VERSION = { 'Tus-Resumable': '1.0.0' };

@@ -1,5 +1,4 @@
-import { ConnectorError } from '../client/client.ts';
-import { isEnvelope, parsed, reasonOf } from '../client/foreign-answer.ts';
+import type { Answer } from '../client/foreign-answer.ts';
 
 /** How a connector is reached. */
 export interface Reach {
@@ -11,11 +10,7 @@ export interface Reach {
 }
 
 /** What has come back; status 0 where nothing has. */
-export interface Reply {
-  readonly status: number;
-  /** The words beside the status; none over HTTP/2. */
-  readonly phrase: string;
-  readonly text: string;
+export interface Reply extends Answer {
   readonly header: (name: string) => string | null;
 }
 
@@ -50,27 +45,4 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
     if (onProgress !== undefined) sending.upload.onprogress = ({ loaded }) => onProgress(loaded);
     sending.send(body);
   });
-};
-
-interface Envelope {
-  readonly success: unknown;
-  readonly data: {
-    readonly code?: number;
-    readonly messages?: readonly string[];
-    readonly error?: string;
-    readonly details?: Readonly<Record<string, string | number>>;
-  };
-}
-
-/**
- * The data of an answer that is a success.
- * @throws ConnectorError for every other; its messages are empty where something other than the connector has answered
- */
-export const dataOf = <Data>({ status, phrase, text }: Reply): Data => {
-  const answer = parsed(text);
-  if (!isEnvelope(answer))
-    throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, phrase));
-  const { success, data }: Envelope = answer;
-  if (success === true) return data as Data;
-  throw new ConnectorError(data.code ?? status, data.messages ?? [], data.error, data.details);
 };

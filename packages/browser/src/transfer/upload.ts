@@ -1,7 +1,7 @@
-import { ConnectorError, createClient } from '../client/client.ts';
+import { ConnectorError, createClient, dataOf } from '../client/client.ts';
 import type { FileUploadData, PermissionsData } from '../client/index.ts';
 import { sendInParts } from './parts.ts';
-import { dataOf, type Reach, request } from './request.ts';
+import { type Reach, request } from './request.ts';
 import { findStored } from './stored.ts';
 
 /** Files above are sent in parts where the connector takes parts: nothing of them is sent twice. */
@@ -71,7 +71,9 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
     headers: reach.headers,
     credentials: reach.withCredentials ? 'include' : 'same-origin',
   });
-  return findStored(client, file, { source, path }, since, signal);
+  return findStored(client, file, { source, path }, since, signal).catch((error: unknown) => {
+    throw error instanceof TypeError ? new ConnectorError(0, []) : error;
+  });
 };
 
 /**
