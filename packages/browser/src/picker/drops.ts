@@ -1,5 +1,5 @@
 import { type Entry, type Folder, joined } from './service.ts';
-import { filesDropped, type Wanted } from './uploads.ts';
+import type { Wanted } from './uploads.ts';
 
 /** Marks what is dragged from a list of this page. */
 const OWN = 'application/x-stowage-entries';
@@ -13,8 +13,57 @@ export interface DropEvents {
     at: EventTarget | undefined,
   ) => void;
   readonly dropped: (wanted: readonly Wanted[], folder: Folder) => void;
+  /** Told of a dropped file or folder that the browser could not read. */
+  readonly unreadable: (name: string) => void;
   readonly moved: (entries: readonly Entry[], folder: Folder, isCopy: boolean) => void;
 }
+
+// Chromium has the entries, but not the classes of their names.
+const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;
+const isDirectory = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory;
+
+const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> => {
+  const all: FileSystemEntry[] = [];
+  // A reader gives at most a hundred at a time.
+  for (;;) {
+    const some = await new Promise<readonly FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
+    if (some.length === 0) return all;
+    all.push(...some);
+  }
+};
+
+/**
+ * The files of what was dropped, those of folders too, each with the folder that it belongs into. `unreadable` is told
+ * the name of each file or folder that the browser cannot read; the others are still returned.
+ */
+const filesDropped = async (
+  transfer: DataTransfer,
+  { source, path }: Folder,
+  unreadable: (name: string) => void,
+): Promise<readonly Wanted[]> => {
+  // The list is empty after the first wait.
+  const entries = [...transfer.items].map((item) => (item.kind === 'file' ? item.webkitGetAsEntry() : null));
+  const files = [...transfer.files];
+  const read = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
+    if (isFile(entry)) {
+      const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+      return [{ file, source, path: way }];
+    }
+    if (!isDirectory(entry)) return [];
+    const inside = await entriesOf(entry.createReader());
+    return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
+  };
+  const walk = (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> =>
+    read(entry, way).catch(() => {
+      unreadable(entry.name);
+      return [];
+    });
+  const found = entries.filter((entry) => entry !== null);
+  if (found.length === 0) return files.map((file) => ({ file, source, path }));
+  return (await Promise.all(found.map((entry) => walk(entry, path)))).flat();
+};
 
 /** What is dragged over a picker: its own entries, and files of the desktop. */
 export class Drops {
@@ -50,6 +99,8 @@ export class Drops {
 
   #canTake(folder: Folder, isOwn: boolean): boolean {
     if (!isOwn) return true;
+    // What is dragged from another picker of the page is not known here.
+    if (this.#dragged.length === 0) return false;
     return !this.#dragged.some((entry) => {
       const own = joined(entry.path, entry.name);
       const isInside = entry.type === 'folder' && (folder.path === own || folder.path.startsWith(`${own}/`));
@@ -82,6 +133,9 @@ export class Drops {
       if (this.#canTake(folder, true))
         this.#events.moved(this.#dragged, folder, event.ctrlKey || event.altKey);
       this.#dragged = [];
-    } else void filesDropped(dataTransfer, folder).then((wanted) => this.#events.dropped(wanted, folder));
+    } else
+      void filesDropped(dataTransfer, folder, this.#events.unreadable).then((wanted) =>
+        this.#events.dropped(wanted, folder),
+      );
   }
 }

@@ -13,6 +13,30 @@ export const altOf = ({ name, about }: Pick<PickedFile, 'name' | 'about'>): stri
   return WORDLESS.test(words) ? '' : words;
 };
 
+/** Names that mean devices to Windows. */
+const DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)\d)$/iu;
+
+/**
+ * Whether a connector surely stores a name as it is. In others it may replace characters, and the answers of most
+ * actions do not say by what.
+ */
+export const isKept = (name: string): boolean =>
+  /^[\p{L}\p{M}\p{N}_(-](?:[\p{L}\p{M}\p{N} _()+,=@&'-]{0,58}[\p{L}\p{M}\p{N}_()-])?$/u.test(name) &&
+  !DEVICE.test(name) &&
+  name === name.normalize('NFC');
+
+/** The name that an entry has after a rename: a file keeps its extension. Undefined where `isKept` is not sure. */
+export const renamedAs = (
+  { type, name }: { readonly type: 'folder' | 'image' | 'file'; readonly name: string },
+  wanted: string,
+): string | undefined => {
+  const extension = type === 'folder' ? '' : (/\.[^.]*$/u.exec(name)?.[0] ?? '');
+  const hasExtension = wanted.toLowerCase().endsWith(extension.toLowerCase());
+  const stem = hasExtension ? wanted.slice(0, wanted.length - extension.length) : wanted;
+  if (!isKept(stem)) return undefined;
+  return hasExtension ? wanted : `${wanted}${extension}`;
+};
+
 /** What programs call a picture that was pasted. */
 const NAMELESS =
   /^(?:blob|blobid|clipboard|file|image|imagetools|mceclip|undefined|unnamed|untitled)?[-_ ]?\d*$/iu;

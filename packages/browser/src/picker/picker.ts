@@ -35,6 +35,7 @@ export class Picker {
   readonly #deeds: Deeds;
   readonly #drops: Drops;
   readonly #browsing: Browsing;
+  #isClosed = false;
 
   constructor(
     options: PickerOptions,
@@ -98,6 +99,7 @@ export class Picker {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#browsing.close();
     this.#uploads.close();
     this.#tree.close();
@@ -181,24 +183,31 @@ export class Picker {
 
   #pick(): void {
     const entries = this.#insertable().slice(0, this.#options.several === true ? undefined : 1);
-    if (entries.length > 0)
-      void this.#service.withNewLinks(entries).then((renewed) => this.#done(renewed.map(pickedOf)));
+    if (entries.length === 0) return;
+    void this.#service.withNewLinks(entries).then((renewed) => {
+      if (!this.#isClosed) this.#done(renewed.map(pickedOf));
+    });
   }
 
   #opened(entry: Entry): void {
     if (entry.type === 'folder')
       return this.#browsing.open({ source: entry.source, path: joined(entry.path, entry.name) });
-    if (!this.#selection.has(entry)) this.#selection.set([entry]);
+    // Of several that are chosen, the one that was opened is meant where only one can be inserted.
+    if (this.#options.several !== true || !this.#selection.has(entry)) this.#selection.set([entry]);
     this.#pick();
   }
 
   #menu(entry: Entry, at: { readonly x: number; readonly y: number }): void {
     if (!this.#selection.has(entry)) this.#selection.set([entry]);
     const open = { label: this.#texts.open, run: () => this.#opened(entry) };
-    const insert = { label: counted(this.#texts, this.#texts.insert, 1), run: () => this.#pick() };
+    const inserted = this.#options.several === true ? this.#insertable().length : 1;
+    const insert = {
+      label: counted(this.#texts, this.#texts.insert, inserted),
+      run: () => this.#opened(entry),
+    };
     const deeds = DEEDS_FOR_ENTRIES.filter((deed) => this.#deeds.offers(deed));
     const items = deeds.map((deed) => ({ label: this.#texts[deed], run: () => this.#deeds.do(deed) }));
-    const first = entry.type === 'folder' ? [open] : this.#insertable().length > 0 ? [insert] : [];
+    const first = entry.type === 'folder' ? [open] : entry.url !== undefined ? [insert] : [];
     const { source, path } = entry;
     const reveal = {
       label: this.#texts.finding.reveal,
@@ -247,6 +256,7 @@ export class Picker {
         this.#frame.showTarget(folder && fill(target?.isMove === true ? moveHere : uploadTo, { folder }), at);
       },
       dropped: (wanted, folder) => void this.#uploads.add(wanted, folder),
+      unreadable: (name) => this.#notices.warn(fill(this.#texts.sending.failed, { name })),
       moved: (entries, folder, isCopy) =>
         void this.#commands.sendTo(entries, isCopy ? 'copy' : 'move', folder),
     });

@@ -1,8 +1,9 @@
 import { ConnectorError, type FileUploadData } from '../client/index.ts';
 import { uploadFile } from '../transfer/upload.ts';
 import { button, h, iconButton } from './dom.ts';
+import { isKept } from './names.ts';
 import type { Notices } from './notices.ts';
-import { type Folder, isAbort, joined, type Service } from './service.ts';
+import { type Folder, isAbort, joined, parentOf, type Service } from './service.ts';
 import { counted, fill, humanSize, type Texts } from './texts.ts';
 
 /** Uploads at a time. */
@@ -37,40 +38,6 @@ interface Job extends Wanted, Row {
   since: number | undefined;
 }
 
-const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> => {
-  const all: FileSystemEntry[] = [];
-  // A reader gives at most a hundred at a time.
-  for (;;) {
-    const some = await new Promise<readonly FileSystemEntry[]>((resolve, reject) =>
-      reader.readEntries(resolve, reject),
-    );
-    if (some.length === 0) return all;
-    all.push(...some);
-  }
-};
-
-/** The files of what was dropped, those of folders too, each with the folder that it belongs into. */
-export const filesDropped = async (
-  transfer: DataTransfer,
-  { source, path }: Folder,
-): Promise<readonly Wanted[]> => {
-  // The list is empty after the first wait.
-  const entries = [...transfer.items].map((item) => (item.kind === 'file' ? item.webkitGetAsEntry() : null));
-  const files = [...transfer.files];
-  const walk = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
-    if (entry instanceof FileSystemFileEntry) {
-      const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
-      return [{ file, source, path: way }];
-    }
-    if (!(entry instanceof FileSystemDirectoryEntry)) return [];
-    const inside = await entriesOf(entry.createReader());
-    return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
-  };
-  const found = entries.filter((entry) => entry !== null);
-  if (found.length === 0) return files.map((file) => ({ file, source, path }));
-  return (await Promise.all(found.map((entry) => walk(entry, path)))).flat();
-};
-
 /** Files on their way to the connector, with what can be done about each. */
 export class Uploads {
   readonly element: HTMLElement;
@@ -81,6 +48,7 @@ export class Uploads {
   readonly #stored: (stored: readonly Stored[]) => void;
   readonly #waiting: Job[] = [];
   readonly #running = new Set<Job>();
+  readonly #ending = new AbortController();
   #done: Stored[] = [];
 
   constructor(
@@ -102,20 +70,22 @@ export class Uploads {
     );
   }
 
-  /** Cancels all that has not ended. */
+  /** Cancels all that has not ended, and begins nothing more. */
   close(): void {
+    this.#ending.abort();
     for (const { ending } of [...this.#running, ...this.#waiting]) ending.abort();
   }
 
   /** Makes the folders that are missing, and stores the files. */
   async add(wanted: readonly Wanted[], base: Folder): Promise<void> {
+    let placed: readonly Wanted[];
     try {
-      await this.#makeFolders(wanted, base);
+      placed = await this.#makeFolders(wanted, base);
     } catch (error) {
-      this.#notices.warn(this.#service.messageOf(error, this.#texts));
+      if (!isAbort(error)) this.#notices.warn(this.#service.messageOf(error, this.#texts));
       return;
     }
-    await this.store(wanted);
+    await this.store(placed);
   }
 
   /** Stores files in folders that are there. Resolves, when all have ended, to the answers of the stored. */
@@ -123,6 +93,7 @@ export class Uploads {
     const outcomes: Promise<FileUploadData | undefined>[] = [];
     for (const one of wanted) {
       const { limits } = await this.#service.rightsIn(one);
+      if (this.#ending.signal.aborted) break;
       const obstacle = this.#service.obstacleTo(one.file, limits, this.#texts);
       if (obstacle !== undefined) this.#notices.warn(obstacle);
       else outcomes.push(new Promise((settled) => this.#waiting.push(this.#job(one, settled))));
@@ -140,28 +111,36 @@ export class Uploads {
     return () => this.#ended(row);
   }
 
-  async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<void> {
-    const paths = new Set<string>();
-    for (const { path } of wanted) {
-      const below = path
-        .slice(base.path.length)
-        .split('/')
-        .filter((name) => name !== '');
-      below.reduce((way, name) => {
-        const next = joined(way, name);
-        paths.add(next);
-        return next;
-      }, base.path);
-    }
-    for (const path of [...paths].sort()) {
-      const at = path.lastIndexOf('/');
-      const [parent, name] = [path.slice(0, Math.max(0, at)), path.slice(at + 1)];
-      try {
-        await this.#service.client.folderCreate({ source: base.source, path: parent, name });
-      } catch (error) {
-        // It is there already.
-        if (!(error instanceof ConnectorError && error.error === 'ALREADY_EXISTS')) throw error;
-      }
+  /** Makes the folders of the files. Returns the files with the folders as they are called at the connector. */
+  async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<readonly Wanted[]> {
+    const made = new Map([[base.path, base.path]]);
+    const folderAt = async (path: string): Promise<string> => {
+      const known = made.get(path);
+      if (known !== undefined) return known;
+      const above = { source: base.source, path: await folderAt(parentOf(path)) };
+      const name = await this.#makeFolder(above, path.slice(path.lastIndexOf('/') + 1));
+      const folder = joined(above.path, name);
+      made.set(path, folder);
+      return folder;
+    };
+    const placed: Wanted[] = [];
+    for (const one of wanted) placed.push({ ...one, path: await folderAt(one.path) });
+    return placed;
+  }
+
+  /** Makes a folder that may be there already. Returns its name, without the characters that the connector replaces. */
+  async #makeFolder(above: Folder, name: string): Promise<string> {
+    const { client } = this.#service;
+    const { signal } = this.#ending;
+    try {
+      await client.folderCreate({ ...above, name }, { signal });
+      if (isKept(name)) return name;
+      // The answer does not say the name. That of a folder that exists does.
+      await client.folderCreate({ ...above, name }, { signal });
+      return name;
+    } catch (error) {
+      if (!(error instanceof ConnectorError && error.error === 'ALREADY_EXISTS')) throw error;
+      return String(error.details['name'] ?? name);
     }
   }
 
