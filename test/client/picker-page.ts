@@ -224,6 +224,18 @@ export class PickerPage {
     await this.says('Undone.');
   }
 
+  /** Drops files and folders of the disk onto the list. */
+  async drop(...files: string[]): Promise<void> {
+    await this.first('[data-deed="upload"]:not([hidden])');
+    const box = await (await this.first('.scroller')).boundingBox();
+    if (box === null) throw new Error('The list is not seen.');
+    const session = await this.page.createCDPSession();
+    const [x, y] = [box.x + box.width / 2, box.y + box.height - 20];
+    const data = { items: [], files, dragOperationsMask: 1 };
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+      await session.send('Input.dispatchDragEvent', { type, x, y, data });
+  }
+
   /** The thumbnails that are seen, loaded. */
   async thumbnails(): Promise<
     { readonly name: string; readonly url: string; readonly width: number; readonly height: number }[]

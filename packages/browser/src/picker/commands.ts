@@ -3,6 +3,7 @@ import { ConnectorError } from '../client/index.ts';
 import type { Dialogs, Note } from './dialogs.ts';
 import { saveFile } from './dom.ts';
 import { type AskForMany, doToMany, folderOf, groupBy, type Outcome } from './many.ts';
+import { renamedAs } from './names.ts';
 import type { Notices } from './notices.ts';
 import type { About } from './options.ts';
 import {
@@ -67,16 +68,20 @@ export class Commands {
   async rename(entry: Entry): Promise<void> {
     const { dialogs, texts, notices, changed } = this.#surroundings;
     const title = `${texts.rename}: ${entry.name}`;
-    const newName = await dialogs.askName(title, texts.newName, entry.name, this.#usesOf([entry]));
-    if (newName === undefined) return;
+    const wanted = await dialogs.askName(title, texts.newName, entry.name, this.#usesOf([entry]));
+    if (wanted === undefined) return;
     const folder = folderOf(entry);
     await this.#trying(async () => {
-      await this.#renameTo(entry, newName);
-      const renamed = { ...entry, name: newName };
-      const back = (): Promise<void> => this.#renameTo(renamed, entry.name);
-      const undo = (): void => this.#undo(back, [folder], [renamed]);
-      notices.tell(fill(texts.done.renamed, { name: entry.name, newName }), { label: texts.undo, run: undo });
-      changed([folder], { focus: renamed, gone: [entry] });
+      await this.#renameTo(entry, wanted);
+      const name = renamedAs(entry, wanted);
+      const renamed = name === undefined ? undefined : { ...entry, name };
+      // Where the name is not known, an undo might rename something else.
+      const offer = renamed && {
+        label: texts.undo,
+        run: () => this.#undo(() => this.#renameTo(renamed, entry.name), [folder], [renamed]),
+      };
+      notices.tell(fill(texts.done.renamed, { name: entry.name, newName: name ?? wanted }), offer);
+      changed([folder], { gone: [entry], ...(renamed && { focus: renamed }) });
     });
   }
 
@@ -178,18 +183,20 @@ export class Commands {
     );
   }
 
-  /** Downloads one file, or an archive of several entries. */
+  /** Downloads a file, or an archive of several entries; of those that a search has found, one of each folder. */
   async download(entries: readonly Entry[]): Promise<void> {
-    const [first] = entries;
-    if (first === undefined) return;
-    const { service } = this.#surroundings;
-    const { source, path } = first;
+    const { client } = this.#surroundings.service;
     await this.#trying(async () => {
-      const isOne = entries.length === 1 && first.type !== 'folder';
-      const response = await service.client.fileDownload(
-        isOne ? { source, path, name: first.name } : { source, path, names: entries.map(({ name }) => name) },
-      );
-      await saveFile(response, isOne ? first.name : undefined);
+      for (const group of groupBy(entries, (entry) => JSON.stringify(folderOf(entry))).values()) {
+        const [first] = group;
+        if (first === undefined) continue;
+        const { source, path, name } = first;
+        const isOne = group.length === 1 && first.type !== 'folder';
+        const response = await client.fileDownload(
+          isOne ? { source, path, name } : { source, path, names: group.map((entry) => entry.name) },
+        );
+        await saveFile(response, isOne ? name : undefined);
+      }
     });
   }
 

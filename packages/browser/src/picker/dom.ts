@@ -131,11 +131,17 @@ export const roveFocus = (
   settle();
 };
 
+/** The name that a response gives its body: the exact one, where there is one beside that in ASCII. */
+const filenameOf = ({ headers }: Response): string | undefined => {
+  const header = headers.get('content-disposition') ?? '';
+  const exact = /filename\*=UTF-8''([^;]+)/u.exec(header)?.[1];
+  return exact === undefined ? /filename="([^"]+)"/u.exec(header)?.[1] : decodeURIComponent(exact);
+};
+
 /** Gives the body of a response to a person as a file; without a name under that of the response. */
 export const saveFile = async (response: Response, name?: string): Promise<void> => {
   const href = URL.createObjectURL(await response.blob());
-  const own = /filename\*=UTF-8''([^;]+)/u.exec(response.headers.get('content-disposition') ?? '')?.[1];
-  h('a', { href, download: name ?? decodeURIComponent(own ?? 'files.zip') }).click();
+  h('a', { href, download: name ?? filenameOf(response) ?? 'files.zip' }).click();
   // The browser reads it after this turn.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 };

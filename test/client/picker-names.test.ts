@@ -1,0 +1,120 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { chromium, needsChromium } from './chromium.ts';
+import type { PickerPage } from './picker-page.ts';
+import { usePickerService } from './picker-service.ts';
+import { jpeg } from './pictures.ts';
+
+describe.skipIf(chromium === undefined)(`names and folders of the picker${needsChromium}`, () => {
+  const service = usePickerService();
+
+  const renameTo = async (picker: PickerPage, name: string): Promise<void> => {
+    await picker.press('End');
+    await picker.onFile('two.jpg');
+    await picker.press('F2');
+    await picker.answer(name);
+  };
+
+  it('takes back the rename of a file that keeps its extension, and leaves what has the typed name', async () => {
+    await mkdir(service().inPhotos('second'));
+    const picker = await service().open();
+    await renameTo(picker, 'second');
+    await picker.says('two.jpg is called second.jpg now.');
+    await picker.onFile('second.jpg');
+    await picker.undo();
+    expect(await service().namesIn()).toEqual(['closed', 'one.jpg', 'pets', 'second', 'two.jpg']);
+  });
+
+  it('offers no undo where the connector may have stored another name', async () => {
+    const picker = await service().open();
+    await renameTo(picker, 'a:b');
+    await picker.says('two.jpg is called a:b now.');
+    await picker.eventually(() => picker.names()).toEqual(['closed', 'pets', 'a_b.jpg', 'one.jpg']);
+    expect(await picker.texts('.notice .offer')).toEqual([]);
+  });
+
+  it('stores dropped files and folders, also one whose name the connector changes', async () => {
+    const folder = service().at('desktop', 'what? now: "this"');
+    await mkdir(join(folder, 'inner'), { recursive: true });
+    await writeFile(join(folder, 'inner', 'cat.txt'), 'cat');
+    const dog = service().at('desktop', 'dog.txt');
+    await writeFile(dog, 'dog');
+    const picker = await service().open();
+    const stored = async (): Promise<string[]> =>
+      (await readdir(service().inPhotos('what_ now_ _this_', 'inner')).catch(() => [])).sort();
+    // The second time the folders are there already.
+    for (const [cats, dogs] of [
+      [['cat.txt'], ['dog.txt']],
+      [
+        ['cat-1.txt', 'cat.txt'],
+        ['dog-1.txt', 'dog.txt'],
+      ],
+    ]) {
+      await picker.drop(folder, dog);
+      await picker.eventually(stored).toEqual(cats);
+      await picker
+        .eventually(async () => (await service().namesIn()).filter((name) => name.startsWith('dog')))
+        .toEqual(dogs);
+      await picker.says('2 files were uploaded.');
+    }
+  });
+
+  it('stores what can be read of a drop, and names the rest', async () => {
+    const picker = await service().open();
+    await picker.first('[data-deed="upload"]:not([hidden])');
+    // A file that is removed, or belongs to somebody else, while the drop is read.
+    await picker.page.evaluate(`{
+      const entryOf = (name, file) => ({ name, isFile: true, isDirectory: false, file });
+      const entries = [
+        entryOf('lost.txt', (_taken, failed) => failed(new DOMException('It is gone.', 'NotFoundError'))),
+        entryOf('kept.txt', (taken) => taken(new File(['kept'], 'kept.txt'))),
+      ];
+      const items = entries.map((entry) => ({ kind: 'file', webkitGetAsEntry: () => entry }));
+      const event = new DragEvent('drop', { bubbles: true, composed: true, cancelable: true });
+      Object.defineProperty(event, 'dataTransfer', { value: { types: ['Files'], items, files: [] } });
+      const shadow = [...document.querySelectorAll('div')].find((host) => host.shadowRoot).shadowRoot;
+      shadow.querySelector('stowage-picker').shadowRoot.querySelector('.scroller').dispatchEvent(event);
+    }`);
+    await picker.says('lost.txt was not uploaded.');
+    await picker.says('kept.txt was uploaded.');
+    expect(await service().namesIn()).toContain('kept.txt');
+  });
+
+  it('inserts the file that was opened, whatever else is chosen, where one alone can be inserted', async () => {
+    const picker = await service().open();
+    await picker.press('Escape');
+    const value = () => picker.page.$eval('#field', (field) => (field as HTMLInputElement).value);
+    await picker.page.evaluate('void window.fill()');
+    await picker.choose('one.jpg', 'two.jpg');
+    await picker.press('Enter');
+    await picker.eventually(value).toBe('/connector/file/photos/two.jpg');
+    await picker.page.evaluate('void window.fill()');
+    await picker.choose('one.jpg', 'two.jpg');
+    await (await picker.cell('two.jpg')).click({ button: 'right' });
+    await picker.menuByKeys('Insert');
+    await picker.eventually(value).toBe('/connector/file/photos/two.jpg');
+  });
+
+  it('downloads what a search has found in several folders from each of them', async () => {
+    await mkdir(service().inPhotos('pets', 'old'));
+    for (const [size, ...names] of [
+      [11, 'pets', 'one of pets.jpg'],
+      [12, 'pets', 'old', 'one.jpg'],
+      [13, 'pets', 'old', 'one more.jpg'],
+    ] as const)
+      await writeFile(service().inPhotos(...names), await jpeg(size, 9));
+    const picker = await service().open();
+    await mkdir(service().at('downloads'));
+    await picker.keepDownloadsIn(service().at('downloads'));
+    await (await picker.first('input[type="search"]')).focus();
+    await picker.page.keyboard.type('one');
+    await picker.eventually(() => picker.texts('.count')).toEqual(['4 results']);
+    await (await picker.cell('one.jpg')).click();
+    await picker.press('Control+a');
+    await picker.tool('download');
+    await picker
+      .eventually(async () => (await readdir(service().at('downloads'))).sort())
+      .toEqual(['old.zip', 'one of pets.jpg', 'one.jpg']);
+  });
+});
