@@ -151,7 +151,7 @@ export class SearchListing implements Listing {
   readonly #query: Query;
   readonly #onlyImages: boolean;
   readonly #events: ListingEvents;
-  readonly #ending = new AbortController();
+  #ending = new AbortController();
   #found: readonly Entry[] = [];
   #cursor: string | undefined;
   #state: 'new' | 'running' | 'paused' | 'complete' = 'new';
@@ -187,38 +187,44 @@ export class SearchListing implements Listing {
   }
 
   reload(): void {
-    if (this.#state === 'running') return;
-    this.#cursor = undefined;
-    this.#found = [];
-    void this.#more();
+    // What runs may have been answered before a change.
+    this.#ending.abort();
+    this.#ending = new AbortController();
+    void this.#more(true);
   }
 
   close(): void {
     this.#ending.abort();
   }
 
-  async #more(): Promise<void> {
+  /** `isAnew`: from the beginning. What is shown stays until something else has come. */
+  async #more(isAnew = false): Promise<void> {
     this.#state = 'running';
     // Without a folder it begins in all sources, also in those that are not shown.
     const { query, sources, source, path } = this.#query;
+    const { signal } = this.#ending;
+    let found = isAnew ? [] : this.#found;
+    let next = isAnew ? undefined : this.#cursor;
     try {
       // One answer of a large source may hold nothing: the search goes on until there is something to show.
-      for (const before = this.#found.length; this.#found.length === before;) {
+      for (const before = found.length; found.length === before;) {
         const { items, cursor, messages } = await this.#service.client.filesSearch(
           {
             ...{ query, source, path, type: this.#onlyImages ? 'image' : undefined },
-            ...{ limit: PAGE, cursor: this.#cursor, mods: { details: true } },
+            ...{ limit: PAGE, cursor: next, mods: { details: true } },
           },
-          { signal: this.#ending.signal },
+          { signal },
         );
         const entries = items.map((item) => this.#service.entryFound(item));
         const isShown = (entry: Entry): boolean => sources?.some(({ name }) => name === entry.source) ?? true;
-        this.#found = [...this.#found, ...entries.filter(isShown)];
-        this.#cursor = cursor;
+        found = [...found, ...entries.filter(isShown)];
+        next = cursor;
         if (messages !== undefined && messages.length > 0) this.#events.said(messages);
         if (cursor === undefined) break;
       }
-      this.#state = this.#cursor === undefined ? 'complete' : 'paused';
+      this.#found = found;
+      this.#cursor = next;
+      this.#state = next === undefined ? 'complete' : 'paused';
       this.#events.changed();
     } catch (error) {
       if (isAbort(error)) return;

@@ -90,7 +90,7 @@ export class Rows {
   }
 
   get isFocusElsewhere(): boolean {
-    return this.#focused?.matches('input, select, textarea, [role="menuitem"]') === true;
+    return this.#focused?.matches('input, select, textarea, [role="menuitem"], [role="treeitem"]') === true;
   }
 
   /** Cells of a screen. */

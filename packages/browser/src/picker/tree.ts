@@ -2,13 +2,15 @@ import { h, icon } from './dom.ts';
 import { type Folder, isAbort, isGone, joined, type Service, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
-/** A folder of the tree. Its folders are asked for when it is opened. */
+/** A folder of the tree. Its folders are requested when it is opened. */
 interface Branch {
   readonly folder: Folder;
   readonly element: HTMLElement;
   readonly group: HTMLElement;
   readonly parent: Branch | undefined;
   children: readonly Branch[] | undefined;
+  /** The request for its folders, while that runs. Never rejects. */
+  coming: Promise<void> | undefined;
 }
 
 export interface TreeEvents {
@@ -24,6 +26,8 @@ export class Tree {
   readonly #ending = new AbortController();
   #roots: readonly Branch[] = [];
   #current: Branch | undefined;
+  /** The folder that was to be shown last: answers that lead to another one come too late. */
+  #wanted: Folder | undefined;
 
   constructor(service: Service, texts: Texts, events: TreeEvents) {
     this.#service = service;
@@ -49,13 +53,20 @@ export class Tree {
     return this.#branchAt(event)?.folder;
   }
 
-  /** Opens the way to a folder and marks it. */
-  async show({ source, path }: Folder): Promise<void> {
+  /** Opens the branches that lead to a folder and marks it, unless another one is to be shown meanwhile. */
+  show(folder: Folder): Promise<void> {
+    this.#wanted = folder;
+    return this.#lead(folder);
+  }
+
+  async #lead(wanted: Folder): Promise<void> {
+    const { source, path } = wanted;
     let branch = this.#roots.find(({ folder }) => folder.source === source);
     let way = '';
     for (const name of path === '' ? [] : path.split('/')) {
       if (branch === undefined) break;
       await this.#open(branch);
+      if (this.#wanted !== wanted) return;
       way = joined(way, name);
       const next: Branch | undefined = branch.children?.find(({ folder }) => folder.path === way);
       if (next === undefined) break;
@@ -65,15 +76,18 @@ export class Tree {
     if (branch !== undefined) await this.#open(branch);
   }
 
-  /** Asks again for the folders in a folder, where they are shown. */
+  /** Requests the folders in a folder again, where they are shown. */
   async refresh({ source, path }: Folder): Promise<void> {
     const branch = this.#find(this.#roots, source, path);
+    // What runs may have been answered before the change.
+    await branch?.coming;
     if (branch?.children === undefined) return;
-    const wasOpen = branch.element.getAttribute('aria-expanded') === 'true';
-    const current = this.#current?.folder;
-    branch.children = undefined;
-    if (wasOpen) await this.#open(branch);
-    if (current !== undefined) await this.show(current);
+    if (branch.element.getAttribute('aria-expanded') === 'false') branch.children = undefined;
+    else {
+      await this.#load(branch);
+      this.#unfold(branch);
+    }
+    if (this.#wanted !== undefined) await this.#lead(this.#wanted);
   }
 
   #find(branches: readonly Branch[], source: string, path: string): Branch | undefined {
@@ -107,25 +121,49 @@ export class Tree {
       label,
     );
     if (parent === undefined && this.#current === undefined) element.tabIndex = 0;
-    return { folder, element, group, parent, children: undefined };
+    return { folder, element, group, parent, children: undefined, coming: undefined };
   }
 
   async #open(branch: Branch): Promise<void> {
-    if (branch.children === undefined) {
-      try {
-        const names = await this.#service.foldersIn(branch.folder, this.#ending.signal);
-        const { source, path } = branch.folder;
-        branch.children = names.map((name) =>
-          this.#branch({ source, path: joined(path, name) }, name, branch),
-        );
-        branch.group.replaceChildren(...branch.children.flatMap(({ element, group }) => [element, group]));
-      } catch (error) {
-        if (isGone(error) && branch.parent !== undefined) return this.refresh(branch.parent.folder);
-        // It is asked for again when it is opened again.
-        if (!isAbort(error)) this.#events.failed(error);
-        return;
-      }
+    if (branch.children === undefined) await this.#load(branch);
+    this.#unfold(branch);
+  }
+
+  /** Requests the folders of a branch; a request that runs already is shared. */
+  #load(branch: Branch): Promise<void> {
+    branch.coming ??= this.#request(branch).finally(() => (branch.coming = undefined));
+    return branch.coming;
+  }
+
+  async #request(branch: Branch): Promise<void> {
+    try {
+      const names = await this.#service.foldersIn(branch.folder, this.#ending.signal);
+      const { source, path } = branch.folder;
+      // Those that are known stay as they are: open, or with the focus.
+      const known = new Map(branch.children?.map((child) => [child.folder.path, child]));
+      branch.children = names.map((name) => {
+        const folder = { source, path: joined(path, name) };
+        return known.get(folder.path) ?? this.#branch(folder, name, branch);
+      });
+      this.#showChildren(branch, branch.children);
+    } catch (error) {
+      // A failed request is repeated when the branch is opened again.
+      if (isGone(error) && branch.parent !== undefined) void this.refresh(branch.parent.folder);
+      else if (!isAbort(error)) this.#events.failed(error);
     }
+  }
+
+  #showChildren({ element: own, group }: Branch, children: readonly Branch[]): void {
+    const focused = group.querySelector<HTMLElement>(':focus');
+    group.replaceChildren(...children.flatMap(({ element, group: below }) => [element, below]));
+    // An element loses the focus when it is put in its place again.
+    if (focused !== null) (focused.isConnected ? focused : own).focus();
+    if (this.element.querySelector('[tabindex="0"]') === null) own.tabIndex = 0;
+  }
+
+  /** Shows the folders of a branch, as far as they are known. */
+  #unfold(branch: Branch): void {
+    if (branch.children === undefined) return;
     const isEmpty = branch.children.length === 0;
     branch.element.classList.toggle('leaf', isEmpty);
     if (isEmpty) branch.element.removeAttribute('aria-expanded');
@@ -184,6 +222,7 @@ export class Tree {
   }
 
   #choose(branch: Branch): void {
+    this.#wanted = branch.folder;
     this.#mark(branch);
     void this.#open(branch);
     this.#events.chosen(branch.folder);
