@@ -1,4 +1,5 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
+import type { SerializedAXNode } from 'puppeteer-core';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
@@ -213,5 +214,35 @@ describe.skipIf(chromium === undefined)(`the picker by the keyboard alone${needs
     await picker.eventually(() => picker.way()).toEqual(['Photos', 'closed']);
     await picker.onFile('kept.jpg');
     expect(await (await picker.first('nav.folders')).isVisible()).toBe(false);
+  });
+
+  it('names a question for readers of screens, also above another window', async () => {
+    const picker = await service().open();
+    await picker.press('End', 'Delete');
+    await picker.first('dialog h2');
+    await picker.press('Enter');
+    await picker.says('two.jpg was deleted.');
+    await picker.tool('trash');
+    await picker.click('[aria-label="Delete for good: two.jpg"]');
+    await picker.eventually(() => picker.texts('dialog h2')).toContain('Delete two.jpg for good?');
+    const tree = await picker.page.accessibility.snapshot();
+    const names = (nodes: readonly SerializedAXNode[]): string[] =>
+      nodes.flatMap(({ role, name = '', children = [] }) => [
+        ...(role === 'dialog' ? [name] : []),
+        ...names(children),
+      ]);
+    expect(names(tree === null ? [] : [tree]).at(-1)).toContain('Delete');
+    expect(names(tree === null ? [] : [tree]).at(-1)).toContain('two.jpg');
+  });
+
+  it('leaves the focus where a click has put it that closes a menu', async () => {
+    const picker = await service().open();
+    await picker.press('ContextMenu');
+    await picker.first('[role="menuitem"]');
+    const search = await picker.first('input[type="search"]');
+    await search.click();
+    await picker.eventually(() => picker.all('[role="menuitem"]')).toEqual([]);
+    await picker.page.keyboard.type('two');
+    expect(await search.evaluate((field) => (field as HTMLInputElement).value)).toBe('two');
   });
 });

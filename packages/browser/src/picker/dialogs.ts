@@ -45,8 +45,8 @@ export class Dialogs {
     kind = '',
   ): Promise<Result | undefined> {
     return new Promise((resolve) => {
-      const heading = h('h2', { id: 'dialog-title', dir: 'auto' }, title);
-      const attributes = { class: `dialog ${kind}`, part: 'dialog', 'aria-labelledby': 'dialog-title' };
+      const heading = h('h2', { dir: 'auto' }, title);
+      const attributes = { class: `dialog ${kind}`, part: 'dialog', 'aria-label': title };
       const dialog = h('dialog', attributes);
       let result: Result | undefined;
       const end = (given?: Result): void => {
@@ -167,8 +167,11 @@ export class Dialogs {
     const attributes = { class: 'menu', part: 'menu', popover: 'auto', 'aria-label': label };
     const menu = h('div', { role: 'menu', ...attributes });
     const end = (): void => {
+      const focused = this.#focused();
+      const isElsewhere = focused !== undefined && !menu.contains(focused);
       menu.remove();
-      opener?.focus();
+      // A person who has clicked elsewhere is left there.
+      if (!isElsewhere) opener?.focus();
     };
     const members = items.map(({ label: text, run }) => {
       const choose = (): void => {
@@ -202,6 +205,6 @@ export class Dialogs {
   #focused(): HTMLElement | undefined {
     const root = this.#host.getRootNode();
     const active = root instanceof ShadowRoot ? root.activeElement : document.activeElement;
-    return active instanceof HTMLElement ? active : undefined;
+    return active instanceof HTMLElement && active !== document.body ? active : undefined;
   }
 }
