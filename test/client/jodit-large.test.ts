@@ -56,6 +56,16 @@ describe.skipIf(chromium === undefined)(`Large files in Jodit${needsChromium}`, 
     expect(await editor.page.$$('>>> .uploads li')).toHaveLength(0);
   });
 
+  test('belong to an editor: its window of files closes with it, and puts nothing into another', async () => {
+    const picker = await editor.browse();
+    const broken: unknown[] = [];
+    editor.page.on('pageerror', (error) => broken.push(error));
+    await editor.page.evaluate('editor.destruct()');
+    await eventually(() => picker.all('.picker')).toEqual([]);
+    await editor.page.evaluate("fetch('/connector/ping')");
+    expect(broken).toEqual([]);
+  });
+
   test('leave nothing when they are cancelled', async () => {
     await editor.slowDown(200_000);
     await drop('large.zip');

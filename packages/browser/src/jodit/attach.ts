@@ -1,4 +1,5 @@
 import { KnownFiles } from '../picker/names.ts';
+import type { PickedFile } from '../picker/options.ts';
 import { Service } from '../picker/service.ts';
 import { replaceBrowser } from './browse.ts';
 import { type Connection, headersOf } from './connection.ts';
@@ -26,12 +27,17 @@ export const attach = (editor: Editor, connection: Connection, language: string)
   const message = { value: messageBox(surface), configurable: true };
   Object.defineProperty(editor, 'message', message);
   Object.defineProperty(editor.filebrowser, 'message', message);
-  editor.e.on('beforeDestruct', () => void surface.then(({ remove }) => remove()));
+  const ending = new AbortController();
+  editor.e.on('beforeDestruct', () => {
+    ending.abort();
+    void surface.then(({ remove }) => remove());
+  });
 
   const known = new KnownFiles();
-  replaceBrowser(editor, { ...options, sources, language, theme }, (files) => {
+  const remember = (files: readonly PickedFile[]): void => {
     for (const file of files) known.add(file);
-  });
+  };
+  replaceBrowser(editor, { ...options, sources, language, theme }, remember, ending.signal);
   uploadVisibly(editor, uploads, surface, known);
   takeBackEdits(editor, service, surface);
   completeInsertedPictures(editor, known, service, pictures);

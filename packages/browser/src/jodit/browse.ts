@@ -23,16 +23,10 @@ const insert = (editor: InsertingEditor | Editor, { files, isImages, picked }: C
  */
 export const browseFiles = (editor: InsertingEditor): Promise<void> => {
   editor.s.save();
-  let isChosen = false;
-  return editor.filebrowser
-    .open((chosen) => {
-      isChosen = true;
-      editor.s.restore();
-      insert(editor, chosen);
-    })
-    .finally(() => {
-      if (!isChosen) editor.s.restore();
-    });
+  return editor.filebrowser.open((chosen) => {
+    editor.s.restore();
+    insert(editor, chosen);
+  });
 };
 
 /** Opens the picker wherever Jodit would open its own file browser. `picked` is told before anything is inserted. */
@@ -40,9 +34,13 @@ export const replaceBrowser = (
   editor: Editor,
   options: PickerOptions,
   picked: (files: readonly PickedFile[]) => void,
+  /** Closes the picker: the editor is destructed. */
+  signal: AbortSignal,
 ): void => {
   const open: FileBrowser['open'] = async (chosen = (data) => insert(editor, data), onlyImages = false) => {
-    const files = await pickFiles({ ...options, several: true, types: onlyImages ? 'image' : undefined });
+    const types = onlyImages ? 'image' : undefined;
+    const files = await pickFiles({ ...options, several: true, types }, { signal });
+    if (signal.aborted) return;
     // The popup of a picture has kept the cursor for what is chosen.
     if (files.length === 0) return editor.s.restore();
     picked(files);

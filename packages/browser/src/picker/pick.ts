@@ -1,3 +1,4 @@
+import type { CallOptions } from '../client/index.ts';
 import { h } from './dom.ts';
 import { definePicker, type StowagePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
@@ -16,9 +17,13 @@ const DIALOG = `
 
 /**
  * Opens the files of a connector in a window of its own. Resolves to what was picked, and to nothing when the window is
- * closed. The focus goes back to where it was.
+ * closed, by a person or by the signal. The focus goes back to where it was.
  */
-export const pickFiles = async (options: PickerOptions): Promise<readonly PickedFile[]> => {
+export const pickFiles = async (
+  options: PickerOptions,
+  { signal }: CallOptions = {},
+): Promise<readonly PickedFile[]> => {
+  if (signal?.aborted === true) return [];
   definePicker();
   const picker = document.createElement('stowage-picker') as StowagePicker;
   picker.options = options;
@@ -39,7 +44,10 @@ export const pickFiles = async (options: PickerOptions): Promise<readonly Picked
     });
     picker.addEventListener('cancel', () => dialog.close());
     picker.addEventListener('ready', () => picker.focus(), { once: true });
+    const close = (): void => dialog.close();
+    signal?.addEventListener('abort', close);
     dialog.addEventListener('close', () => {
+      signal?.removeEventListener('abort', close);
       host.remove();
       resolve(files);
     });

@@ -1,0 +1,126 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { chromium, needsChromium } from './chromium.ts';
+import type { PickerPage } from './picker-page.ts';
+import { usePickerService } from './picker-service.ts';
+
+describe.skipIf(chromium === undefined)(`the picker and answers that come late${needsChromium}`, () => {
+  const service = usePickerService();
+
+  /** The answers to an action, from now on kept back. */
+  const hold = (action: string): ServerResponse[] => {
+    const held: ServerResponse[] = [];
+    service().proxy = (request, response) => {
+      if (request.url !== `/connector/${action}`) return false;
+      request.resume();
+      held.push(response);
+      return true;
+    };
+    return held;
+  };
+  const answer = (response: ServerResponse | undefined, data: object): void => {
+    response?.writeHead(200, { 'content-type': 'application/json' });
+    response?.end(JSON.stringify({ success: true, data: { code: 220, ...data } }));
+  };
+  const isBackOnline = (picker: PickerPage) => picker.page.evaluate("dispatchEvent(new Event('online'))");
+  const marked = (picker: PickerPage) => picker.texts('[role="treeitem"][aria-selected="true"] .name');
+
+  it('marks the open folder in the tree, not one that was left before', async () => {
+    await mkdir(service().inPhotos('pets', 'cats'));
+    const picker = await service().open();
+    await picker.eventually(() => picker.folders()).toEqual(['closed', 'pets']);
+    const held = hold('folders');
+    await picker.enter('pets');
+    await picker.enter('cats');
+    await picker.press('Backspace');
+    await picker.eventually(() => picker.way()).toEqual(['Photos', 'pets']);
+    await picker.press('Backspace');
+    await picker.eventually(() => picker.way()).toEqual(['Photos']);
+    for (const response of held)
+      answer(response, { sources: [{ name: 'photos', title: 'Photos', path: 'pets', folders: ['cats'] }] });
+    await picker.eventually(() => picker.folders()).toEqual(['closed', 'pets', 'cats']);
+    expect(await marked(picker)).toEqual(['Photos']);
+    expect(held).toHaveLength(1);
+  });
+
+  it('keeps the focus in the tree, and what is open there, when its folders come anew', async () => {
+    await mkdir(service().inPhotos('pets', 'cats'));
+    const picker = await service().open();
+    await picker.tabInto('.tree');
+    await picker.press('ArrowDown', 'ArrowDown', 'ArrowRight');
+    await picker.eventually(() => picker.folders()).toEqual(['closed', 'pets', 'cats']);
+    await mkdir(service().inPhotos('summer'));
+    await isBackOnline(picker);
+    await picker.eventually(() => picker.folders()).toEqual(['closed', 'pets', 'cats', 'summer']);
+    expect(await picker.focus()).toBe('pets');
+  });
+
+  it('keeps showing what a search has found while it begins anew, as often as it must', async () => {
+    const picker = await service().open();
+    await (await picker.first('input[type="search"]')).focus();
+    await picker.page.keyboard.type('jpg');
+    await picker.eventually(() => picker.texts('.count')).toEqual(['3 results']);
+    const names = await picker.names();
+    const held = hold('filesSearch');
+    for (const times of [1, 2]) {
+      await isBackOnline(picker);
+      await picker.eventually(() => held.length).toBe(times);
+    }
+    await picker.choose('two.jpg');
+    expect(await picker.names()).toEqual(names);
+    answer(held[1], { items: [] });
+    await picker.eventually(() => picker.texts('.count')).toEqual(['0 results']);
+  });
+
+  it('uploads nothing of a dropped folder after the picker is closed', async () => {
+    await mkdir(service().at('desktop', 'trip'), { recursive: true });
+    await writeFile(service().at('desktop', 'trip', 'cat.txt'), 'cat');
+    const picker = await service().open();
+    const held = hold('folderCreate');
+    await picker.drop(service().at('desktop', 'trip'));
+    await picker.eventually(() => held.length).toBe(1);
+    await picker.press('Escape');
+    await picker.eventually(() => picker.page.evaluate('window.picked')).toEqual([]);
+    answer(held[0], { messages: [] });
+    await picker.page.evaluate(
+      "fetch('/connector/ping', { method: 'POST' }).then(() => fetch('/connector/ping'))",
+    );
+    expect(service().requests.filter((action) => action === 'fileUpload')).toEqual([]);
+  });
+
+  it('picks nothing after the element has left the page', async () => {
+    await writeFile(service().at('papers', 'letter.txt'), 'Dear reader');
+    const picker = await service().open();
+    await picker.press('Escape');
+    await picker.page.evaluate(`{
+      const element = Object.assign(document.createElement('stowage-picker'), { options: { url: '/connector', sources: ['papers'] } });
+      element.addEventListener('pick', () => (window.wasPicked = true));
+      document.body.append(element);
+    }`);
+    const cell = await picker.cell('letter.txt');
+    const held = hold('files');
+    await cell.click({ count: 2 });
+    await picker.eventually(() => held.length).toBe(1);
+    await picker.page.evaluate("document.querySelector('stowage-picker').remove()");
+    answer(held[0], { sources: [] });
+    await picker.page.evaluate(
+      "fetch('/connector/ping', { method: 'POST' }).then(() => fetch('/connector/ping'))",
+    );
+    expect(await picker.page.evaluate('window.wasPicked')).toBeUndefined();
+  });
+
+  it('closes its window by the signal of the page', async () => {
+    const picker = await service().open();
+    await picker.press('Escape');
+    const picked = picker.page.evaluate(`import('/picker.js').then(({ pickFiles }) => {
+      window.ending = new AbortController();
+      return pickFiles({ url: '/connector' }, { signal: window.ending.signal });
+    })`);
+    await picker.cell('one.jpg');
+    await picker.page.evaluate('window.ending.abort()');
+    expect(await picked).toEqual([]);
+    expect(await picker.all('.picker')).toEqual([]);
+    expect(await picker.focus()).toBe('Browse');
+  });
+});
