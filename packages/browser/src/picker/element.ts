@@ -22,6 +22,8 @@ export class StowagePicker extends Base {
   #picker: Picker | undefined;
   #options: Partial<PickerOptions> = {};
   #isPlanned = false;
+  /** The picker that is made; another one that was begun earlier, and whose texts come later, is not wanted any more. */
+  #making: object | undefined;
 
   /** What attributes cannot say; wins over them. */
   set options(options: Partial<PickerOptions>) {
@@ -59,11 +61,11 @@ export class StowagePicker extends Base {
   async #make(): Promise<void> {
     const url = this.#options.url ?? this.getAttribute('url');
     if (url === null || !this.isConnected) return;
-    const own = this.#options;
+    const [own, making] = [this.#options, {}];
+    this.#making = making;
     const language = languageFor(own.language ?? this.closest<HTMLElement>('[lang]')?.lang);
     const texts = own.texts ?? (await loadTexts(language));
-    // Another one is wanted meanwhile, or none.
-    if (!this.isConnected || this.#isPlanned || own !== this.#options) return;
+    if (!this.isConnected || this.#isPlanned || making !== this.#making) return;
     this.#picker?.close();
     if (own.theme !== undefined) this.setAttribute('theme', own.theme);
     const names = this.getAttribute('sources');
