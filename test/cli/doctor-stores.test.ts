@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startFtpStub } from '../../tools/test-servers/ftp-stub.ts';
 import { hasSshd, startSshd } from '../../tools/test-servers/ssh.ts';
@@ -262,5 +263,22 @@ describe('the doctor finds', () => {
     );
     const broken = (await examine(config)).filter(({ level }) => level === 'broken');
     expect(broken.map(({ check }) => check)).toEqual(['store.read', 'serve', 'store.remove']);
+  });
+
+  it('a secret in a file for all that CONFIG_FILE names', async () => {
+    vi.stubEnv('CONFIG_FILE', join(here.folder, 'stowage.json'));
+    const found = await examine(
+      readable({ title: 'D', root: here.root, serve: 'public' }, { signingSecret: 's'.repeat(32) }),
+      {
+        config: undefined,
+      },
+    );
+    expect(found).toContainEqual(
+      expect.objectContaining({
+        check: 'secrets',
+        level: 'risk',
+        text: expect.stringMatching(/signingSecret/u),
+      }),
+    );
   });
 });

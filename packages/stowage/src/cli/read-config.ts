@@ -95,15 +95,18 @@ const readFrom = async (file: string): Promise<ServiceDefinition> =>
     ? asDefinition(file, await importModule(file))
     : { config: parseJson(file, await readText(file)) as ConfigInput };
 
+/** The file that holds the configuration: that of the command line, else that of `CONFIG_FILE` unless `CONFIG` is set. */
+export const configurationFile = (file: string | undefined): string | undefined =>
+  file ?? (readVariable('CONFIG') === undefined ? readVariable('CONFIG_FILE') : undefined);
+
 /**
  * What is to be served, as written: by the file, else by the JSON text in `CONFIG`, else by the file named by
  * `CONFIG_FILE`, else nothing.
  * @throws ConfigError when it cannot be read, is not JSON, or is a module that fails.
  */
 export const readDefinition = async (file: string | undefined): Promise<ServiceDefinition> => {
-  if (file !== undefined) return readFrom(file);
+  const found = configurationFile(file);
+  if (found !== undefined) return readFrom(found);
   const text = readVariable('CONFIG');
-  if (text !== undefined) return { config: parseJson('CONFIG', text) as ConfigInput };
-  const named = readVariable('CONFIG_FILE');
-  return named === undefined ? {} : readFrom(named);
+  return text === undefined ? {} : { config: parseJson('CONFIG', text) as ConfigInput };
 };

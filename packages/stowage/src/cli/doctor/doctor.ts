@@ -10,7 +10,7 @@ import { createSilentLogger } from '../../basics/log/logger.ts';
 import { createSourceGroup } from '../../sources/source-group.ts';
 import type { SourceGroup } from '../../sources/source.ts';
 import { UsageError } from '../arguments.ts';
-import { readDefinition } from '../read-config.ts';
+import { configurationFile, readDefinition } from '../read-config.ts';
 import { type Finding, Findings } from './finding.ts';
 import { checkMachine } from './machine-checks.ts';
 import { type Addresses, checkBaseurl, checkServing } from './public-address.ts';
@@ -41,7 +41,7 @@ const readOptions = ({ config, pageOrigin, url, formSize }: DoctorOptions): Ques
   if (formSize !== undefined && size === undefined)
     throw new UsageError('--form-size needs a size such as 20mb.');
   const service = url === undefined ? undefined : new URL(url.endsWith('/') ? url : `${url}/`);
-  return { page, service, file: config, formSize: size };
+  return { page, service, file: configurationFile(config), formSize: size };
 };
 
 /** One source may take so long, all its steps together. */
