@@ -292,6 +292,19 @@ describe('dialects of WebDAV', () => {
     expect([stub.text('f/a.txt'), stub.text('b.txt')]).toEqual(['a', 'b']);
   });
 
+  it('a file that is replaced while it is opened has changed, and is not damaged, where its length is not told', async () => {
+    const { stub, adapter, put } = await open({});
+    await put('a.txt', 'content');
+    const instead: DavDialect['instead'] = ({ method }) => {
+      if (method !== 'GET') return undefined;
+      stub.plant('a.txt', 'more content');
+      return { status: 200, body: 'more content' };
+    };
+    stub.dialect = { instead };
+    const { stream } = await adapter.read(at('a.txt'));
+    await expect(buffer(stream)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

@@ -50,20 +50,25 @@ interface Content {
   readonly range: ByteRange | undefined;
   /** What the body holds, see `partIn`. */
   readonly part: ByteRange | undefined;
-  /** Of the file, in bytes. */
-  readonly size: number | undefined;
+  readonly stat: Stat;
+  readonly isReplaced: () => Promise<boolean>;
 }
 
 /**
  * What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on.
  */
-const contentOf = (asked: DavRequest, { body }: DavAnswer, { range, part, size }: Content): Readable => {
+const contentOf = (
+  asked: DavRequest,
+  { body }: DavAnswer,
+  { range, part, stat, isReplaced }: Content,
+): Readable => {
   const isLonger = range !== undefined && part?.end !== range.end;
   const first = part?.start ?? 0;
   const wanted = isLonger ? Readable.from(cutOut(body, first, range), { objectMode: false }) : body;
   const stream = passBody(wanted, {
-    length: range === undefined ? size : range.end - range.start + 1,
+    length: range === undefined ? stat.size : range.end - range.start + 1,
     signal: asked.signal,
+    isReplaced,
     failure: (error) => errorOfFailure(asked, error),
   });
   // Also when reading has not begun.
@@ -108,5 +113,6 @@ export const openFile = async (
     if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
     return openFile(resources, path, now, options, reopenings - 1);
   }
-  return { stat, stream: contentOf(asked, answer, { range, part, size: stat.size }) };
+  const isReplaced = async (): Promise<boolean> => !isSameVersion(await resources.stat(path, options), known);
+  return { stat, stream: contentOf(asked, answer, { range, part, stat, isReplaced }) };
 };
