@@ -317,6 +317,22 @@ describe('big folders', () => {
     await thread.close();
   });
 
+  it('do not keep the store open while their thread hangs', async () => {
+    const thread = new ScanThread();
+    await mkdir(join(root, `${'a'.repeat(60)}!`));
+    // As on a disk that does not respond: this takes for ever to be compared with the folder's name.
+    const never = /^(?:a+)+$/u;
+    const target = { root, diskNames: [], handles: process.platform === 'linux' };
+    const request = { ...target, namesOnly: true, after: undefined, words: [], never, most: 1 };
+    const client = new AbortController();
+    const walk = thread.pages('walk', root, request, client.signal).next();
+    client.abort(new Error('the client has left'));
+    await expect(walk).rejects.toThrow('the client has left');
+    await thread.close();
+    expect(thread.isFree).toBe(false);
+    await thread.close();
+  });
+
   it('are refused when more listings wait than a thread can bear, instead of filling the memory', async () => {
     const thread = new ScanThread();
     const target = { root, diskNames: [], detail: 'names' as const, handles: process.platform === 'linux' };

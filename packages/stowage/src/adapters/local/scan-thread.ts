@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
@@ -12,6 +13,8 @@ const WAITING_JOBS = 256;
 /** A folder with many readers must not keep those of other roots waiting. */
 const SHARE = { slots: OPEN_JOBS - 4, waiting: WAITING_JOBS / 2 };
 const IDLE_MS = 60_000;
+/** A thread that hangs at a disk is not waited for longer as it ends. */
+const END_MS = 2000;
 /**
  * Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing.
  */
@@ -158,7 +161,10 @@ export class ScanThread {
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.ref();
     post(worker, { type: 'end' });
-    await ended;
+    await inTimeLimit(END_MS, undefined, (limit) => orAborted(ended, limit)).catch(() => {
+      worker.unref();
+      void worker.terminate();
+    });
   }
 
   #begin(): Worker {
