@@ -59,7 +59,7 @@ describe('the bound of the memory adapter', () => {
     expect(parse?.(undefined)).toEqual({ value: {} });
     expect(parse?.({ maxBytes: 5 })).toEqual({ value: { maxBytes: 5 } });
     expect(parse?.({ maxBytes: '5', other: 1 })).toEqual({
-      problems: ['other: is not a known key', 'maxBytes: must be a whole number of bytes above 0'],
+      problems: ['maxBytes: must be a whole number of bytes above 0', 'other: is not a known key'],
     });
     expect(parse?.([])).toEqual({ problems: [': must be an object'] });
   });

@@ -207,7 +207,7 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
   [
     'memory',
     { maxBytes: 0, bytes: 1 },
-    ['.bytes: is not a known key', '.maxBytes: must be a whole number of bytes above 0'],
+    ['.maxBytes: must be a whole number of bytes above 0', '.bytes: is not a known key'],
   ],
 ];
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { addAbortSignal, Readable } from 'node:stream';
+import * as z from 'zod';
 import { ChangedMeanwhileError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
 import type {
   ByteRange,
@@ -19,30 +20,23 @@ import { consumeContent, type ContentOptions } from '../../storage/content.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { capabilitiesOf } from '../capabilities.ts';
+import { optionsParser } from '../support/option-fields.ts';
 import { createBudget, Tree, type Budget, type FileNode, type Node } from './tree.ts';
 
 /** Options of the memory adapter. */
 interface MemoryOptions {
   /** Most bytes that files, names and content still arriving may take together. Default: 256 MB. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
 }
 
 const DEFAULT_MAX_BYTES = 256 * 1024 * 1024;
+const WHOLE = 'must be a whole number of bytes above 0';
 
-/** Checks options as written in a configuration; absent ones are the defaults. */
-const parseMemoryOptions = (
-  options: unknown,
-): { readonly value: MemoryOptions } | { readonly problems: readonly string[] } => {
-  if (options === undefined || options === null) return { value: {} };
-  if (typeof options !== 'object' || Array.isArray(options)) return { problems: [': must be an object'] };
-  const { maxBytes, ...others } = options as Readonly<Record<string, unknown>>;
-  const problems = Object.keys(others).map((key) => `${key}: is not a known key`);
-  const isGiven = maxBytes !== undefined && maxBytes !== null;
-  if (isGiven && !(Number.isSafeInteger(maxBytes) && Number(maxBytes) > 0))
-    problems.push('maxBytes: must be a whole number of bytes above 0');
-  if (problems.length > 0) return { problems };
-  return { value: isGiven ? { maxBytes: Number(maxBytes) } : {} };
-};
+/** Options as written in a configuration; absent ones are the defaults. */
+const memoryOptionsSchema = z
+  .strictObject({ maxBytes: z.int(WHOLE).positive(WHOLE).nullish() }, 'must be an object')
+  .nullish()
+  .transform((options): MemoryOptions => ({ maxBytes: options?.maxBytes ?? undefined }));
 
 const PAGE = 1000;
 const CHUNK_BYTES = 64 * 1024;
@@ -240,6 +234,6 @@ export class MemoryAdapter implements StorageAdapter {
 
 /** Makes stores in memory; `storageAdapter: "memory"`. */
 export const memoryFactory: StorageFactory<MemoryOptions | undefined> = {
-  parseOptions: parseMemoryOptions,
+  parseOptions: optionsParser(memoryOptionsSchema),
   create: ({ options }) => new MemoryAdapter(options),
 };
