@@ -9,8 +9,9 @@ export interface Facets<Item> {
   readonly isFolder: (item: Item) => boolean;
 }
 
-const LEAST_ROWS = 32 * 1024;
-const LEAST_BYTES = 1024 * 1024;
+/** Room for so many at once: what is not written to takes no memory, while each growth leaves a copy behind. */
+const LEAST_ROWS = 1024 * 1024;
+const LEAST_BYTES = 32 * 1024 * 1024;
 /** UTF-8 takes at most so many bytes for a UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
 /** What the store does not report: less than everything else. */
