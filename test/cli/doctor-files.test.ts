@@ -1,11 +1,13 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { registerStorageAdapter } from 'stowage';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { examineService, type Finding } from '#internals';
 import {
   alone,
   atOrigin,
   closed,
+  examine,
   expectFinding,
   healthy,
   here,
@@ -241,5 +243,43 @@ describe('stowage doctor', () => {
     await writeFile(file, JSON.stringify(atOrigin(origin)));
     await expect(examineService({ ...none, config: file }, stopping.signal)).rejects.toThrow();
     expect(await readdir(here.root)).toEqual([]);
+  });
+
+  it('reports the rest where the files of a source are still looked for after a minute', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const origin = await serveWith(() => void vi.advanceTimersByTime(61_000));
+    const findings = await examine(atOrigin(origin));
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        check: 'unfinished',
+        level: 'broken',
+        source: 'photos',
+        text: 'the checks of the source were not finished: it has taken longer than a minute',
+      }),
+    );
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'store', level: 'ok' }));
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'pictures', level: 'ok' }));
+    expect(await readdir(here.root)).toEqual([]);
+  });
+
+  it('reports the rest where a store never opens', async () => {
+    registerStorageAdapter('never-opens', { create: () => new Promise(() => undefined) });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const clock = setInterval(() => vi.advanceTimersByTime(1000), 1);
+    onTestFinished(() => {
+      clearInterval(clock);
+      vi.useRealTimers();
+    });
+    const photos = { title: 'Photos', storageAdapter: 'never-opens', serve: 'public' };
+    const findings = await examine({ ...healthy(), sources: { photos } });
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        check: 'store.open',
+        level: 'broken',
+        text: 'cannot be opened: it has taken longer than a minute',
+      }),
+    );
+    expect(findings).toContainEqual(expect.objectContaining({ check: 'packages' }));
   });
 });

@@ -1,4 +1,4 @@
-import { inTimeLimit } from '../../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import type { App, ServiceDefinition } from '../../app.ts';
 import { type Connector, createConnector } from '../../connector.ts';
 import { toFetchHandler } from '../../http/bridges/fetch.ts';
@@ -11,7 +11,7 @@ import { createSourceGroup } from '../../sources/source-group.ts';
 import type { SourceGroup } from '../../sources/source.ts';
 import { UsageError } from '../arguments.ts';
 import { configurationFile, readDefinition } from '../read-config.ts';
-import { type Finding, Findings } from './finding.ts';
+import { type Finding, Findings, reasonOf } from './finding.ts';
 import { checkMachine } from './machine-checks.ts';
 import { type Addresses, checkBaseurl, checkServing } from './public-address.ts';
 import { checkPageInside, checkService } from './service-checks.ts';
@@ -44,8 +44,10 @@ const readOptions = ({ config, pageOrigin, url, formSize }: DoctorOptions): Ques
   return { page, service, file: configurationFile(config), formSize: size };
 };
 
-/** One source may take so long, all its steps together. */
+/** One source may take so long, all its steps together; and what hangs all the same so much longer to end. */
 const SOURCE_MS = 60_000;
+const END_MS = 15_000;
+const late = (): Error => new Error('it has taken longer than a minute');
 
 /** A form of more needs a size on the command line: it is held in memory. */
 const MOST_FORM_BYTES = 64 * 1024 ** 2;
@@ -58,28 +60,55 @@ interface Patient {
   readonly sources: readonly SourceConfig[];
 }
 
+const probeOne = async (
+  { app, unguarded, group }: Patient,
+  config: SourceConfig,
+  findings: Findings,
+  { addresses, signal }: { readonly addresses: Addresses; readonly signal: AbortSignal },
+): Promise<void> => {
+  const source = group.find(config.name);
+  if (source === undefined) return;
+  const whileThere = async (probe: Probe): Promise<void> => {
+    const search = { app, config, probe, findings, signal };
+    if (config.settings.serve !== 'off') await checkServing(search);
+    if (config.baseurl !== undefined) await checkBaseurl(search, addresses);
+  };
+  await probeStore(config, source, { findings, whileThere, signal });
+  const isSound = findings.all.some(({ check, level }) => check === 'store' && level === 'ok');
+  if (isSound && !signal.aborted) await checkOwnSettings(unguarded, config, findings);
+};
+
+/** What is found of each source. One that hangs, or fails in a way of its own, ends the checks of no other. */
 const probeAll = async (
-  { app, unguarded, group, sources }: Patient,
+  patient: Patient,
   addresses: Addresses,
   signal: AbortSignal,
 ): Promise<readonly Findings[]> =>
   Promise.all(
-    sources.map(async (config) => {
-      const source = group.find(config.name);
-      if (source === undefined) return new Findings();
-      return inTimeLimit(SOURCE_MS, signal, async (bounded) => {
-        const whileThere = async (probe: Probe, found: Findings): Promise<void> => {
-          const search = { app, config, probe, findings: found, signal: bounded };
-          if (config.settings.serve !== 'off') await checkServing(search);
-          if (config.baseurl !== undefined) await checkBaseurl(search, addresses);
-        };
-        const findings = await probeStore(config, source, whileThere, bounded);
-        const isSound = findings.all.some(({ check, level }) => check === 'store' && level === 'ok');
-        if (isSound && !bounded.aborted) await checkOwnSettings(unguarded, config, findings);
-        return findings;
-      });
+    patient.sources.map(async (config) => {
+      const findings = new Findings(config.name);
+      const probe = (bounded: AbortSignal): Promise<void> =>
+        probeOne(patient, config, findings, { addresses, signal: bounded });
+      try {
+        const probing = inTimeLimit(SOURCE_MS, signal, probe, late);
+        await inTimeLimit(SOURCE_MS + END_MS, undefined, (end) => orAborted(probing, end), late);
+      } catch (error) {
+        signal.throwIfAborted();
+        findings.broken(
+          'unfinished',
+          `the checks of the source were not finished: ${reasonOf(error)}`,
+          `Find out what makes the store or the address of sources.${config.key} slow, and run again.`,
+        );
+      }
+      return findings;
     }),
   );
+
+/** Closes what the checks have opened. A store that hangs is left to the end of the process. */
+const closeAll = async (all: readonly { close(): Promise<void> }[]): Promise<void> => {
+  const closing = Promise.all(all.map((one) => one.close()));
+  await inTimeLimit(END_MS, undefined, (end) => orAborted(closing, end)).catch(() => undefined);
+};
 
 /** The definition with these sources alone; those of the environment stay as they are. */
 const withSources = (
@@ -122,8 +151,7 @@ const examine = async (
       found.push(await checkOverlaps(group));
       if (page !== undefined && service === undefined) await checkPageInside(app, page, around);
     } finally {
-      await group.close();
-      await Promise.all([connector.close(), unguarded.close()]);
+      await closeAll([group, connector, unguarded]);
     }
   }
   found.push(await checkMachine(checked.config));

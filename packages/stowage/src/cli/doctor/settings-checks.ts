@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { type CheckedConfiguration, openActions, UNGUARDED } from '../../checked-configuration.ts';
 import { isPlainObject, type PlainObject, without } from '../../config/values.ts';
 import type { ServiceDefinition } from '../../app.ts';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { overlapsOf } from '../../sources/source-group.ts';
 import type { SourceGroup } from '../../sources/source.ts';
 import { SourcePath } from '../../storage/source-path.ts';
@@ -100,12 +101,17 @@ const checkSecrets = async (
   findings.ok('secrets', `secrets stand in ${file}, which others cannot read`);
 };
 
+/** Of a store that has not opened by now nothing is known. */
+const OPENING_MS = 1000;
+
 /** Whether what one source forbids can be reached through another. */
 export const checkOverlaps = async (sources: SourceGroup): Promise<Findings> => {
   const findings = new Findings();
   const opened = await Promise.all(
     sources.all.map(async ({ name, storage }) => {
-      const store = await storage().catch(() => undefined);
+      const store = await inTimeLimit(OPENING_MS, undefined, (late) => orAborted(storage(), late)).catch(
+        () => undefined,
+      );
       return store === undefined ? [] : [{ name, storage: store, path: SourcePath.root }];
     }),
   );

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { SourceConfig } from '../../config/types.ts';
 import { NotFoundError, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
-import { Findings, reasonOf } from './finding.ts';
-import { inTimeLimit } from '../../basics/concurrency/abort.ts';
+import { type Findings, reasonOf } from './finding.ts';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';
@@ -182,18 +182,22 @@ const notePromises = ({ capabilities }: StorageAdapter, findings: Findings): voi
 const FAILS_ALL =
   /NoSuchBucket|ContainerNotFound|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/u;
 
+export interface Probing {
+  readonly findings: Findings;
+  /** What else is to be tried while the probe is there. */
+  readonly whileThere: (probe: Probe) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Writes a file, lists it, reads it, lets others read it, and removes it. What it wrote is removed on every
  * way out; where the store refuses that, a finding names it.
- * @param whileThere what else is to be tried while the probe is there
  */
 export const probeStore = async (
   config: SourceConfig,
   source: Source,
-  whileThere: (probe: Probe, findings: Findings) => Promise<void>,
-  signal: AbortSignal,
-): Promise<Findings> => {
-  const findings = new Findings(config.name);
+  { findings, whileThere, signal }: Probing,
+): Promise<void> => {
   if (config.storageAdapter === 'local') await checkRoom(config, findings);
   /** Undefined where the step fails, which is a finding then. */
   const attempt = async <T>(right: Right, step: () => Promise<T>): Promise<T | undefined> => {
@@ -206,8 +210,8 @@ export const probeStore = async (
       return undefined;
     }
   };
-  const storage = await attempt('open', () => source.storage());
-  if (storage === undefined) return findings;
+  const storage = await attempt('open', () => orAborted(source.storage(), signal));
+  if (storage === undefined) return;
 
   const probe = createProbe(config);
   const path = SourcePath.root.child(probe.name);
@@ -224,7 +228,7 @@ export const probeStore = async (
       return true;
     });
     done.push(written, listed);
-    if (!written) return findings;
+    if (!written) return;
     notePromises(storage, findings);
     const read = async (): Promise<boolean> => {
       const { stream } = await storage.read(path, { signal });
@@ -232,7 +236,7 @@ export const probeStore = async (
       return true;
     };
     done.push(await attempt('read', read));
-    await whileThere(probe, findings);
+    await whileThere(probe);
   } finally {
     // A write that has failed may have arrived all the same.
     const removed = await attempt('remove', () => removeProbe(storage, path).then(() => true));
@@ -240,5 +244,4 @@ export const probeStore = async (
     if (removed && done.length === 3 && done.every(Boolean))
       findings.ok('store', 'files can be written, listed, read and removed');
   }
-  return findings;
 };
