@@ -25,6 +25,8 @@ export interface RedisServer {
   readonly client: Redis;
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** Keeps its connections, and answers nothing more. */
+  fallSilent(): void;
 }
 
 /** An address that leads to one Redis, and to another one for whoever comes after `leadTo`. */
@@ -90,5 +92,6 @@ export const startRedis = async (): Promise<RedisServer> => {
     await stop();
     await rm(folder, { recursive: true, force: true });
   });
-  return { url, client, start, stop };
+  const fallSilent = (): void => void child?.kill('SIGSTOP');
+  return { url, client, start, stop, fallSilent };
 };

@@ -265,6 +265,17 @@ describe.skipIf(redisMissing !== undefined)(
       await expect.poll(uploadLimited, { timeout: 10_000 }).toBe(200);
     });
 
+    it('refuse together, not one behind the other, what needs a Redis that has fallen silent', async () => {
+      const redis = await startRedis();
+      const config = { quota: { bytes: 1000 }, redis: { url: redis.url } };
+      const { upload } = await startInstance(await scratch(), config);
+      expect(await upload('a.txt')).toBe(200);
+      redis.fallSilent();
+      // Each waits for a second: in a row they would take longer than any test may.
+      const sent = Array.from({ length: 120 }, (_, index) => upload(`${String(index)}.txt`));
+      expect(new Set(await Promise.all(sent))).toEqual(new Set([503]));
+    });
+
     it('follow the address when the Redis that they have reached becomes the copy of another one', async () => {
       const [one, other] = [await startRedis(), await startRedis()];
       const portOf = ({ url }: { readonly url: string }): string => new URL(url).port;
