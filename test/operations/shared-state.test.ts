@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp, type ConfigInput, type ServiceEvent } from 'stowage';
+import { type App, createApp, type ConfigInput, type ServiceEvent } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../robustness/service.ts';
@@ -26,6 +27,7 @@ interface Instance {
   readonly upload: (name: string, bytes?: number, source?: string) => Promise<number>;
   readonly url: string;
   readonly lines: readonly string[];
+  readonly figures: App['webhooks'];
   close(): Promise<void>;
 }
 
@@ -52,7 +54,8 @@ const startInstance = async (root: string, config: ConfigInput): Promise<Instanc
   onTestFinished(() => app.close());
   const url = `http://127.0.0.1:${String(port)}`;
   const client = createClient({ url });
-  return { url, client, upload: uploadTo(port), lines, close: () => app.close() };
+  const figures = () => app.webhooks();
+  return { url, client, upload: uploadTo(port), lines, figures, close: () => app.close() };
 };
 
 const usedIn = async ({ client }: Instance) => (await client.permissions({})).quota;
@@ -229,6 +232,22 @@ describe.skipIf(redisMissing !== undefined)(
       // Then:
       await redis.client.set(lease, JSON.stringify({ by: 'whoever was killed', until: 1 }));
       await expect.poll(receiver.paths, { timeout: 10_000 }).toEqual(['a.txt', 'b.txt', 'c.txt']);
+    });
+
+    it('give up what is older than a day, and leave what waits behind a younger event', async () => {
+      const redis = await startRedis();
+      const receiver = await startReceiver(() => 500);
+      const webhooks = [{ url: receiver.url, secret, allowPrivate: true }];
+      const name = createHash('sha256').update(receiver.url).digest('hex').slice(0, 32);
+      const key = `stowage:queue:${name}`;
+      const day = 24 * 60 * 60_000;
+      // An instance whose clock is ahead, or that Redis had lost for a while, has added the third one.
+      const ages = { first: day + 1000, second: day + 1000, third: 1000, fourth: day + 1000 };
+      for (const [id, age] of Object.entries(ages))
+        await redis.client.rpush(key, JSON.stringify({ id, addedAt: Date.now() - age, value: {} }));
+      const { figures } = await startInstance(await scratch(), { webhooks, redis: { url: redis.url } });
+      await expect.poll(() => redis.client.llen(key)).toBe(2);
+      await expect.poll(async () => (await figures())[0]).toMatchObject({ dropped: 2, waiting: 2 });
     });
 
     it('go on while Redis is away, keep what is to be told, and refuse what a quota cannot answer for', async () => {

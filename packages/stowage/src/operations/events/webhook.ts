@@ -223,7 +223,10 @@ class Webhook implements EventSink {
   async #giveUpStale(error: unknown): Promise<void> {
     let dropped = 0;
     while (!this.#closing.signal.aborted) {
-      const stale = (await this.#queue.oldest(STALE_AT_ONCE)).filter(({ addedAt }) => isStale(addedAt));
+      const oldest = await this.#queue.oldest(STALE_AT_ONCE);
+      // A shared queue removes its first entries only: behind a younger one, by another clock, older ones wait.
+      const end = oldest.findIndex(({ addedAt }) => !isStale(addedAt));
+      const stale = end === -1 ? oldest : oldest.slice(0, end);
       if (stale.length === 0) break;
       await this.#queue.remove(stale);
       dropped += stale.length;
