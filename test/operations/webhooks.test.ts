@@ -332,6 +332,20 @@ describe('webhooks', () => {
     expect(flushed).toEqual(['unfinished', 'json']);
   });
 
+  it('leave nothing behind of an event that a full disk does not take', async () => {
+    const folder = join(await scratch(), 'queue');
+    const queue = createFileQueue(folder, 10);
+    await queue.oldest(1);
+    const handle = await open(folder);
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    const sync = vi.spyOn(prototype, 'sync').mockRejectedValueOnce(full);
+    onTestFinished(() => sync.mockRestore());
+    await expect(queue.add('event')).rejects.toThrow('no space left');
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it('get also what is kept while a younger event is taken away', async () => {
     const folder = join(await scratch(), 'queue');
     const queue = createFileQueue(folder, 10);

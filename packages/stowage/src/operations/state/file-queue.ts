@@ -71,6 +71,25 @@ const openFolder = async (folder: string): Promise<string[]> => {
   return names.filter((name) => ENTRY.test(name)).sort();
 };
 
+/** Writes an entry, or leaves nothing of it: on a full disk there would be a file for each. */
+const writeEntry = async (folder: string, name: string, value: unknown): Promise<void> => {
+  const unfinished = join(folder, name + UNFINISHED);
+  try {
+    const handle = await open(unfinished, 'wx', 0o600);
+    try {
+      await handle.writeFile(JSON.stringify(value));
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(unfinished, join(folder, name));
+  } catch (error) {
+    await rm(unfinished, { force: true }).catch(() => undefined);
+    throw error;
+  }
+  await flushFolder(folder);
+};
+
 /**
  * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
  * For one process at a time. Memory grows with the number of entries, about 100 bytes each.
@@ -86,19 +105,6 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       lastAt = timeOf(names.at(-1) ?? '0') + 1;
       return names;
     });
-
-  const write = async (name: string, value: unknown): Promise<void> => {
-    const unfinished = join(folder, name + UNFINISHED);
-    const handle = await open(unfinished, 'wx', 0o600);
-    try {
-      await handle.writeFile(JSON.stringify(value));
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(unfinished, join(folder, name));
-    await flushFolder(folder);
-  };
 
   /** Looks for the entry after every wait: older ones may have been kept meanwhile. */
   const drop = async (names: string[], name: string): Promise<void> => {
@@ -117,7 +123,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       const number = (count % 36 ** 6).toString(36).padStart(6, '0');
       const name = `${time}-${number}-${randomBytes(8).toString('hex')}.json`;
       if (names.length >= most) throw new Error(`The queue is full: ${String(most)} entries wait.`);
-      await write(name, value);
+      await writeEntry(folder, name, value);
       const after = names.findLastIndex((other) => other < name);
       names.splice(after + 1, 0, name);
     },
