@@ -122,6 +122,45 @@ describe('the hook describePicture', () => {
     await expect.poll(() => described.length, { timeout: 20_000 }).toBe(1002);
   });
 
+  it('describes a picture of one tenant beside the thousand that another one has sent', async () => {
+    const many = 1010;
+    const described: string[] = [];
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const hooks: ConnectorHooks = {
+      resolveSources: ({ headers }) => ({
+        id: String(headers['x-tenant']),
+        sources: { files: { title: 'Files', baseurl: 'https://a.test/', storageAdapter: 'memory' } },
+      }),
+      describePicture: async ({ tenant = '', name }) => {
+        await gate;
+        described.push(`${tenant}/${name}`);
+      },
+    };
+    const app = createApp({ sources: {}, createThumb: false, readTexts: false }, hooks, { logger: silent });
+    onTestFinished(() => app.close());
+    const upload = async (tenant: string, names: readonly string[]): Promise<number> => {
+      const body = formOf(
+        names.map((name): FormFile => ['files[]', name, pixels]),
+        {},
+      );
+      const headers = { 'x-tenant': tenant };
+      const request = new Request('http://service/fileUpload', { method: 'POST', headers, body });
+      return (await app.fetch(request)).status;
+    };
+    for (let first = 0; first < many; first += 101) {
+      const names = Array.from({ length: 101 }, (_, n) => `${String(first + n)}.png`);
+      expect(await upload('ann', names)).toBe(200);
+    }
+    expect(await upload('bob', ['a.png'])).toBe(200);
+    open();
+    await expect.poll(() => described.indexOf('bob/a.png')).toBeGreaterThan(-1);
+    // Sources take turns: it has not waited behind all of them either.
+    expect(described.indexOf('bob/a.png')).toBeLessThan(10);
+  });
+
   it('fills only what is empty, whatever the role may, and is not asked where nothing is', async () => {
     const seen: DescribedPicture['about'][] = [];
     const { service, events } = await start(

@@ -55,9 +55,10 @@ export interface Describer {
   close(): Promise<void>;
 }
 
-/** Pictures that are described at the same time; and that may wait. */
+/** Pictures that are described at the same time; and that may wait, of one source and of all. */
 export const DESCRIBED_AT_ONCE = 2;
-const MAY_WAIT = 1000;
+const OF_ONE_MAY_WAIT = 1000;
+const MAY_WAIT = 8 * OF_ONE_MAY_WAIT;
 /** For one picture. */
 const TIME_MS = 60_000;
 
@@ -109,7 +110,7 @@ const askHost = async (
 };
 
 export const createDescriber = (hook: DescribePicture, log: Logger): Describer => {
-  const slots = createSlots(DESCRIBED_AT_ONCE, MAY_WAIT);
+  const slots = createSlots(DESCRIBED_AT_ONCE, MAY_WAIT, { waiting: OF_ONE_MAY_WAIT });
   const background = new Background();
 
   return {
