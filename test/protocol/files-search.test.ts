@@ -298,6 +298,37 @@ describe('filesSearch', () => {
     expect((await service.call('filesSearch', { query: 'x', source: 'dead' })).status).toBe(500);
   });
 
+  it('searches one source while many searches wait for another one whose store keeps silent', async () => {
+    let waiting = 0;
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    registerStorageAdapter('silent-search', {
+      create: async (context) => {
+        const store = await memoryFactory.create({ ...context, options: undefined });
+        return Object.assign(Object.create(store) as StorageAdapter, {
+          async *list() {
+            waiting += 1;
+            await gate;
+            yield [];
+          },
+        });
+      },
+    });
+    const service = await startService({
+      sources: { silent: { storageAdapter: 'silent-search', root: undefined }, files: {} },
+    });
+    await service.source('files').put({ 'a.txt': '1' });
+    const fields = { query: 'a', source: 'silent' };
+    const held = Array.from({ length: 20 }, () => service.call('filesSearch', fields));
+    try {
+      await expect.poll(() => waiting).toBeGreaterThanOrEqual(6);
+      expect(await found(service, 'a')).toEqual(['/:a.txt']);
+    } finally {
+      release();
+      await Promise.all(held);
+    }
+  });
+
   it('gives links that expire, and thumbnails without making them, in sources that serve their files', async () => {
     const service = await startService({
       signingSecret: 's'.repeat(32),

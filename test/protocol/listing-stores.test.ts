@@ -444,6 +444,46 @@ describe('a listing of several sources', () => {
     expect(open).toBe(0);
   });
 
+  it('lists many entries of one source while a store with as many takes its time', async () => {
+    let waiting = 0;
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const entries = Array.from({ length: 2500 }, (_, index): Entry => ({
+      name: `${String(index)}.txt`,
+      kind: 'file',
+      size: 1,
+      modifiedAt: 0,
+    }));
+    registerStorageAdapter('slow-and-large', {
+      create: () =>
+        listOnly(async function* () {
+          yield entries;
+          waiting += 1;
+          await gate;
+        }),
+    });
+    registerStorageAdapter('quick-and-large', {
+      create: () =>
+        listOnly(async function* () {
+          yield entries;
+        }),
+    });
+    const service = await startService({
+      createThumb: false,
+      sources: { slow: { storageAdapter: 'slow-and-large' }, quick: { storageAdapter: 'quick-and-large' } },
+    });
+    const list = (source: string) =>
+      service.call('files', { source, 'mods[limit]': '3', 'mods[details]': 'true' });
+    const held = Array.from({ length: 4 }, () => list('slow'));
+    try {
+      await expect.poll(() => waiting).toBeGreaterThanOrEqual(2);
+      expect((await list('quick')).status).toBe(200);
+    } finally {
+      release();
+      await Promise.all(held);
+    }
+  });
+
   it('counts in the log what it cannot show, once for each folder', async () => {
     registerStorageAdapter('omitting', {
       create: () =>

@@ -8,6 +8,7 @@ import type { Item } from '../view/folder-view.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
+import { turnOf } from './listing/each-source.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
 import { PlannedEntries, PortableNames } from './zip/portable-names.ts';
 import { zipBatches } from './zip/zip-batches.ts';
@@ -89,7 +90,7 @@ export const downloadMany = async (
   for (const path of paths) view.require(KEY, path, 'file');
   const plan = new ArchivePlan(view, folder);
   // A walk through folders costs as much as a search.
-  const leave = await services.searches.take(signal);
+  const leave = await services.searches.take(signal, turnOf(view.source));
   try {
     const items: Item[] = [];
     await forEachAtOnce(LOOKED_UP_AT_ONCE, paths.entries(), async ([index, path]) => {

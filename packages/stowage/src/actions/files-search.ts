@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type ActionContext, defineAction } from './action.ts';
-import { LeftOut, listingMessages, readOneOf } from './listing/each-source.ts';
+import { LeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
 import { type SearchCursor, type SearchParameters, searchParameters } from './search/parameters.ts';
 import {
@@ -129,8 +129,9 @@ export const filesSearchAction = defineAction({
     messages: listingMessages,
   }),
   run: async (context, input) => {
-    if (context.views.named(input.source).length === 0) return { items: [] };
-    const leave = await context.services.searches.take(context.signal);
+    const [first] = context.views.named(input.source);
+    if (first === undefined) return { items: [] };
+    const leave = await context.services.searches.take(context.signal, turnOf(first));
     try {
       const search = new Search(context, input);
       const cursor = await search.run();

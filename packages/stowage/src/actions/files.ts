@@ -2,7 +2,13 @@ import * as z from 'zod';
 import { variantSizesOf } from '../pictures/kept/sizes.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { listingMessages, listSources, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
+import {
+  listingMessages,
+  listSources,
+  sourceHeader,
+  sourceHeaderShape,
+  turnOf,
+} from './listing/each-source.ts';
 import { type ListedPicture, listingFor, listingTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
 import { detailsOf } from './listing/details.ts';
@@ -146,7 +152,8 @@ export const filesAction = defineAction({
     messages: listingMessages,
   }),
   run: async (context, input) => {
-    const slot = context.services.largeListings.slot(context.signal);
+    const [first] = context.views.named(input.source);
+    const slot = context.services.largeListings.slot(context.signal, turnOf(first));
     context.atEnd(() => slot.leave());
     if (input.responseType !== undefined) return listForEditor(context, input, slot);
     const listed = await listSources(context, {

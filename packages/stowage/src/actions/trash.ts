@@ -7,7 +7,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import { forBoth, type KeysByKind, requireReachable, RESTORE_KEYS } from '../view/rights.ts';
 import type { TrashRecord } from '../view/trashed.ts';
 import { type ActionContext, defineAction, doneSchema } from './action.ts';
-import { LeftOut, listingMessages, readOneOf } from './listing/each-source.ts';
+import { LeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
 import { countField } from './listing/fields.ts';
 
 /** What a request may say of an id. Whether it has the form of one is found out where it is looked up. */
@@ -123,7 +123,7 @@ export const trashListAction = defineAction({
     const leftOut = new LeftOut(context, 'listing', sources);
     const lists = sources.map((source) => visibleIn(context, sources, source, leftOut));
     // It reads as much as a search does.
-    const leave = await context.services.searches.take(context.signal);
+    const leave = await context.services.searches.take(context.signal, turnOf(sources[0]));
     try {
       let passed = 0;
       for await (const { source, record } of newestFirst(lists)) {
@@ -185,7 +185,7 @@ export const trashEmptyAction = defineAction({
     const view = await context.views.open(input.source);
     if (view.source.settings.trash === undefined) return { removed: 0 };
     // It reads as much as a search does.
-    const leave = await context.services.searches.take(context.signal);
+    const leave = await context.services.searches.take(context.signal, turnOf(view.source));
     try {
       const items = view.allTrashed(EMPTY_KEYS, { isBlind: true });
       const { value: first } = await items.next();

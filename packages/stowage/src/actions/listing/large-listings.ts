@@ -5,12 +5,14 @@ import type { FolderView } from '../../view/folder-view.ts';
 
 /** Entries from which on a listing is large: it takes megabytes until it is sorted and sent. */
 export const LARGE = 2000;
+/** Each takes tens of megabytes for 100,000 entries. */
+const AT_ONCE = 3;
+const MAY_WAIT = 4000;
 /**
- * One is sorted and sent while the store is asked for the other; each takes tens of megabytes for 100,000
- * entries.
+ * Of one source: one is sorted and sent while the store is asked for the other. A store that takes its time,
+ * or keeps silent in the midst, does not hold up those of other sources.
  */
-const AT_ONCE = 2;
-const MAY_WAIT = 1000;
+const SHARE = { slots: AT_ONCE - 1, waiting: MAY_WAIT / 4 };
 /** A reader that takes longer does not hold up the others any more. */
 const LONGEST_SENDING_MS = 10_000;
 
@@ -34,9 +36,10 @@ export interface ListingSlot {
  * they would all end as late as the last one, and take the memory of all. Small listings never wait.
  */
 export class LargeListings {
-  readonly #slots = createSlots(AT_ONCE, MAY_WAIT);
+  readonly #slots = createSlots(AT_ONCE, MAY_WAIT, SHARE);
 
-  slot(signal: AbortSignal): ListingSlot {
+  /** @param user whose turn it is: that of the source, or of the first of several */
+  slot(signal: AbortSignal, user: string): ListingSlot {
     let taken: Promise<() => void> | undefined;
     let isHeld = false;
     let hasLeft = false;
@@ -49,14 +52,14 @@ export class LargeListings {
     };
     return {
       take: async () => {
-        taken ??= this.#slots.take(signal);
+        taken ??= this.#slots.take(signal, user);
         await taken;
         isHeld = true;
         if (hasLeft) leave();
       },
       tryTake: () => {
         if (isHeld || taken !== undefined) return isHeld;
-        const free = this.#slots.tryTake();
+        const free = this.#slots.tryTake(user);
         if (free === undefined) return false;
         taken = Promise.resolve(free);
         isHeld = true;

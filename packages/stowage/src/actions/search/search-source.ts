@@ -15,13 +15,15 @@ import type { SearchParameters } from './parameters.ts';
 import { type Group, groupsOf, matching, walkedFor } from './search-about.ts';
 
 const SEARCHES_AT_ONCE = 8;
-const SEARCHES_MAY_WAIT = 1000;
+const SEARCHES_MAY_WAIT = 4000;
+/** A store that keeps silent, or has many searchers, must not keep those of other sources waiting. */
+const SHARE = { slots: SEARCHES_AT_ONCE - 2, waiting: SEARCHES_MAY_WAIT / 4 };
 
 /**
- * The turns of searches. What one costs is bounded by its limits; the local disk is walked through by one
- * thread.
+ * The turns of searches, which sources take in place of clients. What one costs is bounded by its limits; the
+ * local disk is walked through by one thread.
  */
-export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT);
+export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT, SHARE);
 
 export const SEARCH_KEY = 'FILES_SEARCH';
 
