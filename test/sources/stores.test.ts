@@ -142,6 +142,30 @@ describe('a download whose file is replaced before it is read', () => {
   });
 });
 
+describe('a store that keeps silent', () => {
+  it('is not asked again whether it answers before it has answered', async () => {
+    let asked = 0;
+    let answer: () => void = () => undefined;
+    const silence = new Promise<void>((resolve) => (answer = resolve));
+    const own: StorageFactory = {
+      create: () =>
+        Object.assign(new MemoryAdapter(), {
+          async *list() {
+            asked += 1;
+            await silence;
+            yield [];
+          },
+        }),
+    };
+    const app = createApp({ sources: sourcesOf('own') }, {}, { ...quiet, storageAdapters: { own } });
+    onTestFinished(() => app.close());
+    for (let round = 0; round < 5; round += 1) expect(await app.unavailableSources(20)).toEqual(['files']);
+    expect(asked).toBe(1);
+    answer();
+    await expect.poll(() => app.unavailableSources()).toEqual([]);
+  });
+});
+
 describe('a connector that closes', () => {
   it('opens nothing for a request whose hook has taken its time', async () => {
     let opened = 0;

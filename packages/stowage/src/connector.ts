@@ -16,7 +16,12 @@ import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
 import { createRedactingLogger, createStderrLogger, type Logger } from './basics/log/logger.ts';
-import { createSourceGroup, openAtStart, seenInTexts, unavailableIn } from './sources/source-group.ts';
+import {
+  createSourceGroup,
+  createUnavailableSources,
+  openAtStart,
+  seenInTexts,
+} from './sources/source-group.ts';
 import type { SourceGroup } from './sources/source.ts';
 import { TenantCache, type SourceLease } from './sources/tenants.ts';
 import { createMemoryStaging, stageContent } from './storage/staging.ts';
@@ -171,6 +176,7 @@ export const createConnector = <Native>(
   const resolveSources = createSourceLeasing(statics, tenants, hooks, build, signal);
   const clientOf = createClientNames(settings.trustedProxies, log);
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
+  const unavailableSources = createUnavailableSources(statics, log);
   const resumable = createResumableUploads(settings, services.quotas, log);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
@@ -196,7 +202,7 @@ export const createConnector = <Native>(
     urlFor: services.links.urlFor(settings, statics),
     ...textLinksOf(settings, services, resolveSources, { log, signal }),
     unavailableSources: async (timeoutMs) =>
-      closed === undefined ? unavailableIn(statics, timeoutMs, log) : statics.all.map(({ name }) => name),
+      closed === undefined ? unavailableSources(timeoutMs) : statics.all.map(({ name }) => name),
     webhooks: () => services.events.webhooks(),
     close: () => {
       closing.abort(new ShuttingDownError());

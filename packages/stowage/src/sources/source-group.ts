@@ -155,21 +155,34 @@ const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void>
 };
 
 /** The names of the sources whose store does not answer in time. Never rejects; the log says why. */
-export const unavailableIn = async (
-  { all }: SourceSet,
-  timeoutMs: number,
-  log: Logger,
-): Promise<readonly string[]> => {
-  const asked = all.map(async (source) => {
-    try {
-      await inTimeLimit(timeoutMs, undefined, (signal) => orAborted(askStore(source, signal), signal));
-      return [];
-    } catch (error) {
-      log.warn('A source does not answer.', { source: source.name, error });
-      return [source.name];
-    }
-  });
-  return (await Promise.all(asked)).flat();
+export type UnavailableSources = (timeoutMs: number) => Promise<readonly string[]>;
+
+/**
+ * Asks stores whether they answer. One that still owes an answer is not asked again meanwhile: at a disk that
+ * hangs, each question would keep one of the few threads that read all disks.
+ */
+export const createUnavailableSources = ({ all }: SourceSet, log: Logger): UnavailableSources => {
+  const owed = new Map<Source, Promise<void>>();
+  const ask = async (source: Source, signal: AbortSignal): Promise<void> => {
+    for (let before = owed.get(source); before !== undefined; before = owed.get(source))
+      await orAborted(before, signal);
+    const asking = askStore(source, signal);
+    const ended = asking.catch(() => undefined).finally(() => owed.delete(source));
+    owed.set(source, ended);
+    await orAborted(asking, signal);
+  };
+  return async (timeoutMs) => {
+    const asked = all.map(async (source) => {
+      try {
+        await inTimeLimit(timeoutMs, undefined, (signal) => ask(source, signal));
+        return [];
+      } catch (error) {
+        log.warn('A source does not answer.', { source: source.name, error });
+        return [source.name];
+      }
+    });
+    return (await Promise.all(asked)).flat();
+  };
 };
 
 interface Opened extends StoreLocation {
