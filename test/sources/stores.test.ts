@@ -16,6 +16,18 @@ const withAdapters = (storageAdapters: Record<string, StorageFactory>, storageAd
   return (path: string) => router.fetch(new Request(`https://site.test${path}`));
 };
 
+/** Does something while time passes quickly. */
+const passing = async (work: () => Promise<void>): Promise<void> => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const clock = setInterval(() => vi.advanceTimersByTime(1000), 1);
+  try {
+    await work();
+  } finally {
+    clearInterval(clock);
+    vi.useRealTimers();
+  }
+};
+
 describe('storage adapters of one connector', () => {
   it('serve its sources, and no other connector knows them', async () => {
     const ask = withAdapters({ own: memoryFactory });
@@ -186,6 +198,45 @@ describe('a connector that closes', () => {
     await router.close();
     proceed();
     expect([(await answer).status, opened]).toEqual([503, 0]);
+  });
+
+  it('does not wait for a store that hangs while it opens, and closes it when it is open', async () => {
+    let open: (store: MemoryAdapter) => void = () => undefined;
+    const opening = new Promise<MemoryAdapter>((resolve) => (open = resolve));
+    const own: StorageFactory = { create: () => opening };
+    const sources = sourcesOf('own');
+    const router = createRouter({ sources }, {}, { ...quiet, storageAdapters: { own } });
+    await passing(() => router.close());
+    const closed = new Promise<void>((resolve) => {
+      open(Object.assign(new MemoryAdapter(), { close: async () => resolve() }));
+    });
+    await closed;
+  });
+
+  it('does not wait for a sweep that hangs in its store', async () => {
+    let isHanging = (): void => undefined;
+    const hanging = new Promise<void>((resolve) => (isHanging = resolve));
+    const own: StorageFactory = {
+      create: () => {
+        const inner = new MemoryAdapter();
+        return replacing(inner, {
+          async *list(folder, options) {
+            if (folder.toString().startsWith('.stowage-')) {
+              isHanging();
+              await new Promise(() => undefined);
+            }
+            yield* inner.list(folder, options);
+          },
+        });
+      },
+    };
+    const config = { sources: sourcesOf('own'), trash: {} };
+    const router = createRouter(config, {}, { ...quiet, storageAdapters: { own } });
+    const ask = async (path: string) => (await router.fetch(new Request(`https://site.test${path}`))).status;
+    expect(await ask('/folderCreate?name=a')).toBe(200);
+    expect(await ask('/folderRemove?name=a')).toBe(200);
+    await hanging;
+    await passing(() => router.close());
   });
 
   it('does not listen when it was closed before it could', async () => {

@@ -206,7 +206,7 @@ export const createConnector = <Native>(
     webhooks: () => services.events.webhooks(),
     close: () => {
       closing.abort(new ShuttingDownError());
-      return (closed ??= closeInOrder(services, [resumable], state, [statics, tenants]));
+      return (closed ??= closeInOrder(services, [resumable], state, { stores: [statics, tenants], log }));
     },
   };
 };

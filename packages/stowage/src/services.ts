@@ -7,6 +7,7 @@ import { createDocuments } from './documents/create-documents.ts';
 import { createDescriber } from './operations/describing/describer.ts';
 import { createEvents, createSinks } from './operations/events/events.ts';
 import { createInspector } from './operations/inspection/inspector.ts';
+import { inTimeLimit, orAborted } from './basics/concurrency/abort.ts';
 import { createYieldToLoop } from './basics/concurrency/time-slice.ts';
 import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 import { createImageEditor, createImagePool } from './pictures/image-editor.ts';
@@ -82,19 +83,34 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** Closes uploads first, then descriptions of pictures, event sinks, then shared state, then stores. */
+/** Of one step; longer than hooks of the host may take. What hangs at a disk would never end. */
+const STEP_MS = 12_000;
+const late = (): Error => new Error('It has not ended in time.');
+
+/**
+ * Closes uploads first, then descriptions of pictures, event sinks, then shared state, then stores. A step that
+ * fails, or does not end in time, is logged, and the next one begins.
+ */
 export const closeInOrder = async (
   { thumbnails, trash, names, quotas, events, documents, describer }: ActionServices,
   storing: readonly (Closable | undefined)[],
   state: Closable,
-  stores: readonly Closable[],
+  { stores, log }: { readonly stores: readonly Closable[]; readonly log: Logger },
 ): Promise<void> => {
-  await Promise.all(storing.map(async (one) => one?.close()));
-  await describer?.close();
-  await Promise.all([thumbnails.close(), trash.close(), names.close(), quotas.close()]);
-  await events.close();
-  await state.close();
-  await Promise.all([...stores, documents].map((one) => one.close()));
+  const close = async (what: string, parts: readonly (Closable | undefined)[]): Promise<void> => {
+    const closing = async (): Promise<unknown> => Promise.all(parts.map(async (part) => part?.close()));
+    try {
+      await inTimeLimit(STEP_MS, undefined, (signal) => orAborted(closing(), signal), late);
+    } catch (error) {
+      log.error('A part of the service could not be closed.', { what, error });
+    }
+  };
+  await close('uploads', storing);
+  await close('descriptions', [describer]);
+  await close('work in the background', [thumbnails, trash, names, quotas]);
+  await close('events', [events]);
+  await close('state', [state]);
+  await close('stores', [...stores, documents]);
 };
 
 /** The settings of an inspection: nothing of them is sent, counted or kept anywhere. */

@@ -129,7 +129,7 @@ export const describePictures = async (command: PicturesCommand, signal: AbortSi
       await describeBelow({ requester, services, log, holdSources, signal }, source, folder, progress);
       return progress.failed > 0 ? 1 : 0;
     } finally {
-      await closeInOrder(services, [], state, []);
+      await closeInOrder(services, [], state, { stores: [], log });
     }
   };
   const summary = (): string => progress.summary();
