@@ -13,7 +13,7 @@ import {
 import { MemoryAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { bytesAt, put } from '../pictures/gallery.ts';
-import { replacing } from './changing-store.ts';
+import { replacing, withCapabilities } from './changing-store.ts';
 import { startService, type Service } from './service.ts';
 
 const HOUR = 60 * 60_000;
@@ -260,4 +260,48 @@ it('an item that the store does not remove stays, and none of the older ones for
   await service.call('trashList');
   const itemsLeft = async () => (await filesIn(memory)).filter((path) => path.includes('/item/'));
   await expect.poll(itemsLeft).toEqual([`.stowage-trash/${kept}/item/held.txt`]);
+});
+
+it('what is left of an emptied trash that the store does not remove keeps nothing else', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const memory = new MemoryAdapter();
+  const storage = replacing(memory, {
+    removeFolder: async (path, options) => {
+      if (path.toString().includes('/doomed-')) throw new StorageDeniedError();
+      return memory.removeFolder(path, options);
+    },
+  });
+  const service = await start(storage, { trash: { retentionDays: 1 } });
+  await put(memory, 'held.txt', 'held');
+  await service.call('fileRemove', { name: 'held.txt' });
+  expect((await service.call('trashEmpty')).data['removed']).toBe(1);
+  await put(memory, 'older.txt', 'older');
+  await service.call('fileRemove', { name: 'older.txt' });
+  vi.setSystemTime(Date.now() + 48 * HOUR);
+  await service.call('trashList');
+  const inTrash = async () => (await filesIn(memory)).filter((path) => path.startsWith('.stowage-trash/'));
+  await expect.poll(inTrash).toEqual([]);
+});
+
+it('a trash is emptied but for the item that the store does not remove, which fails the request', async () => {
+  const memory = new MemoryAdapter();
+  let held = 'none';
+  const storage = replacing(withCapabilities(memory, { atomicFolderMove: false }), {
+    removeFolder: async (path, options) => {
+      if (path.toString().includes(held)) throw new StorageDeniedError();
+      return memory.removeFolder(path, options);
+    },
+  });
+  const service = await start(storage);
+  const names = Array.from({ length: 20 }, (_, index) => `f${String(index)}.txt`);
+  for (const name of names) {
+    await put(memory, name, name);
+    await service.call('fileRemove', { name });
+  }
+  held = (await itemsIn(service))[0]?.id ?? '';
+  const answer = await service.call('trashEmpty');
+  expect([answer.status, answer.data['error']]).toEqual([500, 'STORAGE_DENIED']);
+  const itemsLeft = async () => (await filesIn(memory)).filter((path) => path.includes('/item/'));
+  expect(await itemsLeft()).toEqual([expect.stringContaining(held)]);
 });

@@ -1,6 +1,6 @@
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
-import { createLimiter } from '../basics/concurrency/queues.ts';
-import { AlreadyExistsError, ifMissing, isRefusal } from '../errors/errors.ts';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
+import { AlreadyExistsError, BusyError, ifMissing, isRefusal, NotFoundError } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -126,39 +126,47 @@ const eraseTogether = async (
   return true;
 };
 
+/**
+ * Erases each by itself. The first failure that has kept its item alone goes into `failures`: the others are
+ * erased.
+ */
 const eraseEach = async (
   passage: Passage,
   { open }: EmptyTrash,
   records: Iterable<TrashRecord> | AsyncIterable<TrashRecord>,
+  failures: unknown[],
 ): Promise<void> => {
-  const limiter = createLimiter(AT_ONCE);
-  try {
-    for await (const record of records) {
-      const part = { type: 'erase', open, path: record.path, record, isPart: true } as const;
-      await limiter.add(async () => {
-        await passage.carry(part).then((done) => passage.done.push(...done), ifMissing);
-      });
+  const erase = async (record: TrashRecord): Promise<void> => {
+    const part = { type: 'erase', open, path: record.path, record, isPart: true } as const;
+    try {
+      passage.done.push(...(await passage.carry(part)));
+    } catch (error) {
+      if (!isRefusal(error) && !(error instanceof BusyError)) throw error;
+      // What has left the trash meanwhile is no failure.
+      if (!(error instanceof NotFoundError) && failures.length === 0) failures.push(error);
     }
-  } finally {
-    await limiter.drain();
-  }
+  };
+  await forEachAtOnce(AT_ONCE, records, erase);
 };
 
 /**
  * Erases what the trash holds of these records: in one step where the store moves folders so, and the trash holds
  * nothing else.
+ * @throws the first failure, when all others are erased
  */
 const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> => {
   const { open, records } = change;
-  if (storeOf(open).capabilities.atomicFolderMove !== true) return eraseEach(passage, change, records);
-  const some: TrashRecord[] = [];
-  for await (const record of records) {
-    some.push(record);
-    if (some.length < MOST) continue;
-    await eraseEach(passage, change, some.splice(0));
-  }
-  if (some.length > 0 && !(await eraseTogether(passage, change, some)))
-    await eraseEach(passage, change, some);
+  const failures: unknown[] = [];
+  if (storeOf(open).capabilities.atomicFolderMove === true) {
+    const some: TrashRecord[] = [];
+    for await (const record of records) {
+      some.push(record);
+      if (some.length === MOST) await eraseEach(passage, change, some.splice(0), failures);
+    }
+    if (some.length > 0 && !(await eraseTogether(passage, change, some)))
+      await eraseEach(passage, change, some, failures);
+  } else await eraseEach(passage, change, records, failures);
+  if (failures.length > 0) throw failures[0] as Error;
 };
 
 const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>

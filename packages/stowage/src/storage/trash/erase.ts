@@ -2,6 +2,7 @@ import {
   AlreadyExistsError,
   ifMissing,
   ifOnly,
+  isRefusal,
   MovedInPartError,
   NotEmptyError,
   NotFoundError,
@@ -144,26 +145,40 @@ export const removeEmptied = async (
   await removeParent(storage, { signal });
 };
 
+/** Removes an entry of the folder of emptied trashes, or brings back what it holds. */
+const sweepOne = async (storage: StorageAdapter, name: string, options: OperationOptions): Promise<void> => {
+  const [, state, id = ''] = NAME.exec(name) ?? [];
+  if (!isTrashId(id)) return;
+  if (state === 'taken') {
+    if (Date.now() - timeOf(id) < LONGEST_MS) return;
+    await bringBackFrom(storage, trashPaths.taken(id), () => true);
+  }
+  await removeEmptied(storage, trashPaths.emptied.child(name), options);
+};
+
 /**
  * Removes what emptying has left behind: after a crash or a failure. Of a trash that was taken away by a process that
- * did not come to compare it, all goes back.
+ * did not come to compare it, all goes back. What the store does not remove stays until the next sweep.
+ * @returns the first refusal of the store
  */
-export const sweepEmptied = async (storage: StorageAdapter, options: OperationOptions): Promise<void> => {
+export const sweepEmptied = async (storage: StorageAdapter, options: OperationOptions): Promise<unknown> => {
+  let refusal: unknown;
   try {
     for await (const page of storage.list(trashPaths.emptied, { detail: 'names', ...options }))
       for (const { name } of page) {
         options.signal?.throwIfAborted();
-        const [, state, id = ''] = NAME.exec(name) ?? [];
-        if (!isTrashId(id)) continue;
-        if (state === 'taken') {
-          if (Date.now() - timeOf(id) < LONGEST_MS) continue;
-          await bringBackFrom(storage, trashPaths.taken(id), () => true);
+        try {
+          await sweepOne(storage, name, options);
+        } catch (error) {
+          if (!isRefusal(error)) throw error;
+          // Another instance may be faster.
+          if (!(error instanceof NotFoundError)) refusal ??= error;
         }
-        await removeEmptied(storage, trashPaths.emptied.child(name), options);
       }
   } catch (error) {
     // Nothing was emptied.
     return ifMissing(error);
   }
   await removeParent(storage, options);
+  return refusal;
 };

@@ -90,11 +90,11 @@ const sweepTrash = async (
   locks: LocationLocks,
   options: OperationOptions,
 ): Promise<{ readonly erased: number; readonly kept: number | undefined; readonly refusal: unknown }> => {
-  if (storage.capabilities.atomicFolderMove === true) await sweepEmptied(storage, options);
+  let refusal =
+    storage.capabilities.atomicFolderMove === true ? await sweepEmptied(storage, options) : undefined;
   const oldest = Date.now() - retentionDays * DAY_MS;
   const room = new Room(storage, maxBytes);
   let erased = 0;
-  let refusal: unknown;
   for (const id of await listIds(storage, options)) {
     options.signal?.throwIfAborted();
     try {
