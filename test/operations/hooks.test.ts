@@ -102,6 +102,23 @@ describe('events', () => {
     ]);
   });
 
+  it('tell of a file that was replaced, also where its original could not be kept beside it', async () => {
+    const uploadImages = { maxWidth: 20, keepOriginal: '_originals' };
+    const { service, after } = await start(
+      {},
+      { saveSameFileNameStrategy: 'replace', uploadImages, quota: { files: 1 } },
+    );
+    await service.source('files').put({ 'a.jpg': await photo(8, 8) });
+    const before = await service.source('files').bytes('a.jpg');
+    const answer = await service.upload([['files[0]', 'a.jpg', new Uint8Array(await photo(200, 100))]]);
+    expect([answer.status, answer.messages]).toEqual([413, ['There is not enough room left here.']]);
+    const stored = await service.source('files').bytes('a.jpg');
+    expect(stored.equals(before)).toBe(false);
+    expect(after.map(({ type, path, bytes }) => [type, path, bytes])).toEqual([
+      ['file.replaced', 'a.jpg', stored.length],
+    ]);
+  });
+
   it('do not tell what did not happen', async () => {
     const { service, before, after } = await start(
       {},

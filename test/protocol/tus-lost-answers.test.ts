@@ -4,8 +4,9 @@ import { text } from 'node:stream/consumers';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
-import { SourcePath } from 'stowage/storage';
+import { SourcePath, type StorageAdapter } from 'stowage/storage';
 import { MemoryAdapter } from '#internals';
+import { photo } from '../pictures/pictures.ts';
 import { create, patch, startTus } from './tus-client.ts';
 
 /** Sends `the content` as `a.txt` to a service whose store fails at one write, and asks again. */
@@ -58,5 +59,29 @@ describe('an upload in parts whose store loses its answer', () => {
     const { answer, files } = await sendTwice({}, there, 'fail-before');
     expect(answer).toEqual([200, ['a-1.txt']]);
     expect(files).toEqual({ ...there, 'a-1.txt': 'the content' });
+  });
+
+  it('does not remove what it has found when it fails afterwards', async () => {
+    const store = new MemoryAdapter();
+    const picture = new Uint8Array(await photo(60, 40));
+    const startOn = (create: () => StorageAdapter): ReturnType<typeof startTus> => {
+      const storageAdapter = `found-${randomUUID()}`;
+      registerStorageAdapter(storageAdapter, { create });
+      const uploadImages = { maxWidth: 20, keepOriginal: '_originals' };
+      return startTus({ sources: { files: { storageAdapter } }, createThumb: false, uploadImages });
+    };
+    const other = await startOn(() => store);
+    expect((await other.upload([['files[0]', 'a.jpg', picture]])).status).toBe(200);
+    const failing = await startOn(() =>
+      withFaults(store, [
+        { operation: 'commit', effect: 'fail-before', call: 1 },
+        { operation: 'write', effect: 'fail-before' },
+      ]),
+    );
+    const { address } = await create(failing.tus, picture.length, { filename: 'a.jpg' });
+    expect((await patch(address, 0, picture)).status).toBe(500);
+    // The second try finds the picture of the other upload, and cannot keep its own original.
+    expect((await patch(address, picture.length, '')).status).toBe(500);
+    expect(await store.stat(SourcePath.parse('a.jpg'))).toMatchObject({ kind: 'file' });
   });
 });

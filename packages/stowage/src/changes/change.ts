@@ -188,6 +188,8 @@ export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 't
   readonly stat: Stat;
   /** An older file gave way to it. */
   readonly replaced: boolean;
+  /** It was there before: stored by an earlier try, as it seems. */
+  readonly isFound?: boolean;
   /** The picture as it came, where it is kept. */
   readonly original?: Stored | undefined;
 }

@@ -67,13 +67,14 @@ export interface Planned extends NewContent {
 }
 
 /**
- * Removes what a request has stored before it failed. A file that has changed since then stays, and
- * so does one that has replaced another: the older content is gone, and the new one is better than none.
+ * Removes what a request has stored before it failed. A file that has changed since then stays, as does one
+ * that was found: it may be another one of this content. So does one that has replaced another: the older content
+ * is gone, and the new one is better than none.
  * Works without the request's signal, which may be the reason of the failure.
  */
 const withdraw = async (passage: Passage, open: SourceView, stored: readonly Stored[]): Promise<void> => {
-  for (const { path, stat, bytes, replaced } of stored) {
-    if (replaced) continue;
+  for (const { path, stat, bytes, replaced, isFound = false } of stored) {
+    if (replaced || isFound) continue;
     try {
       const remove = (): Promise<void> => storeOf(open).removeFile(path, { ifUnchanged: stat });
       await freeing(passage, open, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
@@ -121,18 +122,22 @@ const keepOriginal = async (
   return place(passage, target, original);
 };
 
-/** Completes what has got its name by what is kept beside it. When that fails, it is withdrawn. */
+/**
+ * Completes what has got its name by what is kept beside it. When that fails, it is withdrawn; where it has
+ * replaced another file, it stays and is told.
+ */
 export const complete = async (
   passage: Passage,
   open: SourceView,
   stored: Stored,
   { seen, isReduced, original, thumbnail, texts }: NewContent,
 ): Promise<Stored> => {
+  const made = { ...stored, seen, isReduced, thumbnail, texts };
   try {
-    const kept = original && (await keepOriginal(passage, open, stored, original));
-    return { ...stored, seen, isReduced, original: kept, thumbnail, texts };
+    return { ...made, original: original && (await keepOriginal(passage, open, stored, original)) };
   } catch (error) {
     await withdraw(passage, open, [stored]);
+    if (stored.replaced) passage.done.push(made);
     throw error;
   }
 };
@@ -155,7 +160,7 @@ const placeFile = async (
       : undefined;
   if (before !== undefined) {
     open.require(keys, before.path, 'file');
-    return { ...before, bytes: content.staged.size, replaced: false };
+    return { ...before, bytes: content.staged.size, replaced: false, isFound: true };
   }
   const { saveSameFileNameStrategy } = open.source.settings;
   const strategy = isUsed && saveSameFileNameStrategy === 'replace' ? 'addNumber' : saveSameFileNameStrategy;
@@ -223,7 +228,7 @@ export const placeAll = async (
     );
     passage.done.push(...done.filter(({ replaced }) => replaced));
     // Its name says to the client that nothing was uploaded, which is not so where a file was replaced.
-    const isAll = done.every(({ replaced }) => !replaced);
+    const isAll = passage.done.length === 0;
     return withFileNameIf(isForm && isAll && failed !== undefined, failed?.filename ?? '', () => {
       throw error;
     });
