@@ -155,6 +155,38 @@ describe('copying and moving from one source into another', () => {
     expect(await service.source('archive').text('f/b.txt')).toBe('same');
   });
 
+  it('tells of a folder that has moved but for a file, counts it, and old links lead to it', async () => {
+    const inner = new MemoryAdapter();
+    for (const name of ['a.txt', 'b.txt']) await put(inner, `f/${name}`, Buffer.from(name));
+    const held = {
+      operation: 'removeFile',
+      effect: 'fail-before',
+      call: 2,
+      error: new StorageDeniedError(),
+    } as const;
+    const storageAdapter = registered(withFaults(inner, [held]));
+    const serving = { baseurl: undefined, serve: 'public', redirectMoved: {}, createThumb: false };
+    const told: unknown[] = [];
+    const service = await startService(
+      { quota: { bytes: 1000 }, sources: { photos: { ...serving, storageAdapter }, archive: serving } },
+      { onEvent: ({ type, fromSource, source, path }) => void told.push([type, fromSource, source, path]) },
+    );
+    const used = async (): Promise<unknown> =>
+      (await service.call('permissions', { source: 'archive' })).data['quota'];
+    expect(await used()).toMatchObject({ usedBytes: 0 });
+    const answer = await service.call('folderMove', { source: 'archive', fromSource: 'photos', from: 'f' });
+    expect([answer.status, answer.data['error']]).toEqual([500, 'MOVED_IN_PART']);
+    expect(told).toEqual([['folder.moved', 'photos', 'archive', 'f']]);
+    await expect.poll(used).toMatchObject({ usedBytes: 10 });
+    const answers = await Promise.all(
+      ['a.txt', 'b.txt'].map((name) => fetch(`${service.url}/file/photos/f/${name}`, { redirect: 'manual' })),
+    );
+    // One has gone, the other is at both places.
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 308]);
+    const link = answers.find(({ status }) => status === 308)?.headers.get('location');
+    expect(link).toMatch(/^\/file\/archive\/f\/[ab]\.txt$/u);
+  });
+
   it('keeps a file that somebody replaces while it is moved, and leaves no copy', async () => {
     const inner = new MemoryAdapter();
     await put(inner, 'a.txt', Buffer.from('old'));

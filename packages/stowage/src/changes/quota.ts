@@ -1,6 +1,11 @@
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
-import { type QuotaExceededError, StorageTimeoutError, StorageUnavailableError } from '../errors/errors.ts';
+import {
+  MovedInPartError,
+  type QuotaExceededError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+} from '../errors/errors.ts';
 import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
@@ -114,6 +119,24 @@ export const measured = (
 export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
   settings.trash?.keepReplaced === true;
 
+/** What fails so has been done in part, or may have been done all the same: no figure says what it changed. */
+const mayBeDone = (error: unknown): boolean =>
+  error instanceof StorageUnavailableError ||
+  error instanceof StorageTimeoutError ||
+  error instanceof MovedInPartError;
+
+/** Does what changes a source by a known amount. Where that is not certain, the source is counted again. */
+const orCountAgain =
+  <T>({ services }: ChangeContext, key: string, work: () => Promise<T>) =>
+  async (): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (mayBeDone(error)) await services.quotas.forget(key);
+      throw error;
+    }
+  };
+
 /** Lets something be stored in a source that has room for it. `need` is asked only where it has a quota. */
 const storing = async <T>(
   context: ChangeContext,
@@ -124,14 +147,8 @@ const storing = async <T>(
   const target = quotaOf(open, context.holdSources);
   if (target === undefined) return store();
   const { services, signal, keptRoom: kept } = context;
-  return services.quotas.withRoom(target, await need(), { signal, kept }, () =>
-    store().catch(async (error: unknown) => {
-      // The store may have done it all the same.
-      if (error instanceof StorageUnavailableError || error instanceof StorageTimeoutError)
-        await services.quotas.forget(target.key);
-      throw error;
-    }),
-  );
+  const work = orCountAgain(context, target.key, store);
+  return services.quotas.withRoom(target, await need(), { signal, kept }, work);
 };
 
 /** Lets something be taken out of a source; the room that it took is free then. @throws what `take` throws */
@@ -140,10 +157,11 @@ export const freeing = async <T>(
   open: SourceView,
   measureIt: () => Promise<Measure> | Measure,
   take: () => Promise<T>,
-): Promise<T> =>
-  quotaOf(open, context.holdSources) === undefined
-    ? take()
-    : context.services.quotas.freeing(quotaKeyOf(open.source), await measureIt(), take);
+): Promise<T> => {
+  if (quotaOf(open, context.holdSources) === undefined) return take();
+  const key = quotaKeyOf(open.source);
+  return context.services.quotas.freeing(key, await measureIt(), orCountAgain(context, key, take));
+};
 
 /** Gives something another path in a source, which takes no room and may confuse a count. */
 const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise<T>): Promise<T> =>

@@ -15,7 +15,12 @@ import { searchIn, takeFreeName } from './names.ts';
 import { sizeOf } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 import { relocate, transferAcross } from './transfer.ts';
-import { AlreadyExistsError, ChangedMeanwhileError, NotFoundError } from '../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  ChangedMeanwhileError,
+  MovedInPartError,
+  NotFoundError,
+} from '../errors/errors.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { streamOf } from '../storage/content.ts';
 import { copyFolder } from '../storage/folders.ts';
@@ -42,12 +47,26 @@ const remove = async ({ signal, done }: Passage, { open, path, kind, seen }: Rem
   done.push({ path });
 };
 
+/** Whether a folder is where it was to go, although not all of it. A file may lie under either name, or both. */
+const hasArrived = async ({ open, item, path }: Transfer, error: unknown): Promise<boolean> => {
+  if (!(error instanceof MovedInPartError) || item.kind === 'file') return false;
+  const found = await storeOf(open)
+    .stat(path)
+    .catch(() => undefined);
+  return found?.kind === 'folder';
+};
+
 const move = async (passage: Passage, change: Transfer): Promise<void> => {
-  const inspection = await (change.from.source === change.open.source ? relocate : transferAcross)(
-    passage,
-    change,
-  );
-  passage.done.push({ path: change.path, bytes: change.item.stat.size, inspection });
+  const { from, open, item, path } = change;
+  const done = { path, bytes: item.stat.size };
+  try {
+    const go = from.source === open.source ? relocate : transferAcross;
+    const inspection = await go(passage, change);
+    passage.done.push({ ...done, inspection });
+  } catch (error) {
+    if (await hasArrived(change, error)) passage.done.push(done);
+    throw error;
+  }
 };
 
 /** Copies inside one source, in the store's own way. */
