@@ -313,6 +313,31 @@ describe('copying and moving from one source into another', () => {
     expect((await bytesAt(inner, 'f/a.txt')).toString()).toBe('a');
   });
 
+  it('closes what it does not read of a drawing whose size its store does not tell', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.svg', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'));
+    const opened: Readable[] = [];
+    const unsized = <Found extends object>(found: Found) => ({ ...found, size: undefined });
+    const storageAdapter = registered(
+      replacing(inner, {
+        stat: async (...input) => unsized(await inner.stat(...input)),
+        read: async (...input) => {
+          const { stat, stream } = await inner.read(...input);
+          opened.push(stream);
+          return { stat: unsized(stat), stream };
+        },
+      }),
+    );
+    const service = await startService({
+      sanitizeSvg: true,
+      extensions: ['svg'],
+      sources: { photos: { storageAdapter }, archive: {} },
+    });
+    const fields = { source: 'archive', fromSource: 'photos', from: 'a.svg' };
+    expect((await service.call('fileCopy', fields)).status).toBe(200);
+    expect(opened.map(({ destroyed }) => destroyed)).toEqual(opened.map(() => true));
+  });
+
   it('refuses to move a folder whose hidden contents would be lost', async () => {
     const service = await startService(two);
     const photos = service.source('photos');

@@ -183,8 +183,12 @@ export const incomingContent = (
       throw refuse();
     }
     const isKnown = stat.size !== undefined;
-    const bounded = (content: Readable): Readable =>
-      isKnown ? content : Readable.from(atMost(content, most, refuse), { objectMode: false });
+    const bounded = (content: Readable): Readable => {
+      if (isKnown) return content;
+      const limited = Readable.from(atMost(content, most, refuse), { objectMode: false });
+      // A generator that has not begun leaves its content open.
+      return limited.once('close', () => content.destroy());
+    };
     const stream = bounded(read);
     const again = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
     if (isCovered) return received(context, settings, { size: stat.size, stream, again }, target.name);
