@@ -12,6 +12,7 @@ import {
 } from '#internals';
 import type { NameSearch } from '../../packages/stowage/dist/changes/names.js';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { replacing } from '../protocol/changing-store.ts';
 
 const openStore = async (names: readonly string[] = []): Promise<StorageAdapter> => {
   const storage = await memoryFactory.create({
@@ -128,6 +129,23 @@ describe('the search for a free name', () => {
     const failing = takeFreeName(search, () => Promise.reject(new Error('no room')));
     await expect(failing).rejects.toThrow('no room');
     expect(await take(search)).toBe('a.txt');
+  });
+
+  it('frees a name when its store has learned meanwhile that letter case makes another', async () => {
+    const storage = await openStore();
+    let caseSensitive = false;
+    const learning = replacing(storage, {
+      get capabilities() {
+        return { ...storage.capabilities, caseSensitive };
+      },
+      write: (...given) => {
+        caseSensitive = true;
+        return storage.write(...given);
+      },
+    });
+    const search = searchIn(learning, 'photo.jpg');
+    expect(await take(search)).toBe('photo.jpg');
+    expect(await take({ ...search, names: uploadNames('PHOTO.JPG') })).toBe('PHOTO.JPG');
   });
 });
 

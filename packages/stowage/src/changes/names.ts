@@ -16,10 +16,11 @@ export type TakenNumbers = ReadonlySet<number>;
  * Bounded by the running requests.
  */
 export interface NameReservations {
-  /** Reserves a path in a store for the caller; false when another request holds it. */
-  reserve(storage: ReadableStore, path: SourcePath): boolean;
-  /** Ends a reservation that `reserve` granted. */
-  release(storage: ReadableStore, path: SourcePath): void;
+  /**
+   * Reserves a path in a store for the caller, and returns what ends the reservation; undefined when another
+   * request holds it.
+   */
+  reserve(storage: ReadableStore, path: SourcePath): (() => void) | undefined;
   /**
    * The numbers taken around a name, from a listing that is shared by all who ask while it runs. A listing
    * that fails, perhaps because the request that began it was given up, fails for its own request alone: the
@@ -42,11 +43,11 @@ export const createNameReservations = (): NameReservations => {
   return {
     reserve: (storage, path) => {
       const key = keyOf(storage, path);
-      if (held.has(key)) return false;
+      if (held.has(key)) return undefined;
       held.add(key);
-      return true;
+      // The same key, whatever the store has learned of letter case by then.
+      return () => void held.delete(key);
     },
-    release: (storage, path) => void held.delete(keyOf(storage, path)),
     shareNumbers: async (storage, path, list) => {
       const key = keyOf(storage, path);
       const running = listings.get(key);
@@ -132,8 +133,6 @@ const tryName = async <Taken>(
   } catch (error) {
     if (error instanceof AlreadyExistsError) return 'lost';
     throw error;
-  } finally {
-    search.reservations.release(search.storage, target);
   }
 };
 
@@ -159,8 +158,9 @@ export const takeFreeName = async <Taken>(
     const name = search.names.at(number);
     if (search.isReserved(name)) continue;
     const target = search.folder.child(name);
-    if (!search.reservations.reserve(search.storage, target)) continue;
-    const outcome = await tryName(search, target, !decides || misses >= GUESSES, take);
+    const release = search.reservations.reserve(search.storage, target);
+    if (release === undefined) continue;
+    const outcome = await tryName(search, target, !decides || misses >= GUESSES, take).finally(release);
     if (typeof outcome === 'object') return outcome.taken;
     if (outcome === 'lost') lost += 1;
     misses += 1;
