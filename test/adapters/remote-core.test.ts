@@ -2,8 +2,16 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
-import { createConnectionSlots, errorOfStatus, passBody, pause, strongEtag, wholeSize } from '#internals';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  createConnectionSlots,
+  errorOfStatus,
+  Leftovers,
+  passBody,
+  pause,
+  strongEtag,
+  wholeSize,
+} from '#internals';
 
 const failure = (error: unknown): Error => new Error('ours', { cause: error });
 const plain = { length: undefined, signal: undefined, failure };
@@ -124,5 +132,26 @@ describe('answers of a server', () => {
     const waiting = pause(1, { firstMs: 5000, longestMs: 5000 }, abort.signal);
     abort.abort(reason);
     await expect(waiting).rejects.toBe(reason);
+  });
+});
+
+describe('what is to be done later', () => {
+  it('is tried also behind what the server refuses for ever', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const leftovers = new Leftovers(() => Promise.resolve(true));
+    const done: string[] = [];
+    leftovers.later(0, () => Promise.resolve(false));
+    for (const name of ['first', 'second'])
+      leftovers.later(0, async () => {
+        done.push(name);
+        return true;
+      });
+    for (let tries = 0; tries < 2; tries += 1) {
+      vi.setSystemTime(Date.now() + 1000);
+      leftovers.retry();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(done).toEqual(['first', 'second']);
   });
 });

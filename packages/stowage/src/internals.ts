@@ -93,6 +93,7 @@ export { createLineLogger, createSilentLogger, createTerminalLogger } from './ba
 export { isPublicAddress, reachOf } from './basics/network/checked-request.ts';
 export { errorOfStatus, pause, strongEtag, wholeSize } from './adapters/remote/core/http.ts';
 export { passBody } from './adapters/remote/core/body.ts';
+export { Leftovers } from './adapters/remote/core/temporary.ts';
 export { createConnectionSlots } from './adapters/remote/core/connections.ts';
 export { SharedListings } from './adapters/remote/core/shared-listings.ts';
 export { createQuotas } from './operations/quotas/quotas.ts';

@@ -81,7 +81,7 @@ export class Leftovers {
     this.#waiting.add({ task, from });
   }
 
-  /** Tries in the background to remove what is remembered, up to the first failure. */
+  /** Tries in the background what is remembered, up to the first failure, which is tried last the next time. */
   retry(): void {
     if (this.#waiting.size === 0 || this.#isTrying || Date.now() - this.#last < PAUSE_MS) return;
     this.#isTrying = true;
@@ -100,8 +100,12 @@ export class Leftovers {
   async #retryAll(): Promise<void> {
     for (const entry of [...this.#waiting]) {
       if (entry.from > Date.now()) continue;
-      if (!(await entry.task().catch(() => false))) return;
+      const isDone = await entry.task().catch(() => false);
       this.#waiting.delete(entry);
+      if (isDone) continue;
+      // Behind the others, which it must not keep: the server may refuse it for ever.
+      this.#waiting.add(entry);
+      return;
     }
   }
 }
