@@ -403,6 +403,25 @@ describe('what the log learns', () => {
   });
 });
 
+describe('a removal whose client has left', () => {
+  it('removes nothing that is stored after it', async () => {
+    const { stub, proxy, adapter, put, stored } = await open({});
+    await put('a.txt', 'old');
+    const abort = new AbortController();
+    let storing: Promise<unknown> = Promise.resolve();
+    proxy.before('DeleteObject', 1, async () => {
+      abort.abort(new Error('gone'));
+      storing = put('a.txt', 'new');
+      // More requests than it takes to store a file where nothing holds its name.
+      for (let looks = 0; looks < 20; looks += 1) await adapter.stat(at('a.txt'));
+    });
+    await adapter.removeFile(at('a.txt'), { signal: abort.signal }).catch(() => undefined);
+    await storing;
+    await expect.poll(() => stub.seen).toContain('DeleteObject');
+    expect(stored('a.txt')).toBe('new');
+  });
+});
+
 describe('what objects keep and are sent with', () => {
   it('is the storage class of the source, with renames of files and folders of any size', async () => {
     const { stub, adapter } = await open({});

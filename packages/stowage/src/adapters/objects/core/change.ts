@@ -8,7 +8,6 @@ import {
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { originalMayStay } from '../../../storage/move-tree.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
-import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { forEachAtOnce } from '../../../basics/concurrency/queues.ts';
 
 /** A move whose copy was made. */
@@ -91,18 +90,19 @@ export class Removals {
   }
 
   /**
-   * Removes one object, together with others that are removed at the same time. What becomes of each is its caller's
-   * alone. @see Objects.remove
+   * Removes one object, together with others that are removed at the same time. What becomes of each is its
+   * caller's alone. A removal that has begun is waited for, also when the signal aborts: as long as the service may
+   * carry it out, the caller holds the lock of the key, and nothing is stored there that it would take.
+   * @see Objects.remove
    */
-  remove({ key, etag }: ObjectToRemove, { signal }: OperationOptions): Promise<void> {
-    if (!this.#sendsBatches) return this.#objects.remove(key, { signal }, etag);
+  async remove({ key, etag }: ObjectToRemove, { signal }: OperationOptions): Promise<void> {
     signal?.throwIfAborted();
-    const removal = new Promise<void>((resolve, reject) => {
+    if (!this.#sendsBatches) return this.#objects.remove(key, {}, etag);
+    return new Promise<void>((resolve, reject) => {
       if (this.#waiting.length === 0) setImmediate(() => this.#removeWaiting());
       const end = (failure?: Error): void => (failure === undefined ? resolve() : reject(failure));
       this.#waiting.push({ key, etag, end });
     });
-    return orAborted(removal, signal);
   }
 
   /**
