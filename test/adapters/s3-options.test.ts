@@ -200,7 +200,8 @@ describe('who signs the requests of an s3 source', () => {
     );
     onTestFinished(() => instance.stop());
     const answer = await fetch(`${instance.url}/files`);
-    return { stub, status: answer.status, text: await answer.text(), log: instance.log() };
+    const { url } = instance;
+    return { stub, url, status: answer.status, text: await answer.text(), log: instance.log() };
   };
 
   it('is the key of the environment, with its session token, and the SDK prints nothing', async () => {
@@ -227,6 +228,29 @@ describe('who signs the requests of an s3 source', () => {
     expect(keyOf(asDefault.stub)).toBe('key-of-default');
     const named = await ask({ AWS_SHARED_CREDENTIALS_FILE: file, AWS_PROFILE: 'uploads' });
     expect(keyOf(named.stub)).toBe('key-of-uploads');
+  });
+
+  it('is the new key of the shared file when the service says that the one before has expired', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-aws-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'credentials');
+    const rotate = (day: string): Promise<void> =>
+      writeFile(
+        file,
+        `[default]\naws_access_key_id = key-of-${day}\naws_secret_access_key = s\naws_session_token = ${day}\n`,
+      );
+    await rotate('monday');
+    const { stub, url, status } = await ask({ AWS_SHARED_CREDENTIALS_FILE: file });
+    expect([status, keyOf(stub)]).toEqual([200, 'key-of-monday']);
+    stub.put('a.txt', 'content');
+    await rotate('tuesday');
+    stub.expired.add('key-of-monday');
+    stub.requests.length = 0;
+    const answers = await Promise.all(
+      ['files', 'fileDownload?name=a.txt', 'files'].map((action) => fetch(`${url}/${action}`)),
+    );
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
+    expect(keyOf(stub)).toBe('key-of-tuesday');
   });
 
   it('is the role of the task, which is asked for once however many sources there are', async () => {

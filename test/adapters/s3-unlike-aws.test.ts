@@ -370,6 +370,21 @@ describe('connections', () => {
   }, 60_000);
 });
 
+describe('a service that asks its clients to wait', () => {
+  it('gets the request again when that is over', async () => {
+    const { proxy, adapter, put } = await open({});
+    await put('a.txt', 'a');
+    const effect = { ...answer(503, 'SlowDown'), headers: { 'retry-after': '1' } };
+    proxy.fail({ operation: 'HeadObject', effect, times: 1 });
+    const times: number[] = [];
+    for (const number of [1, 2])
+      proxy.before('HeadObject', number, async () => void times.push(performance.now()));
+    expect((await adapter.stat(at('a.txt'))).kind).toBe('file');
+    const [refused = 0, again = 0] = times;
+    expect(again - refused).toBeGreaterThanOrEqual(1000);
+  });
+});
+
 describe('what the log learns', () => {
   it('of a refused signature is its name, and nothing that the service has written beside it', async () => {
     const { proxy, adapter } = await open({}, undefined, { maxAttempts: 1 });

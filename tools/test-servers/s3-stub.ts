@@ -94,6 +94,8 @@ export class S3Stub {
   /** `operation` of each request that was answered. */
   readonly seen: string[] = [];
   readonly requests: SeenRequest[] = [];
+  /** Keys that have expired: what is signed with one of them is refused. */
+  readonly expired = new Set<string>();
   readonly endpoint: string;
   readonly #dialect: Dialect;
   readonly #close: () => Promise<void>;
@@ -166,6 +168,8 @@ export class S3Stub {
     if (String(request.headers['content-encoding']).includes('aws-chunked'))
       return this.#fail(response, 501, 'NotImplemented');
     const body = await buffer(request);
+    const [, signedBy = ''] = /Credential=([^/]+)\//u.exec(request.headers.authorization ?? '') ?? [];
+    if (this.expired.has(signedBy)) return this.#fail(response, 400, 'ExpiredToken', method === 'HEAD');
     if (method === 'GET' && query.has('list-type')) return this.#list(query, request, response);
     if (method === 'POST' && query.has('delete')) return this.#deleteMany(request, body, response);
     if (method === 'POST') return this.#multipart(key, query, request, response);

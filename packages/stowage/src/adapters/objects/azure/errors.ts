@@ -45,6 +45,7 @@ interface SdkError {
   readonly code?: unknown;
   readonly statusCode?: unknown;
   readonly details?: { readonly errorCode?: unknown } | undefined;
+  readonly response?: { readonly headers?: { get?(name: string): unknown } };
 }
 
 /** The code of the service, else that of the system, else the name of the error. */
@@ -57,7 +58,13 @@ export const azureFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   failureOf: (error) => {
     const failed: SdkError = typeof error === 'object' && error !== null ? error : {};
     const status = typeof failed.statusCode === 'number' ? failed.statusCode : undefined;
-    return { message: 'the service or its library has refused', status, code: codeOf(failed) };
+    const asked = failed.response?.headers?.get?.('retry-after');
+    return {
+      message: 'the service or its library has refused',
+      status,
+      code: codeOf(failed),
+      retryAfter: typeof asked === 'string' ? asked : undefined,
+    };
   },
 };
 

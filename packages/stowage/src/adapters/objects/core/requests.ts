@@ -8,7 +8,7 @@ import {
   StorageUnavailableError,
   StowageError,
 } from '../../../errors/errors.ts';
-import { errorOfStatus, pause } from '../../remote/core/http.ts';
+import { errorOfStatus, pause, retryAfter } from '../../remote/core/http.ts';
 import { createConnectionSlots } from '../../remote/core/connections.ts';
 import type { Download, ObjectFacts } from './objects.ts';
 
@@ -38,6 +38,8 @@ interface Failure {
   readonly requestId?: string | undefined;
   /** More for the log. */
   readonly note?: string | undefined;
+  /** `Retry-After`, as the answer has it. */
+  readonly retryAfter?: string | undefined;
 }
 
 /** What the log may read of a failed request: nothing that was signed, no key and no token. */
@@ -46,16 +48,19 @@ export class FailedRequest extends Error {
   readonly code: string | undefined;
   readonly requestId: string | undefined;
   readonly note: string | undefined;
+  /** Milliseconds that the service asks to wait. */
+  readonly retryAfterMs: number | undefined;
   /** How often the request had been sent by then. */
   attempts = 1;
 
-  constructor({ message, status, code, requestId, note }: Failure) {
+  constructor({ message, status, code, requestId, note, retryAfter: header }: Failure) {
     super(message);
     this.name = code ?? 'FailedRequest';
     this.status = status;
     this.code = code;
     this.requestId = requestId;
     this.note = note;
+    this.retryAfterMs = retryAfter(header);
   }
 }
 
@@ -87,7 +92,7 @@ export interface Service<Client> {
   /** Most connections of each of the two kinds. Default: 48. */
   readonly connections?: number;
   /** Whether a failed request is sent again. Default: after what passes in a moment. */
-  readonly mayRepeat?: (error: unknown) => boolean;
+  readonly mayRepeat?: (error: unknown) => boolean | Promise<boolean>;
   /** What may be told of an error of the library. */
   readonly failureOf: (error: unknown) => Failure;
   /** Codes that mean more than the status beside them. */
@@ -179,14 +184,16 @@ export class Requests<Client> {
   async #repeat<T>(signal: AbortSignal | undefined, once: (attempt: number) => Promise<T>): Promise<T> {
     const { maxAttempts, mayRepeat = isPassing } = this.#service;
     for (let attempt = 1; ; attempt += 1) {
+      let leastMs: number | undefined;
       try {
         return await once(attempt);
       } catch (error) {
         const failed = failedRequest(error);
+        leastMs = failed?.retryAfterMs;
         if (failed !== undefined) failed.attempts = attempt;
-        if (attempt >= maxAttempts || !mayRepeat(error)) throw error;
+        if (!(await mayRepeat(error)) || attempt >= maxAttempts) throw error;
       }
-      await pause(attempt, BACKOFF, signal);
+      await pause(attempt, { ...BACKOFF, leastMs }, signal);
     }
   }
 

@@ -153,6 +153,7 @@ export class GcsClient {
     });
     const { status } = answer;
     if ((status >= 200 && status < 300) || allowed.includes(status)) return answer;
-    throw new Refusal(status, await textOf(answer).catch(() => ''));
+    const text = await textOf(answer).catch(() => '');
+    throw new Refusal(status, text, answer.headers['retry-after']);
   }
 }

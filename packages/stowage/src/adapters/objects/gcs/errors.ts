@@ -25,11 +25,14 @@ const byReason = errorsByCode(
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string | undefined;
+  /** `Retry-After`, as the answer has it. */
+  readonly retryAfter: string | undefined;
 
-  constructor(status: number, text: string) {
+  constructor(status: number, text: string, retryAfter?: string) {
     super('the service has refused');
     this.status = status;
     this.code = reasonIn(text);
+    this.retryAfter = retryAfter;
   }
 }
 
@@ -54,7 +57,8 @@ export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
       typeof error === 'object' && error !== null ? error : {};
     const status = typeof failed.status === 'number' ? failed.status : undefined;
     const code = typeof failed.code === 'string' ? failed.code : undefined;
-    return { message: 'the service has refused', status, code };
+    const retryAfter = error instanceof Refusal ? error.retryAfter : undefined;
+    return { message: 'the service has refused', status, code, retryAfter };
   },
 };
 

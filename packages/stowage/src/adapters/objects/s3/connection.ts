@@ -5,7 +5,7 @@ import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import type { S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
-import { s3Failures } from './errors.ts';
+import { isOfOldKeys, s3Failures } from './errors.ts';
 
 /**
  * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
@@ -65,6 +65,8 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
       httpAgent: agents.http,
       httpsAgent: agents.https,
     },
+    // Of the shared files, which are read again only when keys are looked for again.
+    ...{ ignoreCache: true },
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
     ...(credentials === undefined
@@ -117,5 +119,11 @@ export const openRequests = (options: S3Options, services: KnownServices): Reque
     waitMs: (readTimeout + connectTimeout) * 1000,
     maxAttempts,
     ...s3Failures,
+    mayRepeat: async (error) => {
+      if (s3Failures.mayRepeat(error)) return true;
+      if (options.credentials !== undefined || !isOfOldKeys(error)) return false;
+      await services.renewCredentials();
+      return true;
+    },
   });
 };

@@ -12,7 +12,7 @@ import {
   UnsafeNameError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
-import { failedRequest, isPassing, type Service } from '../core/requests.ts';
+import { attemptsOf, failedRequest, isPassing, type Service } from '../core/requests.ts';
 
 const byName = errorsByCode(
   [NotFoundError, 'NoSuchKey', 'NotFound', 'NoSuchUpload'],
@@ -21,6 +21,7 @@ const byName = errorsByCode(
   [StorageUnavailableError, 'NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
   [StorageDeniedError, 'AccessDenied', 'AllAccessDisabled', 'AccountProblem', 'InvalidAccessKeyId'],
   [StorageDeniedError, 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken', 'RequestTimeTooSkewed'],
+  [StorageDeniedError, 'TokenRefreshRequired'],
   [StorageDeniedError, 'CredentialsProviderError'],
   [StorageFullError, 'EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'],
   [StorageTimeoutError, 'RequestTimeout', 'TimeoutError'],
@@ -58,22 +59,43 @@ const ofSystem = (code: unknown): string | undefined => /^E[A-Z_]{2,}$/u.exec(te
 const mayRepeat = (error: unknown): boolean =>
   isPassing(error) || failedRequest(error)?.code === 'RequestTimeTooSkewed';
 
+const OLD_KEYS: ReadonlySet<string | undefined> = new Set([
+  'ExpiredToken',
+  'InvalidToken',
+  'TokenRefreshRequired',
+  'InvalidAccessKeyId',
+]);
+
+/**
+ * Whether a request was refused, for the first time, because its keys have expired or are not known any more.
+ * The refusal of a HEAD has no code.
+ */
+export const isOfOldKeys = (error: unknown): boolean => {
+  const failed = failedRequest(error);
+  const isUnnamed = failed?.status === 400 && !byName.has(failed.code);
+  return attemptsOf(error) === 1 && (isUnnamed || OLD_KEYS.has(failed?.code));
+};
+
 /**
  * What is told of the SDK's errors. They are not passed on: services put the key id, the session token and what was
  * signed into their fields. Error bodies differ and may be empty.
  */
-export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings' | 'mayRepeat'> = {
+export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings'> & {
+  readonly mayRepeat: (error: unknown) => boolean;
+} = {
   mayRepeat,
   meanings: byName,
   failureOf: (error) => {
     const failed: SdkError = typeof error === 'object' && error !== null ? error : { message: String(error) };
-    const region = failed.$response?.headers?.['x-amz-bucket-region'];
+    const headers = failed.$response?.headers;
+    const region = headers?.['x-amz-bucket-region'];
     return {
       message: textOf(failed.message) ?? '',
       status: failed.$metadata?.httpStatusCode,
       code: ofSystem(failed.code) ?? textOf(failed.name) ?? 'Error',
       requestId: failed.$metadata?.requestId,
       note: region === undefined ? undefined : `bucket in region ${region}`,
+      retryAfter: headers?.['retry-after'],
     };
   },
 };

@@ -27,6 +27,8 @@ export const NOTHING: Support = {
 /** What AWS decides by itself. */
 export const AWS: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
 const MAX_SERVICES = 200;
+/** The chain may start a program, or ask a server, for its keys. */
+const RENEWED_EVERY_MS = 10_000;
 
 /** Kept connections. A store releases them when it is closed. */
 export interface Agents {
@@ -41,8 +43,23 @@ export interface Agents {
  */
 export class KnownServices {
   credentials: S3['config']['credentials'] | undefined;
+  #renewing: Promise<unknown> = Promise.resolve();
+  #renewedAt = Number.NEGATIVE_INFINITY;
   readonly #supports = new Map<string, Support>();
   readonly #agents = new Map<string, { readonly http: Agent; readonly https: SecureAgent; users: number }>();
+
+  /**
+   * Has the chain look for keys again, which keeps those without an expiry for ever: another program may have
+   * replaced them in a shared file. Never rejects: the next request fails as this would.
+   */
+  async renewCredentials(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#renewedAt > RENEWED_EVERY_MS) {
+      this.#renewedAt = now;
+      this.#renewing = this.credentials?.({ forceRefresh: true }).catch(() => undefined) ?? this.#renewing;
+    }
+    await this.#renewing;
+  }
 
   get(service: string): Support | undefined {
     return this.#supports.get(service);

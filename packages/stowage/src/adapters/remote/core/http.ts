@@ -97,10 +97,19 @@ export const errorOfStatus = (
   facts: { readonly detail: string; readonly cause?: unknown },
 ): StowageError => new (byStatus.get(status) ?? StorageUnavailableError)(facts);
 
+/** How many milliseconds an answer asks its client to wait by `Retry-After`; undefined where it does not. */
+export const retryAfter = (header: string | undefined): number | undefined => {
+  if (header === undefined) return undefined;
+  const ms = /^\d+$/u.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return ms > 0 ? ms : undefined;
+};
+
 /** Pauses that double with every attempt. */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
+  /** What the server asks for: no pause is shorter, unless this is longer than the longest. */
+  readonly leastMs?: number | undefined;
 }
 
 /**
@@ -111,12 +120,12 @@ export interface Backoff {
  */
 export const pause = async (
   attempt: number,
-  { firstMs, longestMs }: Backoff,
+  { firstMs, longestMs, leastMs = 0 }: Backoff,
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   signal?.throwIfAborted();
   const most = Math.min(longestMs, firstMs * 2 ** (attempt - 1));
-  const wait = most * (0.5 + Math.random() / 2);
+  const wait = Math.min(longestMs, leastMs) + most * (0.5 + Math.random() / 2);
   await setTimeout(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
     signal?.throwIfAborted();
     throw error;
