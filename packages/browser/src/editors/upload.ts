@@ -29,12 +29,13 @@ export type Upload = (file: Blob, options?: UploadOptions) => Promise<PickedFile
 
 /** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
-  const { source = 'default', path = '', language } = options;
+  const { source = 'default', path = '' } = options;
   // Servers that render pages make uploaders too; only pages have what this needs.
   let known: Service | undefined;
   return async (blob, { signal = new AbortController().signal, onProgress } = {}) => {
-    const service = (known ??= new Service(options));
-    const texts = options.texts ?? (await loadTexts(languageFor(language)));
+    const language = languageFor(options.language);
+    const service = (known ??= new Service({ ...options, language }));
+    const texts = options.texts ?? (await loadTexts(language));
     const file = named(blob);
     const { limits } = await service.rightsIn({ source, path });
     const obstacle = service.obstacleTo(file, limits, texts);

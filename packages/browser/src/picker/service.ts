@@ -7,7 +7,7 @@ import {
   type PermissionsData,
   type Client,
 } from '../client/index.ts';
-import type { Reach } from '../transfer/request.ts';
+import { type Reach, UnreadableFile } from '../transfer/request.ts';
 import { obstacleOf } from '../transfer/upload.ts';
 import type { AboutChange } from './about-form.ts';
 import { altOf } from './names.ts';
@@ -97,6 +97,7 @@ export class Service {
   /** The text that a person should read of a failure. */
   messageOf(error: unknown, texts: Texts): string {
     if (error instanceof Stopped) return texts.trouble.stopped;
+    if (error instanceof UnreadableFile) return texts.trouble.unreadable;
     // An answer without what the connector would answer.
     if (!(error instanceof ConnectorError)) return texts.trouble.noAnswer;
     if (error.messages.length > 0) return error.messages.join(' ');

@@ -1,5 +1,5 @@
 import { ConnectorError, dataOf } from '../client/client.ts';
-import { type Reach, type Reply, request, type Sent } from './request.ts';
+import { type Reach, type Reply, request, type Sent, UnreadableFile } from './request.ts';
 
 /** The version of tus that is spoken here. */
 const VERSION = { 'Tus-Resumable': '1.0.0' };
@@ -96,7 +96,8 @@ class PartsSender {
       }
     } catch (error) {
       // The service is asked to drop the parts that it has; the time of an unfinished upload does it else.
-      if (signal.aborted) void this.#ask('DELETE', url, new AbortController().signal).catch(() => undefined);
+      if (signal.aborted || error instanceof UnreadableFile)
+        void this.#ask('DELETE', url, new AbortController().signal).catch(() => undefined);
       throw error;
     }
   }
@@ -185,7 +186,7 @@ const isOfBlocked = (reply: Reply): boolean => {
  * Sends a file in parts (tus 1.0), and continues where it was when the connection breaks. Parts become smaller,
  * down to 512 KB, when a proxy finds them too long; the page remembers that. Resolves to the response that ends
  * the upload, also to one that rejects it, or to the last one after some minutes without a byte more.
- * @throws the signal's reason
+ * @throws UnreadableFile; the signal's reason
  */
 export const sendInParts = (reach: Reach, upload: PartsUpload): Promise<Reply> =>
   new PartsSender(reach, upload).send();

@@ -24,12 +24,39 @@ export interface Sent {
   readonly onProgress?: ((sent: number) => void) | undefined;
 }
 
-/** One request with the progress of its body, which `fetch` does not tell. @throws the signal's reason */
+/** A file that the browser cannot read any more: it was changed or removed since it was chosen. */
+export class UnreadableFile extends Error {}
+
+/** Browsers report a body that they cannot read as they do a lost connection. @throws UnreadableFile */
+const requireReadable = async (body: Blob | FormData | undefined): Promise<void> => {
+  const files = body instanceof FormData ? [...body.values()] : [body];
+  for (const file of files)
+    if (typeof file === 'object')
+      await file
+        .slice(0, 1)
+        .arrayBuffer()
+        .catch(() => {
+          throw new UnreadableFile();
+        });
+};
+
+const NO_REPLY: Reply = { status: 0, phrase: '', text: '', header: () => null };
+
+/**
+ * One request with the progress of its body, which `fetch` does not tell. Where the page cannot fetch its
+ * headers, such as a new token (a `TypeError`), there is no reply either.
+ * @throws UnreadableFile; the signal's reason; what else the headers of the page throw
+ */
 export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
   const { method, url, body, signal, onProgress } = sent;
-  const headers = { ...(await reach.headers()), ...sent.headers };
+  const own = await reach.headers().catch((error: unknown) => {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  });
   signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
+  if (own === undefined) return NO_REPLY;
+  const headers = { ...own, ...sent.headers };
+  const reply = await new Promise<Reply>((resolve, reject) => {
     const sending = new XMLHttpRequest();
     const abort = (): void => sending.abort();
     signal.addEventListener('abort', abort, { once: true });
@@ -45,4 +72,6 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
     if (onProgress !== undefined) sending.upload.onprogress = ({ loaded }) => onProgress(loaded);
     sending.send(body);
   });
+  if (reply.status === 0) await requireReadable(body);
+  return reply;
 };

@@ -64,7 +64,7 @@ const sendWhole = async (
   );
 };
 
-/** What was stored although its answer was lost. */
+/** What was stored although its answer was lost. In a folder that may not be listed, nothing is found. */
 const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, since: number) => {
   const client = createClient({
     url: reach.base,
@@ -72,6 +72,7 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
     credentials: reach.withCredentials ? 'include' : 'same-origin',
   });
   return findStored(client, file, { source, path }, since, signal).catch((error: unknown) => {
+    if (error instanceof ConnectorError && error.error === 'ACCESS_DENIED') return undefined;
     throw error instanceof TypeError ? new ConnectorError(0, []) : error;
   });
 };
@@ -79,7 +80,8 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
 /**
  * Stores a file. Large files go in parts where the connector takes parts, and so does a form that a proxy rejects as
  * too long. A form whose answer was lost may have been stored: that is looked for before anything is sent again.
- * @throws ConnectorError for an answer that refuses, with code 0 where there was none; the signal's reason
+ * @throws ConnectorError for an answer that refuses, with code 0 where there was none; UnreadableFile; the
+ *   signal's reason
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
   const { file, source, path, limits, signal, onProgress, since } = upload;

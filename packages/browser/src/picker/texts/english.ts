@@ -80,6 +80,7 @@ export const englishTexts = {
   emptyUpload: 'This folder is empty. Drop files here, or choose Upload.',
   tryAgain: 'Try again',
   trouble: {
+    unreadable: 'The file cannot be read. It may have been changed or removed since it was chosen.',
     unreachable: 'The file service cannot be reached. Check your connection and try again.',
     foreignAnswer: 'The server answered: {reason}',
     noAnswer: 'The server gave no answer that can be read.',
