@@ -228,6 +228,24 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     expect((await readdir(inPhotos())).filter((name) => name.endsWith('.gif'))).toEqual([]);
   });
 
+  it.each([
+    ['tinymce', 'tinymce.activeEditor.remove()'],
+    ['ckeditor', 'editor.destroy()'],
+    ['froala', 'editor.destroy()'],
+  ])('%s: the picker is closed when its editor is removed', async (name, end) => {
+    const sample = samples.find(({ page }) => page === name);
+    if (sample === undefined) throw new Error(`There is no sample of ${name}.`);
+    await open(sample);
+    await click(sample.area)(opened);
+    await sample.browse(opened);
+    await expect.poll(focus, { message: name }).toContain('closed');
+    const failures: string[] = [];
+    opened.on('pageerror', (error) => failures.push(String(error)));
+    await opened.evaluate(`void ${end}`);
+    await expect.poll(async () => (await opened.$$('>>> .picker')).length, { message: name }).toBe(0);
+    expect(failures).toEqual([]);
+  });
+
   it.each(galleries)('$page: its own browser of pictures lists and inserts', async (gallery) => {
     const sample = samples.find(({ page }) => page === gallery.page);
     if (sample === undefined) throw new Error(`There is no sample of ${gallery.page}.`);

@@ -58,7 +58,10 @@ interface ImageUploads {
 }
 
 /** A plug-in for the list `plugins` of an editor's configuration. */
-export type CkeditorPlugin<Locale> = new (editor: Editor<Locale>) => { readonly init: () => void };
+export type CkeditorPlugin<Locale> = new (editor: Editor<Locale>) => {
+  readonly init: () => void;
+  readonly destroy: () => void;
+};
 
 const ICON = '<svg viewBox="0 0 20 20"><path d="M2 3h6l2 2h8v12H2zm1.5 1.5v11h13v-9h-7l-2-2z"/></svg>';
 
@@ -115,9 +118,10 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
   const { ButtonView, texts = englishTexts } = options;
   const upload = createUploader(options);
 
-  const browse = async (editor: Editor<Locale>): Promise<void> => {
+  const browse = async (editor: Editor<Locale>, signal: AbortSignal): Promise<void> => {
     const types = editor.commands.get('link') === undefined ? 'image' : undefined;
-    const files = await pickFiles({ types, several: true, ...options });
+    const files = await pickFiles({ types, several: true, ...options }, { signal });
+    if (signal.aborted) return;
     for (const file of files) {
       const { url: src, name, srcset } = file;
       if (file.isImage) {
@@ -134,6 +138,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
 
   return class {
     readonly #editor: Editor<Locale>;
+    readonly #ending = new AbortController();
 
     constructor(editor: Editor<Locale>) {
       this.#editor = editor;
@@ -145,7 +150,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
         editor.ui.componentFactory.add('browseFiles', (locale) => {
           const button = new ButtonView(locale);
           button.set({ label: texts.title, icon: ICON, tooltip: true });
-          button.on('execute', () => void browse(editor));
+          button.on('execute', () => void browse(editor, this.#ending.signal));
           return button;
         });
       if (!editor.plugins.has('ImageUploadEditing')) return;
@@ -157,6 +162,10 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
         editor.model.change((writer) => writer.setAttributes(attributesOf(stowage), imageElement));
         addCaption(editor, imageElement, stowage);
       });
+    }
+
+    destroy(): void {
+      this.#ending.abort();
     }
   };
 };

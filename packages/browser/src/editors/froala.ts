@@ -18,7 +18,7 @@ interface Editor {
     hideProgressBar(dismiss: boolean): void;
   };
   readonly events: {
-    on(name: string, listener: (event: ClipboardEvent) => boolean, first: boolean): void;
+    on(name: string, listener: (event: ClipboardEvent) => unknown, first: boolean): void;
   };
 }
 
@@ -89,7 +89,10 @@ export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
     title: texts.title,
     icon: 'imageManager',
     callback() {
-      void pickFiles({ ...options, types: 'image', several: false }).then((files) => {
+      const ending = new AbortController();
+      this.events.on('destroy', () => ending.abort(), false);
+      const { signal } = ending;
+      void pickFiles({ ...options, types: 'image', several: false }, { signal }).then((files) => {
         for (const file of files) insert(this, file);
       });
     },

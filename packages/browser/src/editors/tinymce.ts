@@ -30,6 +30,7 @@ export interface TinymceFiles {
   readonly image_caption: true;
   readonly file_picker_types: string;
   readonly file_picker_callback: (
+    this: unknown,
     picked: Picked,
     value: string,
     meta: Readonly<Record<string, unknown>>,
@@ -65,6 +66,14 @@ const addCaption = ({ dom }: Editor, image: HTMLImageElement, text: string): voi
   if (block !== null) dom.split(block, figure);
 };
 
+/** Writes the captions of files where TinyMCE has written a word of its own. */
+const fillCaptions = (editor: Editor, known: KnownFiles): void => {
+  for (const caption of editor.getBody().querySelectorAll('figcaption')) {
+    const url = caption.parentElement?.querySelector('img')?.getAttribute('src') ?? '';
+    if (caption.textContent === 'Caption') caption.textContent = captionOf(known.of(url)) || 'Caption';
+  }
+};
+
 /**
  * Options for `tinymce.init`: pictures that are pasted, dropped or chosen are uploaded, the buttons beside the
  * fields of its dialogs open the picker, and links stay as they are on every page. A `setup` of your own must
@@ -72,7 +81,8 @@ const addCaption = ({ dom }: Editor, image: HTMLImageElement, text: string): voi
  */
 export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
   const upload = createUploader(options);
-  const editors = new Set<Editor>();
+  /** With what closes the picker of each. */
+  const editors = new Map<Editor, AbortController>();
   const known = new KnownFiles();
 
   const store = async (info: BlobInfo, progress: Progress) => {
@@ -90,9 +100,11 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
     convert_urls: false,
     image_caption: true,
     file_picker_types: 'file image media',
-    file_picker_callback: (picked, _value, { filetype }) => {
+    file_picker_callback(picked, _value, { filetype }) {
       const types = filetype === 'image' ? 'image' : undefined;
-      void pickFiles({ ...options, types, several: false }).then(([file]) => {
+      // TinyMCE calls it on the editor.
+      const signal = editors.get(this as Editor)?.signal;
+      void pickFiles({ ...options, types, several: false }, { signal }).then(([file]) => {
         if (file === undefined) return;
         known.add(file);
         const { url, name, alt, width, height } = file;
@@ -105,7 +117,7 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
       const { url, alt, srcset } = file;
       known.add(file);
       // TinyMCE replaces the address alone.
-      for (const editor of editors)
+      for (const editor of editors.keys())
         for (const image of editor.getBody().querySelectorAll('img')) {
           if (image.src !== info.blobUri()) continue;
           if (!image.hasAttribute('alt')) image.alt = alt;
@@ -120,15 +132,13 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
       return { url, fileName: name };
     },
     setup: (editor) => {
-      editors.add(editor);
-      editor.on('remove', () => editors.delete(editor));
+      editors.set(editor, new AbortController());
+      editor.on('remove', () => {
+        editors.get(editor)?.abort();
+        editors.delete(editor);
+      });
       editor.on('ExecCommand', ({ command }) => {
-        if (command !== 'mceUpdateImage') return;
-        for (const caption of editor.getBody().querySelectorAll('figcaption')) {
-          const url = caption.parentElement?.querySelector('img')?.getAttribute('src') ?? '';
-          // What TinyMCE writes there.
-          if (caption.textContent === 'Caption') caption.textContent = captionOf(known.of(url)) || 'Caption';
-        }
+        if (command === 'mceUpdateImage') fillCaptions(editor, known);
       });
     },
   };
