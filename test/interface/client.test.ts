@@ -73,6 +73,14 @@ describe('the client', () => {
     await expect(client.fileDownload({ name: 'a.txt' })).rejects.toMatchObject({ code: 502, messages: [] });
   });
 
+  it('takes no login page for the file that was asked for', async () => {
+    const page = await startProxy((_, response) =>
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<title>Log in</title>'),
+    );
+    const download = createClient({ url: page }).fileDownload({ name: 'a.txt' });
+    await expect(download).rejects.toMatchObject({ code: 200, messages: [], reason: 'Log in' });
+  });
+
   const foreign = [
     '',
     '{"success":fal',

@@ -139,8 +139,8 @@ export const dataOf = <Data>({ status, phrase, text }: Answer): Data => {
   throw new ConnectorError(data.code ?? status, data.messages ?? [], data.error, data.details);
 };
 
-const isJson = (response: Response): boolean =>
-  response.headers.get('content-type')?.startsWith('application/json') === true;
+const isOfType = (response: Response, type: string): boolean =>
+  response.headers.get('content-type')?.startsWith(type) === true;
 
 /**
  * A client for browsers and servers. Every request is a POST with a form: no length of a URL, no preflight,
@@ -162,9 +162,11 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
       ...(credentials === undefined ? {} : { credentials }),
       ...(signal === undefined ? {} : { signal }),
     });
-    const isFile = answerKinds[name] === 'file' && response.ok && !isJson(response);
-    if (isFile) return response;
-    const text = isJson(response) ? await response.text() : await beginningOf(response);
+    const isJson = isOfType(response, 'application/json');
+    // No file comes as a page: that is one of a login or a proxy, perhaps behind a redirect.
+    const isOther = isJson || isOfType(response, 'text/html');
+    if (answerKinds[name] === 'file' && response.ok && !isOther) return response;
+    const text = isJson ? await response.text() : await beginningOf(response);
     return dataOf({ status: response.status, phrase: response.statusText, text });
   };
 
