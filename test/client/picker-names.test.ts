@@ -81,6 +81,39 @@ describe.skipIf(chromium === undefined)(`names and folders of the picker${needsC
     expect(await service().namesIn()).toContain('kept.txt');
   });
 
+  it('stores the other files of a dropped folder where the name of one folder is refused', async () => {
+    const trip = service().at('desktop', 'trip');
+    for (const name of ['_thumbs', 'inner']) {
+      await mkdir(join(trip, name), { recursive: true });
+      await writeFile(join(trip, name, 'cat.txt'), 'cat');
+    }
+    const picker = await service().open();
+    await picker.drop(trip);
+    await picker.says('cat.txt was uploaded.');
+    await picker.says('_thumbs was not uploaded. This name is reserved.');
+    expect(await readdir(service().inPhotos('trip', 'inner'))).toEqual(['cat.txt']);
+  });
+
+  it('lets no file fall that nothing takes: the browser would open it in place of the page', async () => {
+    const picker = await service().open();
+    await picker.enter('closed');
+    await picker.cell('kept.jpg');
+    await picker.eventually(() => picker.offered()).not.toContain('upload');
+    for (const selector of ['.scroller', 'dialog']) {
+      const element = await picker.first(selector);
+      const held = await element.evaluate((target) => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File(['cat'], 'cat.txt'));
+        const over = { dataTransfer, bubbles: true, cancelable: true, composed: true };
+        return {
+          isTaken: !target.dispatchEvent(new DragEvent('dragover', over)),
+          as: dataTransfer.dropEffect,
+        };
+      });
+      expect(held).toEqual({ isTaken: true, as: 'none' });
+    }
+  });
+
   it('inserts the file that was opened, whatever else is chosen, where one alone can be inserted', async () => {
     const picker = await service().open();
     await picker.press('Escape');

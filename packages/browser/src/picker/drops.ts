@@ -65,6 +65,13 @@ const filesDropped = async (
   return (await Promise.all(found.map((entry) => walk(entry, path)))).flat();
 };
 
+/** Lets files fall nowhere that nothing takes: a browser would open them in place of the page. */
+export const refuseFiles = (event: DragEvent): void => {
+  if (event.defaultPrevented || event.dataTransfer?.types.includes('Files') !== true) return;
+  event.preventDefault();
+  event.dataTransfer.dropEffect = 'none';
+};
+
 /** What is dragged over a picker: its own entries, and files of the desktop. */
 export class Drops {
   readonly #events: DropEvents;
@@ -114,7 +121,10 @@ export class Drops {
     const isOwn = dataTransfer.types.includes(OWN);
     if (!isOwn && !dataTransfer.types.includes('Files')) return;
     const folder = this.#events.targetOf(event);
-    if (folder === undefined || !this.#canTake(folder, isOwn)) return this.#leave();
+    if (folder === undefined || !this.#canTake(folder, isOwn)) {
+      refuseFiles(event);
+      return this.#leave();
+    }
     event.preventDefault();
     const isCopy = event.ctrlKey || event.altKey;
     dataTransfer.dropEffect = isOwn && !isCopy ? 'move' : 'copy';
@@ -125,10 +135,11 @@ export class Drops {
     const { dataTransfer } = event;
     const folder = this.#events.targetOf(event);
     this.#leave();
-    if (dataTransfer === null || folder === undefined) return;
+    if (dataTransfer === null) return;
     const isOwn = dataTransfer.types.includes(OWN);
     if (!isOwn && !dataTransfer.types.includes('Files')) return;
     event.preventDefault();
+    if (folder === undefined) return;
     if (isOwn) {
       if (this.#canTake(folder, true))
         this.#events.moved(this.#dragged, folder, event.ctrlKey || event.altKey);

@@ -1,5 +1,6 @@
 import type { CallOptions } from '../client/index.ts';
 import { h } from './dom.ts';
+import { refuseFiles } from './drops.ts';
 import { definePicker, type StowagePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
 import { styledShadow } from './styles.ts';
@@ -35,6 +36,8 @@ export const pickFiles = async (
   // Keys of the window are not keys of the page behind it, whose dialogs close by Escape too.
   for (const type of ['keydown', 'keyup', 'keypress'])
     host.addEventListener(type, (event) => event.stopPropagation());
+  // What is dropped beside the window falls onto its backdrop.
+  dialog.addEventListener('dragover', refuseFiles);
   document.body.append(host);
   return new Promise((resolve) => {
     let files: readonly PickedFile[] = [];

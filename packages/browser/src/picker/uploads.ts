@@ -111,20 +111,35 @@ export class Uploads {
     return () => this.#ended(row);
   }
 
-  /** Makes the folders of the files. Returns the files with the folders as they are called at the connector. */
+  /**
+   * Makes the folders of the files. Returns the files with the folders as they are called at the connector, without
+   * those whose folder it refuses.
+   */
   async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<readonly Wanted[]> {
-    const made = new Map([[base.path, base.path]]);
-    const folderAt = async (path: string): Promise<string> => {
-      const known = made.get(path);
-      if (known !== undefined) return known;
-      const above = { source: base.source, path: await folderAt(parentOf(path)) };
-      const name = await this.#makeFolder(above, path.slice(path.lastIndexOf('/') + 1));
-      const folder = joined(above.path, name);
-      made.set(path, folder);
-      return folder;
+    const made = new Map<string, string | undefined>([[base.path, base.path]]);
+    const make = async (path: string): Promise<string | undefined> => {
+      const above = await folderAt(parentOf(path));
+      if (above === undefined) return undefined;
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      try {
+        return joined(above, await this.#makeFolder({ source: base.source, path: above }, name));
+      } catch (error) {
+        // Without an answer of the connector, the others would come to nothing too.
+        if (!(error instanceof ConnectorError && error.error !== undefined)) throw error;
+        const said = fill(this.#texts.sending.failed, { name });
+        this.#notices.warn(`${said} ${this.#service.messageOf(error, this.#texts)}`);
+        return undefined;
+      }
+    };
+    const folderAt = async (path: string): Promise<string | undefined> => {
+      if (!made.has(path)) made.set(path, await make(path));
+      return made.get(path);
     };
     const placed: Wanted[] = [];
-    for (const one of wanted) placed.push({ ...one, path: await folderAt(one.path) });
+    for (const one of wanted) {
+      const path = await folderAt(one.path);
+      if (path !== undefined) placed.push({ ...one, path });
+    }
     return placed;
   }
 
