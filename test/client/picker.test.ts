@@ -5,6 +5,7 @@ import type { ElementHandle } from 'puppeteer-core';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
+import { PickerPage } from './picker-page.ts';
 import { usePickerService } from './picker-service.ts';
 import { jpeg } from './pictures.ts';
 
@@ -56,6 +57,38 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker
       .eventually(() => picker.page.$eval('#field', (field) => (field as HTMLInputElement).value))
       .toBe('/connector/file/photos/two.jpg');
+  });
+
+  it('fills a field whose framework watches the values that a page sets', async () => {
+    const picker = await service().open();
+    await picker.press('Escape');
+    // As React does: what is set by the element's own property is known, and its event is not a change.
+    await picker.page.evaluate(`{
+      const field = document.querySelector('#field');
+      const { get, set } = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
+      let known = field.value;
+      const watched = (value) => { known = value; set.call(field, value); };
+      Object.defineProperty(field, 'value', { get: () => get.call(field), set: watched });
+      field.oninput = () => { if (field.value !== known) window.changed = field.value; };
+      void window.fill();
+    }`);
+    await picker.focused((text) => text.startsWith('closed'));
+    await picker.press('End', 'Enter');
+    await picker
+      .eventually(() => picker.page.evaluate('window.changed'))
+      .toBe('/connector/file/photos/two.jpg');
+  });
+
+  it('takes the options that an element was given before it was defined', async () => {
+    const { page } = await service().open();
+    const fresh = new PickerPage(await page.browser().newPage());
+    await fresh.page.goto(service().url);
+    await fresh.page.evaluate(`{
+      const options = { url: '/connector', sources: ['photos'] };
+      document.body.append(Object.assign(document.createElement('stowage-picker'), { options }));
+      void import('/picker.js').then(({ definePicker }) => definePicker());
+    }`);
+    await fresh.cell('one.jpg');
   });
 
   it('renames, removes, moves and copies by keys, and takes each back', async () => {

@@ -36,6 +36,12 @@ export class StowagePicker extends Base {
   }
 
   connectedCallback(): void {
+    // Frameworks may have set them before the element was defined: they would hide the setter.
+    if (Object.hasOwn(this, 'options')) {
+      const { options } = this;
+      Reflect.deleteProperty(this, 'options');
+      this.options = options;
+    }
     this.#plan();
   }
 

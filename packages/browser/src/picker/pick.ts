@@ -65,7 +65,8 @@ export const pickInto = async (
 ): Promise<PickedFile | undefined> => {
   const [file] = await pickFiles({ ...options, several: false });
   if (file === undefined) return undefined;
-  field.value = file.url;
+  // As a person writes: React takes for known what a page has set by the field's own setter, and puts back the old one.
+  Reflect.set(Reflect.getPrototypeOf(field) ?? field, 'value', file.url, field);
   field.dispatchEvent(new Event('input', { bubbles: true }));
   field.dispatchEvent(new Event('change', { bubbles: true }));
   return file;
