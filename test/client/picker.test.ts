@@ -200,6 +200,36 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toBe(640);
   });
 
+  it('cuts a picture once, however often it is told to save', async () => {
+    const picker = await service().open();
+    await picker.choose('one.jpg');
+    await picker.tool('edit');
+    await picker.first('dialog .fields input');
+    const [left, top, width, height] = await picker.all('dialog .fields input');
+    for (const [field, value] of [
+      [width, '300'],
+      [height, '300'],
+      [left, '100'],
+      [top, '100'],
+    ] as const)
+      await field?.evaluate((input, text) => {
+        (input as HTMLInputElement).value = text;
+        input.dispatchEvent(new Event('change'));
+      }, value);
+    await (
+      await picker.first('dialog.dialog [type="submit"]')
+    ).evaluate((button) => {
+      for (let times = 0; times < 2; times += 1) (button as HTMLElement).click();
+    });
+    await picker.says('one.jpg was changed.');
+    await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+    expect(service().requests.filter((action) => action === 'imageCrop')).toHaveLength(1);
+    const { width: wide, height: tall } = await sharp(
+      await readFile(service().inPhotos('one.jpg')),
+    ).metadata();
+    expect([wide, tall]).toEqual([300, 300]);
+  });
+
   it.each([
     ['shown in its own size', 600, 400, 1],
     ['shown smaller than it is', 1500, 1000, 3],

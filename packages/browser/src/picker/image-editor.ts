@@ -52,6 +52,7 @@ class ImageEditor {
   readonly #tabs: readonly HTMLButtonElement[];
   readonly #end: () => void;
   #mode: Mode = 'crop';
+  #isSaving = false;
 
   constructor(entry: Entry & Size, { permissions: may }: Rights, parts: EditorParts, end: () => void) {
     this.#entry = entry;
@@ -125,7 +126,11 @@ class ImageEditor {
   async #save(newname?: string): Promise<void> {
     const change = this.#change(newname);
     const entry = { ...this.#entry, name: newname ?? this.#entry.name };
+    // Pressed once more meanwhile, it would cut the picture that is cut already.
+    if (this.#isSaving) return;
+    this.#isSaving = true;
     if (change === undefined || (await this.#parts.commands.edit(entry, change))) this.#end();
+    this.#isSaving = false;
   }
 
   async #saveAs(): Promise<void> {
