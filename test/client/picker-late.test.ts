@@ -1,9 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import type { HTTPRequest } from 'puppeteer-core';
 import { describe, expect, it } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
 import type { PickerPage } from './picker-page.ts';
 import { usePickerService } from './picker-service.ts';
+import { jpeg } from './pictures.ts';
 
 describe.skipIf(chromium === undefined)(`the picker and answers that come late${needsChromium}`, () => {
   const service = usePickerService();
@@ -108,6 +110,67 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
       "fetch('/connector/ping', { method: 'POST' }).then(() => fetch('/connector/ping'))",
     );
     expect(await picker.page.evaluate('window.wasPicked')).toBeUndefined();
+  });
+
+  it('tells of words that were not saved after their window was closed', async () => {
+    const picker = await service().open();
+    const held = hold('fileDescribe');
+    await picker.choose('two.jpg');
+    await picker.tool('details');
+    await picker.tabTo('Caption');
+    await picker.page.keyboard.type('Off the coast');
+    await picker.click('dialog.dialog [type="submit"]');
+    await picker.eventually(() => held.length).toBe(1);
+    await picker.press('Escape');
+    await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+    held[0]?.writeHead(503, { 'content-type': 'text/html' }).end('<title>Site in maintenance</title>');
+    await picker.says('The server answered: 503 Service Unavailable');
+  });
+
+  it('asks once for more of the trash, however often that is pressed', async () => {
+    const picker = await service().open();
+    const held = hold('trashList');
+    await picker.tool('trash');
+    await picker.eventually(() => held.length).toBe(1);
+    const items = Array.from({ length: 100 }, (_, index) => ({
+      ...{ id: String(index), source: 'photos', path: '', name: `${String(index)}.txt`, kind: 'file' },
+      ...{ bytes: 1, removedAt: '2026-01-01T00:00:00.000Z', replaced: false },
+    }));
+    answer(held[0], { items });
+    const rows = () => picker.eventually(async () => (await picker.all('tbody tr')).length);
+    await rows().toBe(100);
+    await (
+      await picker.first('dialog.dialog footer button:not([hidden])')
+    ).evaluate((button) => {
+      for (let times = 0; times < 2; times += 1) (button as HTMLElement).click();
+    });
+    await picker.eventually(() => held.length).toBeGreaterThan(1);
+    for (const response of held.slice(1)) answer(response, { items: items.slice(0, 1) });
+    await rows().toBe(101);
+    expect(held).toHaveLength(2);
+  });
+
+  it('leaves the focus on the page where a person writes when an upload ends', async () => {
+    await writeFile(service().at('new.jpg'), await jpeg(40, 30));
+    const picker = await service().open();
+    await picker.press('Escape');
+    await picker.page.evaluate(
+      "document.body.append(Object.assign(document.createElement('stowage-picker'), { options: { url: '/connector' } }))",
+    );
+    await picker.cell('one.jpg');
+    const held: HTTPRequest[] = [];
+    await picker.page.setRequestInterception(true);
+    picker.page.on('request', (request) => {
+      if (request.url().endsWith('/files')) held.push(request);
+      else void request.continue();
+    });
+    await picker.upload(service().at('new.jpg'));
+    await picker.says('new.jpg was uploaded.');
+    await picker.page.focus('#field');
+    await picker.eventually(() => held.length).toBeGreaterThan(0);
+    for (const request of held) await request.continue();
+    await picker.eventually(() => picker.names()).toContain('new.jpg');
+    expect(await picker.focus()).toBe('Address');
   });
 
   it('closes its window by the signal of the page', async () => {

@@ -40,7 +40,7 @@ export const openDetails = async (
   surroundings: Surroundings,
   commands: Commands,
 ): Promise<void> => {
-  const { dialogs, texts, service } = surroundings;
+  const { dialogs, texts, service, notices } = surroundings;
   const { name, type, url, about = {} } = entry;
   const image = type === 'image' && url !== undefined;
   const stage = image
@@ -64,8 +64,10 @@ export const openDetails = async (
           if (Object.keys(change).length > 0) await commands.describe(entry, change);
           end();
         } catch (error) {
-          // What was written stays in the fields.
-          failed.textContent = service.messageOf(error, texts);
+          const message = service.messageOf(error, texts);
+          // What was written stays in the fields, unless the window was closed meanwhile.
+          if (failed.isConnected) failed.textContent = message;
+          else notices.warn(message);
         }
       };
       const [submit, cancel] = [() => void save(words.change), () => end()];

@@ -12,6 +12,13 @@ const AROUND = 2;
 
 export type View = 'tiles' | 'list';
 
+/** The element that has the focus, also inside of shadows. */
+const focusedOfPage = (): Element | null => {
+  let focused = document.activeElement;
+  while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
+  return focused;
+};
+
 /** What is drawn in the cells. */
 export interface CellSource {
   readonly count: () => number;
@@ -89,8 +96,14 @@ export class Rows {
     return this.#active;
   }
 
+  /** Whether a person writes or chooses in another part of the picker, or is anywhere else on the page. */
   get isFocusElsewhere(): boolean {
-    return this.#focused?.matches('input, select, textarea, [role="menuitem"], [role="treeitem"]') === true;
+    const root = this.grid.getRootNode();
+    const focused = focusedOfPage();
+    // A window or page around the picker has the focus where nothing inside of it has.
+    if (!(root instanceof ShadowRoot) || focused === null || focused === document.body) return false;
+    if (!root.contains(focused)) return !focused.contains(root.host);
+    return focused.matches('input, select, textarea, [role="menuitem"], [role="treeitem"]');
   }
 
   /** Cells of a screen. */

@@ -18,6 +18,7 @@ class TrashDialog {
   readonly #table: HTMLElement;
   readonly #more: HTMLButtonElement;
   #offset = 0;
+  #isLoading = false;
 
   constructor(source: SourceInfo, may: Rights['permissions'], surroundings: Surroundings) {
     this.#source = source;
@@ -57,9 +58,12 @@ class TrashDialog {
     }
   }
 
-  #load(): Promise<void> {
+  async #load(): Promise<void> {
+    // A second request for the same items would leave out those behind them.
+    if (this.#isLoading) return;
+    this.#isLoading = true;
     const { service, texts } = this.#surroundings;
-    return this.#attempt(async () => {
+    await this.#attempt(async () => {
       this.#state.textContent = texts.loading;
       const { signal } = this.#ending;
       const parameters = { source: this.#source.name, offset: this.#offset, limit: PAGE };
@@ -71,6 +75,7 @@ class TrashDialog {
       this.#more.hidden = items.length < PAGE;
       this.#say('');
     });
+    this.#isLoading = false;
   }
 
   #say(text: string): void {
