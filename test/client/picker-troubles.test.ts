@@ -30,6 +30,14 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
       return true;
     };
   };
+  /** A gateway answers this action, until the test ends. */
+  const fail = (action: string): void => {
+    service().proxy = (request, response) => {
+      if (request.url !== `/connector/${action}`) return false;
+      response.writeHead(503, { 'content-type': 'text/html' }).end('<title>Site in maintenance</title>');
+      return true;
+    };
+  };
   const state = (picker: PickerPage) => picker.eventually(() => picker.texts('.state:not([hidden]) p'));
   const names = (picker: PickerPage) => picker.eventually(() => picker.names());
   const rename = async (picker: PickerPage, name: string): Promise<void> => {
@@ -135,6 +143,93 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     service().proxy = undefined;
     await rename(picker, 'second');
     await picker.says('two.jpg is called second.jpg now.');
+  });
+
+  it('removes nothing more when a person has stopped to wait', async () => {
+    await Promise.all(
+      Array.from({ length: 101 }, (_, index) =>
+        writeFile(service().inPhotos('pets', `${String(index)}.txt`), 'text'),
+      ),
+    );
+    const picker = await service().open();
+    await picker.enter('pets');
+    await picker.cell('0.txt');
+    hold('fileRemove');
+    await picker.press('Control+a', 'Delete');
+    await picker.eventually(() => picker.texts('dialog h2')).toEqual(['Delete 101 items?']);
+    await picker.press('Enter');
+    await picker.eventually(() => picker.texts('.uploads .line')).toEqual(['The server is still working…']);
+    await picker.click('.uploads [aria-label="Cancel"]');
+    await picker.says('Waiting was stopped. The server may have finished the task.');
+    expect(service().requests.filter((action) => action === 'fileRemove')).toHaveLength(1);
+  });
+
+  it('does not say that a copy is taken back which is still there', async () => {
+    const picker = await service().open();
+    await picker.choose('two.jpg');
+    await picker.press('Control+c');
+    await picker.says('two.jpg is ready to be copied.');
+    await picker.enter('pets');
+    await picker.press('Control+v');
+    await picker.says('two.jpg was copied to pets.');
+    fail('fileRemove');
+    await picker.click('.notice .offer');
+    await picker.says('The server answered: 503 Service Unavailable');
+    expect((await picker.texts('.notice')).join()).not.toContain('Undone.');
+    expect(await service().namesIn('pets')).toEqual(['two.jpg']);
+  });
+
+  it('brings back the others where one that was deleted does not come back', async () => {
+    const picker = await service().open();
+    await picker.choose('one.jpg', 'two.jpg');
+    await picker.press('Delete');
+    await picker.eventually(() => picker.texts('dialog h2')).toEqual(['Delete 2 items?']);
+    await picker.press('Enter');
+    await picker.says('2 items were deleted.');
+    // Another person has restored it before.
+    service().proxy = (request, response) => {
+      if (request.url !== '/connector/trashRestore') return false;
+      service().proxy = undefined;
+      const data = { code: 404, error: 'NOT_FOUND', messages: ['The item was not found.'] };
+      response.writeHead(404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ success: false, data }));
+      return true;
+    };
+    await picker.click('.notice .offer');
+    await picker.says('The item was not found.');
+    await names(picker).toEqual(['closed', 'pets', 'two.jpg']);
+  });
+
+  it('says why a search has failed, and searches again', async () => {
+    const picker = await service().open();
+    fail('filesSearch');
+    await (await picker.first('input[type="search"]')).focus();
+    await picker.page.keyboard.type('two');
+    await state(picker).toEqual(['The server answered: 503 Service Unavailable']);
+    service().proxy = undefined;
+    await picker.tabTo('Try again');
+    await picker.press('Enter');
+    await names(picker).toEqual(['two.jpg']);
+    expect(await picker.texts('.count')).toEqual(['1 result']);
+  });
+
+  it('does not ask without an end for a folder that is listed and not found', async () => {
+    const picker = await service().open();
+    let asked = 0;
+    await picker.page.setRequestInterception(true);
+    picker.page.on('request', (request) => {
+      const isPets = request.url().endsWith('/folders') && /\bpets\b/u.test(request.postData() ?? '');
+      asked += isPets ? 1 : 0;
+      const data = { code: 404, error: 'NOT_FOUND', messages: ['The folder was not found.'] };
+      const body = JSON.stringify({ success: false, data });
+      if (isPets) void request.respond({ status: 404, contentType: 'application/json', body });
+      else void request.continue();
+    });
+    await picker.choose('two.jpg');
+    await picker.tool('move');
+    await (await picker.first('dialog [role="treeitem"][aria-label="pets"] > .branch')).click();
+    await picker.eventually(() => picker.texts('dialog .failure')).toEqual(['The folder was not found.']);
+    expect(asked).toBe(2);
   });
 
   it('leads to the nearest folder that exists when another has removed what was open', async () => {

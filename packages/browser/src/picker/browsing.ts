@@ -165,10 +165,13 @@ export class Browsing {
   }
 
   reload(): void {
+    const { frame, texts } = this.#parts;
+    const isEmpty = this.#listing?.count === undefined;
     if (this.#sources.length === 0) void this.start();
-    else if (this.#listing?.count === undefined) this.open(this.#folder);
+    else if (isEmpty && !this.isSearch) this.open(this.#folder);
     else {
-      this.#listing.reload();
+      if (isEmpty) frame.showState(texts.loading);
+      this.#listing?.reload();
       void this.#parts.tree.refresh(this.#folder);
       void this.#learnRights(this.#folder);
     }

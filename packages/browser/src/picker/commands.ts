@@ -1,8 +1,7 @@
 import type { AboutChange } from './about-form.ts';
-import { ConnectorError } from '../client/index.ts';
 import type { Dialogs, Note } from './dialogs.ts';
 import { saveFile } from './dom.ts';
-import { type AskForMany, doToMany, folderOf, groupBy, type Outcome } from './many.ts';
+import { type AskForMany, doToMany, folderOf, groupBy, type Outcome, requireAll } from './many.ts';
 import { renamedAs } from './names.ts';
 import type { Notices } from './notices.ts';
 import type { About } from './options.ts';
@@ -149,7 +148,7 @@ export class Commands {
     const values = { folder: this.#titleOf(to) };
     const there = outcome.named.map((entry) => ({ ...entry, ...to }));
     const back = (): Promise<unknown> =>
-      way === 'move' ? this.#moveBack(outcome.done, there) : this.#removeAll(there);
+      way === 'move' ? this.#moveBack(outcome.done, there) : this.#removeAll(there).then(requireAll);
     const undo = outcome.done.length > 0 ? (): void => this.#undo(back, folders, there) : undefined;
     this.#report(outcome, way === 'move' ? texts.moved : texts.copied, values, undo);
     changed(folders, way === 'move' ? { gone: outcome.done } : {});
@@ -167,13 +166,14 @@ export class Commands {
   /** Moves each of the entries that are `there` into the folder in which it was. */
   async #moveBack(before: readonly Entry[], there: readonly Entry[]): Promise<void> {
     const pairs = there.map((entry, index) => ({ entry, folder: folderOf(before[index] ?? entry) }));
+    const outcomes: Outcome[] = [];
     for (const group of groupBy(pairs, ({ folder }) => JSON.stringify(folder)).values()) {
       const [first] = group;
       if (first === undefined) continue;
       const entries = group.map(({ entry }) => entry);
-      const { reason } = await this.#sendAll(entries, 'move', first.folder);
-      if (reason !== undefined) throw new ConnectorError(409, [reason]);
+      outcomes.push(await this.#sendAll(entries, 'move', first.folder));
     }
+    outcomes.forEach(requireAll);
   }
 
   #removeAll(entries: readonly Entry[]): Promise<Outcome> {

@@ -228,7 +228,7 @@ export class SearchListing implements Listing {
       this.#events.changed();
     } catch (error) {
       if (isAbort(error)) return;
-      this.#state = 'paused';
+      this.#state = this.#found.length === 0 ? 'new' : 'paused';
       this.#events.failed(error);
     }
   }

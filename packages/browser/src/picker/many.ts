@@ -1,3 +1,5 @@
+import { ConnectorError } from '../client/index.ts';
+import { Stopped } from './patience.ts';
 import type { Entry, Folder } from './service.ts';
 
 /** Items of one request. */
@@ -12,6 +14,11 @@ export interface Outcome {
   /** The first reason why one was left. */
   readonly reason: string | undefined;
 }
+
+/** @throws ConnectorError with the reason, where one of the items was left */
+export const requireAll = ({ reason }: Outcome): void => {
+  if (reason !== undefined) throw new ConnectorError(409, [reason]);
+};
 
 interface Results {
   readonly results?:
@@ -77,6 +84,8 @@ export const doToMany = async (
       });
     } catch (error) {
       reason ??= part.length === 1 ? about(first, messageOf(error)) : messageOf(error);
+      // A person who does not wait for these wants no more of it.
+      if (error instanceof Stopped) break;
     }
   }
   return { done, named, total: entries.length, reason };

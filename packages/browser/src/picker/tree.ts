@@ -11,6 +11,8 @@ interface Branch {
   children: readonly Branch[] | undefined;
   /** The request for its folders, while that runs. Never rejects. */
   coming: Promise<void> | undefined;
+  /** It was listed, and could not be found when it was opened last. */
+  isLost: boolean;
 }
 
 export interface TreeEvents {
@@ -121,7 +123,7 @@ export class Tree {
       label,
     );
     if (parent === undefined && this.#current === undefined) element.tabIndex = 0;
-    return { folder, element, group, parent, children: undefined, coming: undefined };
+    return { folder, element, group, parent, children: undefined, coming: undefined, isLost: false };
   }
 
   async #open(branch: Branch): Promise<void> {
@@ -146,10 +148,14 @@ export class Tree {
         return known.get(folder.path) ?? this.#branch(folder, name, branch);
       });
       this.#showChildren(branch, branch.children);
+      branch.isLost = false;
     } catch (error) {
-      // A failed request is repeated when the branch is opened again.
-      if (isGone(error) && branch.parent !== undefined) void this.refresh(branch.parent.folder);
-      else if (!isAbort(error)) this.#events.failed(error);
+      // A failed request is repeated when the branch is opened again, as a refresh may do: a store that lists what
+      // it does not find would be asked without an end.
+      if (isGone(error) && branch.parent !== undefined && !branch.isLost) {
+        branch.isLost = true;
+        void this.refresh(branch.parent.folder);
+      } else if (!isAbort(error)) this.#events.failed(error);
     }
   }
 

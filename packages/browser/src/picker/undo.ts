@@ -1,4 +1,5 @@
 import type { TrashListData } from '../client/index.ts';
+import { Stopped } from './patience.ts';
 import { type Entry, type Folder, type Service, trimmed } from './service.ts';
 
 export type TrashItem = TrashListData['items'][number];
@@ -28,8 +29,19 @@ export class TrashUndo {
     return entries.flatMap((entry) => items.find((item) => !item.replaced && isAt(item, entry)) ?? []);
   }
 
+  /** Restores each item, whatever becomes of the others. @throws the reason of the first that is not restored */
   async restore(items: readonly TrashItem[]): Promise<void> {
-    for (const { source, id } of items) await this.#service.client.trashRestore({ source, id });
+    const attempts: Promise<unknown>[] = [];
+    for (const { source, id } of items) {
+      const attempt = this.#service.client.trashRestore({ source, id });
+      attempts.push(attempt);
+      const failure: unknown = await attempt.then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (failure instanceof Stopped) break;
+    }
+    await Promise.all(attempts);
   }
 
   /**
