@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import type { FileChooser } from 'puppeteer-core';
 import sharp from 'sharp';
@@ -107,6 +107,17 @@ describe.skipIf(chromium === undefined)(
       );
     });
 
+    it('names the pages that show a file though the others are not there any more', async () => {
+      const gone = ['a.jpg', 'b.jpg', 'c.jpg', 'd.jpg'];
+      for (const name of [...gone, 'shown.jpg'])
+        await writeFile(service().inPhotos(name), await jpeg(50, 40));
+      const picker = await service().open();
+      await picker.choose(...gone, 'shown.jpg');
+      for (const name of gone) await rm(service().inPhotos(name));
+      await picker.tool('remove');
+      await picker.eventually(() => picker.texts('dialog .note p')).toEqual(['Shown on 2 pages:']);
+    });
+
     it('stores pasted pictures under names of their own, and names that say something as they are', async () => {
       const picker = await service().open();
       const bytes = (await jpeg(20, 10)).toString('base64');
@@ -130,6 +141,21 @@ describe.skipIf(chromium === undefined)(
       await picker
         .eventually(() => service().namesIn())
         .toEqual(['boat.jpg', 'closed', expect.stringMatching(pasted), 'one.jpg', 'pets', 'two.jpg']);
+    });
+
+    it('leaves a text to the field that it is pasted into, where a picture of it lies beside', async () => {
+      const picker = await service().open();
+      await picker.first('[data-deed="upload"]:not([hidden])');
+      const field = await picker.first('input[type="search"]');
+      const isTaken = await field.evaluate((target) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData('text/plain', 'boats');
+        clipboardData.items.add(new File(['cells'], 'image.png', { type: 'image/png' }));
+        const paste = { clipboardData, bubbles: true, cancelable: true, composed: true };
+        return !target.dispatchEvent(new ClipboardEvent('paste', paste));
+      });
+      expect(isTaken).toBe(false);
+      expect(await picker.all('.uploads li')).toEqual([]);
     });
 
     it('keeps the old content when the new one is of another kind, and can be given another', async () => {
@@ -207,6 +233,25 @@ describe.skipIf(chromium === undefined)(
       await picker
         .eventually(() => picker.page.evaluate('window.picked'))
         .toMatchObject([{ alt: 'Two boats <b>at sea</b>', about }]);
+    });
+
+    it('keeps a focal point that is finer than its fields show', async () => {
+      const words = new URLSearchParams({ source: 'photos', name: 'two.jpg' });
+      for (const [key, value] of [
+        ['x', '0.12345'],
+        ['y', '0.333'],
+      ] as const)
+        words.set(`focalPoint[${key}]`, value);
+      await fetch(new URL('/connector/fileDescribe', service().url), { method: 'POST', body: words });
+      const picker = await service().open();
+      await picker.choose('two.jpg');
+      await picker.tool('details');
+      const across = await picker.first('dialog fieldset input');
+      expect(await across.evaluate((input) => (input as HTMLInputElement).value)).toBe('12.3');
+      service().requests = [];
+      await picker.click('dialog.dialog [type="submit"]');
+      await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+      expect(service().requests).toEqual([]);
     });
 
     it('empties words, and takes that back', async () => {

@@ -19,6 +19,8 @@ export class AboutForm {
   readonly #across = h('input', { type: 'number', min: 0, max: 100, step: 'any' });
   readonly #down = h('input', { type: 'number', min: 0, max: 100, step: 'any' });
   readonly #mark = h('span', { class: 'handle focal', hidden: true });
+  /** The numbers of the focal point as they were shown: those of the file may have more digits. */
+  readonly #shown: string;
 
   /** `stage` holds the picture, where there is one. */
   constructor(about: About, stage: HTMLElement | undefined, { about: texts }: Texts) {
@@ -35,6 +37,7 @@ export class AboutForm {
       h('label', { class: 'field' }, texts[key], this.#words[key]),
     );
     this.fields = stage === undefined ? fields : [...fields, this.#pointOn(stage, texts)];
+    this.#shown = this.#numbers;
   }
 
   /** What has been changed; nothing where all is as it was. */
@@ -47,9 +50,12 @@ export class AboutForm {
     const tags = this.#words.tags.value.split(/[,،、，]/u).map((tag) => tag.trim());
     const named = tags.filter((tag) => tag !== '');
     if (named.join('\n') !== (this.#about.tags ?? []).join('\n')) change.tags = named;
-    const [point, before] = [this.#point, this.#about.focalPoint];
-    if (point?.x !== before?.x || point?.y !== before?.y) change.focalPoint = point ?? null;
+    if (this.#numbers !== this.#shown) change.focalPoint = this.#point ?? null;
     return change;
+  }
+
+  get #numbers(): string {
+    return `${this.#across.value} ${this.#down.value}`;
   }
 
   get #point(): Point | undefined {

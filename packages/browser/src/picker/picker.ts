@@ -234,8 +234,13 @@ export class Picker {
   }
 
   #paste(event: ClipboardEvent): void {
-    const files = [...(event.clipboardData?.files ?? [])];
+    const { files: given = [], types = [] } = event.clipboardData ?? {};
+    const files = [...given];
     if (files.length === 0 || !this.#deeds.offers('upload')) return;
+    // Office programs give a picture beside the text that they copy: a field gets the text.
+    const [target] = event.composedPath();
+    const isField = target instanceof Element && target.matches('input, textarea');
+    if (isField && types.includes('text/plain')) return;
     event.preventDefault();
     this.#upload(files.map(named));
   }

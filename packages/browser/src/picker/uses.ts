@@ -24,11 +24,12 @@ const usesOf = async (service: Service, entries: readonly Entry[]): Promise<read
       const { permissions } = await service.rightsIn(file);
       if (permissions.allowFileUses !== true) continue;
       const { source, path, name } = file;
-      const { uses } = await service.client.fileUses({ source, path, name }, { signal });
-      for (const use of uses) found.set(`${use.url}\n${use.title}`, use);
+      // Of a file that is not there any more, or that the host fails to find, no page is known.
+      const answer = await service.client.fileUses({ source, path, name }, { signal }).catch(() => undefined);
+      for (const use of answer?.uses ?? []) found.set(`${use.url}\n${use.title}`, use);
     }
   };
-  await Promise.allSettled(Array.from({ length: AT_ONCE }, ask));
+  await Promise.all(Array.from({ length: AT_ONCE }, ask));
   return [...found.values()];
 };
 
