@@ -126,14 +126,14 @@ describe.skipIf(chromium === undefined)(
         ['boat.jpg', 'image/jpeg'],
       ] as const)
         await (
-          await picker.first('.cell')
+          await picker.first('.grid')
         ).evaluate(
-          (cell, content, file, mime) => {
+          (list, content, file, mime) => {
             const clipboardData = new DataTransfer();
             const all = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
             clipboardData.items.add(new File([all], file, { type: mime }));
             const paste = { clipboardData, bubbles: true, cancelable: true, composed: true };
-            cell.dispatchEvent(new ClipboardEvent('paste', paste));
+            list.dispatchEvent(new ClipboardEvent('paste', paste));
           },
           ...([bytes, name, type] as const),
         );
