@@ -45,6 +45,20 @@ describe('the body of a download', () => {
     expect(other.destroyed).toBe(true);
   });
 
+  it('whose signal aborts before anybody reads does not end the process', async () => {
+    const uncaught: unknown[] = [];
+    const note = (error: unknown): void => void uncaught.push(error);
+    process.on('uncaughtExceptionMonitor', note);
+    onTestFinished(() => void process.off('uncaughtExceptionMonitor', note));
+    const abort = new AbortController();
+    const reason = new Error('left');
+    const stream = passBody(new PassThrough(), { ...plain, signal: abort.signal });
+    abort.abort(reason);
+    await sleep(5);
+    expect(uncaught).toEqual([]);
+    await expect(text(stream)).rejects.toBe(reason);
+  });
+
   it('goes on where it was when the connection ended during a pause of its reader, and only then', async () => {
     const content = Buffer.alloc(10 * 65_536, 'abcdefg');
     const offsets: number[] = [];

@@ -61,13 +61,12 @@ export const passBody = (
   }
   const use = (opened: Readable): void => {
     body = opened;
-    // The reader learns of errors from the iteration; one that comes before it has begun must not end the
-    // process.
+    // The reader learns of errors as it reads; one that comes before must not end the process.
     body.on('error', () => undefined);
     if (stream.destroyed) body.destroy();
   };
   const parts = chunks();
-  const stream = new Readable({
+  const stream: Readable = new Readable({
     highWaterMark: CHUNK,
     read: () => {
       parts.next().then(
@@ -81,7 +80,8 @@ export const passBody = (
       body.destroy();
       done(error);
     },
-  });
+    // As with the body: the signal may abort before anybody reads.
+  }).on('error', () => undefined);
   use(first);
   const abort = (): void => void stream.destroy(signal?.reason as Error);
   signal?.addEventListener('abort', abort, { once: true });
