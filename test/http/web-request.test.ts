@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createRouter } from 'stowage';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { memoryConfig } from './hosts.ts';
 
 const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
@@ -96,6 +97,33 @@ describe('a plain web request', () => {
     expect(pulled).toBeGreaterThan(0);
     abort.abort();
   });
+
+  it.each(['multipart/form-data; boundary=x', 'text/plain'])(
+    'outlives a client that leaves in the midst of a body of %s before it is read',
+    async (type) => {
+      const uncaught: unknown[] = [];
+      const note = (error: unknown): void => void uncaught.push(error);
+      process.on('uncaughtExceptionMonitor', note);
+      onTestFinished(() => void process.off('uncaughtExceptionMonitor', note));
+      let leave = (): void => undefined;
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode('--x\r\n'));
+          leave = () => controller.error(new Error('aborted'));
+        },
+      });
+      const checkAuthentication = async (): Promise<string> => {
+        leave();
+        for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+        return 'editor';
+      };
+      const slow = createRouter(memoryConfig, { checkAuthentication }, quiet);
+      const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': type } };
+      const answer = await slow.fetch(new Request('https://site.test/fileUpload', init));
+      await nextTurn();
+      expect([answer.status, uncaught]).toEqual([400, []]);
+    },
+  );
 
   it('stops reading a file when the response is cancelled', async () => {
     const response = await router.fetch(new Request(`${base}/fileDownload?name=a.bin`));

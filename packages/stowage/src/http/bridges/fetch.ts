@@ -100,8 +100,11 @@ export type FetchHandler = (
 
 type WebBody = ConstructorParameters<typeof Response>[0];
 
-const bodyOf = ({ body, bodyUsed }: Request): Readable | undefined =>
-  body === null || bodyUsed ? undefined : Readable.fromWeb(body);
+const bodyOf = ({ body, bodyUsed }: Request): Readable | undefined => {
+  if (body === null || bodyUsed) return undefined;
+  // A client may leave while nothing reads it yet: a failure without a listener would end the process.
+  return Readable.fromWeb(body).on('error', () => undefined);
+};
 
 const toBody = (body: ConnectorResponse['body']): WebBody =>
   (body instanceof Readable ? Readable.toWeb(body) : (body ?? null)) as WebBody;
