@@ -245,6 +245,22 @@ describe('uploadImages', () => {
     expect((await service.call('folderCreate', { name: '_originals' })).status).toBe(400);
   });
 
+  it('keeps originals with the extension of what was sent, whatever the host calls the picture', async () => {
+    const service = await startService(
+      { extensions: EXTENSIONS, uploadImages: { format: 'webp', keepOriginal: '_originals' } },
+      { beforeEvent: ({ path }) => path.replace('a.', 'b.') },
+    );
+    const files = service.source('files');
+    const png = await quarters().png().toBuffer();
+    expect((await service.upload([['files[0]', 'a.png', new Uint8Array(png)]])).status).toBe(200);
+    expect((await files.paths()).filter((path) => !path.startsWith('_thumbs/'))).toEqual([
+      '_originals/',
+      '_originals/b.png',
+      'b.webp',
+    ]);
+    expect((await files.bytes('_originals/b.png')).equals(png)).toBe(true);
+  });
+
   it('changes what an image editor saves; the name of an existing picture stays', async () => {
     const started = await start({ maxWidth: 40, format: 'webp', keepOriginal: '.orig' });
     const { service, put, shown } = started;

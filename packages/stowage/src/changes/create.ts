@@ -31,10 +31,10 @@ const prepare = async (
     const seen = isImage ? await services.images.measure(name, pictureOf(content)) : undefined;
     return { content, name, seen, texts, isReduced: content.isReduced };
   }
-  return {
-    ...(await receiveUpload(context, open, { ...upload, filename }, policy, over !== undefined)),
-    texts,
-  };
+  const received = await receiveUpload(context, open, { ...upload, filename }, policy, over !== undefined);
+  // What is kept as it came keeps the extension that it was sent with.
+  const original = received.original && upload;
+  return { ...received, original, texts };
 };
 
 /**
