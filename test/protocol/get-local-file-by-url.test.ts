@@ -97,6 +97,16 @@ describe('getLocalFileByUrl', () => {
     expect((await service.call('getLocalFileByUrl', { url: gone })).status).toBe(404);
   });
 
+  it('does not find the picture of a variant in a folder that is missing or a file', async () => {
+    const imagePresets = { card: { width: 10, format: 'webp' } };
+    const service = await startService({ sources: { files: { imagePresets } } });
+    await service.source('files').put({ 'a.png': 'a' });
+    for (const folder of ['gone', 'a.png']) {
+      const url = `https://files.example/files/${folder}/_thumbs/card/Koln~0123456789.webp`;
+      expect([folder, (await service.call('getLocalFileByUrl', { url })).status]).toEqual([folder, 404]);
+    }
+  });
+
   it('does not find a name longer than any name', async () => {
     expect((await find(`https://files.example/files/${'x'.repeat(5000)}.png`))[0]).toBe(404);
   });

@@ -387,6 +387,15 @@ describe('linksIn', () => {
     ]);
   });
 
+  it('says it of variants in folders that are not there, too', async () => {
+    const { router } = await start();
+    const variant = (folder: string): string => `${folder}/_thumbs/card/Koln~0123456789.png`;
+    const paths = [variant('gone'), 'cat.png', variant('cat.png')];
+    const text = paths.map((path) => `<img src="https://cdn.example/media/${path}">`).join('');
+    const links = paths.map((path) => ({ source: 'cdn', path, kind: 'file' }));
+    expect(await router.linksIn(text)).toEqual(links);
+  });
+
   it('knows links below a mount, and those of the public URL', async () => {
     const { router } = await start({}, { publicUrl: 'https://www.example.com/fb' });
     const own = { source: 'open', path: 'cat.png', kind: 'file' };

@@ -1,4 +1,4 @@
-import { NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import { ifNoSuch, NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 import { MOST_ADDRESS_UNITS } from '../parameters/fields.ts';
 import { variantNameOf } from '../pictures/kept/plan.ts';
 import type { Source } from '../sources/source.ts';
@@ -111,8 +111,8 @@ const originalOf = async (
   const isOf = (name: string): boolean => variantNameOf(name, format, imageExtensions).name === kept;
   const likely = [kept, kept.slice(0, kept.lastIndexOf('.'))].find(isOf);
   if (likely !== undefined) return likely;
-  // A name with a hash does not say what it was made of.
-  return view.findName(folder, isOf);
+  // A name with a hash does not say what it was made of. A link may name any folder.
+  return view.findName(folder, isOf).catch(ifNoSuch);
 };
 
 /**
