@@ -1,8 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { createApp } from 'stowage';
+import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import type { Entry, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from './changing-store.ts';
 import { formOf, silent, startService, type Service } from './service.ts';
 
 const picture = (width: number, height: number) =>
@@ -166,6 +171,45 @@ describe('mods[details]', () => {
       'turned.jpg': [20, 40],
       'endless.jpg': [undefined, undefined],
     });
+  });
+
+  it('follows what is replaced within a second by a picture of as many bytes', async () => {
+    const lying = await picture(40, 20).withMetadata({ orientation: 1 }).jpeg().toBuffer();
+    const standing = await picture(40, 20).withMetadata({ orientation: 6 }).jpeg().toBuffer();
+    expect(lying.length).toBe(standing.length);
+    const inner = new MemoryAdapter({}, () => Date.UTC(2026, 0, 1));
+    const versionless = <Found extends Entry>(found: Found): Found => ({ ...found, etag: undefined });
+    const stores: Readonly<Record<string, StorageAdapter>> = {
+      versions: inner,
+      none: replacing(inner, {
+        stat: async (...input) => versionless(await inner.stat(...input)),
+        statMany: async (...input) =>
+          (await inner.statMany(...input)).map((found) => found && versionless(found)),
+        read: async (...input) => {
+          const { stat, stream } = await inner.read(...input);
+          return { stat: versionless(stat), stream };
+        },
+        async *list(...input) {
+          for await (const page of inner.list(...input)) yield page.map(versionless);
+        },
+      }),
+    };
+    for (const [kind, storage] of Object.entries(stores)) {
+      const storageAdapter = `same-second-${kind}-${randomUUID()}`;
+      registerStorageAdapter(storageAdapter, { create: () => storage });
+      const service = await startService({ createThumb: false, sources: { files: { storageAdapter } } });
+      const seen = async (): Promise<unknown[]> => {
+        const { files } = await listed(service, { details: 'true' });
+        return files.map(({ width, height }) => [width, height]);
+      };
+      await put(inner, 'a.jpg', lying);
+      expect([kind, await seen()]).toEqual([kind, [[40, 20]]]);
+      expect((await service.call('imageRotate', { name: 'a.jpg', angle: '90' })).status).toBe(200);
+      expect([kind, await seen()]).toEqual([kind, [[20, 40]]]);
+      if (kind === 'none') continue;
+      await put(inner, 'a.jpg', lying);
+      expect([kind, await seen()]).toEqual([kind, [[40, 20]]]);
+    }
   });
 
   it('changes nothing when it is not asked for', async () => {

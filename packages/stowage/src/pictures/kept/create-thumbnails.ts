@@ -66,6 +66,7 @@ const drop = async ({ memory }: KeptContext, targets: readonly (Target | undefin
 };
 
 const dropAll = async (context: ViewContext, location: SourceLocation): Promise<void> => {
+  await context.sizes.forget(location);
   const { pictures, icons } = await targetsOf(context, location);
   await drop(context, [...pictures, ...icons]);
 };

@@ -11,7 +11,7 @@ import { type PictureSize, sizeWithin } from '../engine.ts';
 import type { ImagePool } from '../image-editor.ts';
 import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';
 import { inMemory } from '../picture-file.ts';
-import type { Variants } from './thumbnails.ts';
+import type { SourceLocation, Variants } from './thumbnails.ts';
 
 /** Sizes of stored pictures as they are meant to be seen, read from their headers. */
 export interface PictureSizes {
@@ -29,6 +29,11 @@ export interface PictureSizes {
   ): Promise<readonly (PictureSize | undefined)[]>;
   /** Learns the size of this version of a picture from its bytes, so that its header need not be read. */
   learn(files: ReadableStore, path: SourcePath, entry: Entry, image: Buffer): Promise<void>;
+  /**
+   * The picture has new content, perhaps of the same length and in the same second: stores without versions
+   * do not tell it from the older one.
+   */
+  forget(location: SourceLocation): Promise<void>;
 }
 
 const HEADER_BYTES = 64 * 1024;
@@ -37,12 +42,16 @@ const AT_ONCE = 8;
 const REMEMBERED = 20_000;
 
 interface Known {
-  readonly entry: Pick<Entry, 'modifiedAt' | 'changedAt' | 'size'>;
+  readonly entry: Pick<Entry, 'modifiedAt' | 'changedAt' | 'size' | 'etag'>;
   readonly size: PictureSize | undefined;
 }
 
 const isSameVersion = (one: Known['entry'], other: Known['entry']): boolean =>
-  one.modifiedAt === other.modifiedAt && one.changedAt === other.changedAt && one.size === other.size;
+  one.modifiedAt === other.modifiedAt &&
+  one.changedAt === other.changedAt &&
+  one.size === other.size &&
+  // Some listings leave it out.
+  (one.etag === undefined || other.etag === undefined || one.etag === other.etag);
 
 /** A picture of a page whose size is not remembered, or was that of another version. */
 interface Unread {
@@ -80,8 +89,8 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
 
   const read = async (key: string, entry: Entry, readPart: ReadPart): Promise<PictureSize | undefined> => {
     const size = await sizeOf(engine, entry.name, readPart);
-    const { modifiedAt, changedAt, size: bytes } = entry;
-    known.set(key, { entry: { modifiedAt, changedAt, size: bytes }, size });
+    const { modifiedAt, changedAt, size: bytes, etag } = entry;
+    known.set(key, { entry: { modifiedAt, changedAt, size: bytes, etag }, size });
     return size;
   };
 
@@ -89,6 +98,10 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
     learn: async (files, { parent, name }, entry, image) => {
       const key = `${keyOf(files, parent)}/${name}`;
       await read(key, entry, async (start, length) => image.subarray(start, start + length));
+    },
+    forget: async ({ source, path: { parent, name } }) => {
+      const { files } = await derivedStoreOf(source);
+      known.delete(`${keyOf(files, parent)}/${name}`);
     },
     of: async (source, folder, entries, signal) => {
       const images = new Set(source.settings.imageExtensions);
