@@ -1,5 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import sharp, { type Sharp } from 'sharp';
+import { registerStorageAdapter } from 'stowage';
+import { StorageFullError } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
 import { startService, type Service } from '../protocol/service.ts';
 
 const picture = (width = 600, height = 400, background = '#336699'): Sharp =>
@@ -126,6 +132,57 @@ describe('thumbnails of served sources', () => {
       (await fetch(`${service.url}/file/files/${path}`)).status;
     expect(await status('_thumbs/a.jpg')).toBe(200);
     expect([await status('b.webp'), await status('_thumbs/b.webp')]).toEqual([403, 403]);
+  });
+
+  it('are not kept by browsers for long while something stands in for them', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.jpg', await picture().jpeg().toBuffer());
+    let isFull = true;
+    const storageAdapter = `full-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, {
+      create: () =>
+        replacing(inner, {
+          write: (...input) => {
+            if (isFull) throw new StorageFullError();
+            return inner.write(...input);
+          },
+        }),
+    });
+    const service = await startService({
+      imagePresets: { card: { width: 20 } },
+      sources: {
+        files: {
+          storageAdapter,
+          baseurl: undefined,
+          serve: 'public',
+          serveCacheControl: 'public, max-age=86400',
+        },
+      },
+    });
+    const kept = async (path: string): Promise<unknown> => {
+      const response = await fetch(`${service.url}/file/files/${path}`);
+      await response.arrayBuffer();
+      return [path, response.status, response.headers.get('cache-control')];
+    };
+    for (const path of ['_thumbs/a.jpg', '_thumbs/card/a.jpg'])
+      expect(await kept(path)).toEqual([path, 200, 'public, no-cache']);
+    expect(await kept('a.jpg')).toEqual(['a.jpg', 200, 'public, max-age=86400']);
+    isFull = false;
+    await put(inner, 'b.jpg', await picture().jpeg().toBuffer());
+    // A folder that has refused one is left alone for a while.
+    const other = await startService({
+      sources: {
+        files: {
+          storageAdapter,
+          baseurl: undefined,
+          serve: 'public',
+          serveCacheControl: 'public, max-age=86400',
+        },
+      },
+    });
+    const drawn = await fetch(`${other.url}/file/files/_thumbs/b.jpg`);
+    expect(drawn.headers.get('cache-control')).toBe('public, max-age=86400');
+    expect((await sharp(Buffer.from(await drawn.arrayBuffer())).metadata()).width).toBe(250);
   });
 
   it('are the pictures themselves where the store takes no thumbnails', async () => {

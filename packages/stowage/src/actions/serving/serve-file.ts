@@ -9,6 +9,7 @@ import {
   WrongKindError,
 } from '../../errors/errors.ts';
 import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
+import type { Source } from '../../sources/source.ts';
 import type { Stat } from '../../storage/entry.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import type { Item, ViewedFile } from '../../view/folder-view.ts';
@@ -117,7 +118,13 @@ const parsePath = (segments: readonly string[]): SourcePath => {
 interface Known {
   readonly stat?: Stat | undefined;
   readonly read?: ReadResult | undefined;
+  /** It is sent in place of what could not be made now. */
+  readonly isFailure?: true | undefined;
 }
+
+/** What is sent in place of something else is not kept for as long as that would be. */
+const headersFor = (settings: Source['settings'], { isFailure }: Known): Record<string, string> =>
+  safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings);
 
 /**
  * What opens a file, and the version that it is: with one question to the store where nothing else has to be
@@ -151,7 +158,7 @@ const sendStored = async (
   const { name } = file.path;
   const contentType = mimeTypeOf(name);
   const isInline = isShownInline(contentType);
-  const headers = safetyHeaders(settings);
+  const headers = headersFor(settings, known);
   if (settings.delivery !== 'stream') {
     // The store or the web server in front cannot make what is missing.
     const stat = known.stat ?? (await file.stat());
@@ -163,8 +170,11 @@ const sendStored = async (
   return new FileAnswer({ filename: name, contentType, isInline, headers, ...opened });
 };
 
-const sendIcon = ({ view }: ServingRequest, svg: string, cacheControl?: string): FileAnswer => {
-  const headers = safetyHeaders(view.source.settings);
+const sendIcon = (
+  { view }: ServingRequest,
+  { svg, cacheControl, ...known }: Known & { readonly svg: string; readonly cacheControl?: string },
+): FileAnswer => {
+  const headers = headersFor(view.source.settings, known);
   return answerOfBytes(Buffer.from(svg), {
     filename: 'icon.svg',
     contentType: 'image/svg+xml',
@@ -193,18 +203,18 @@ const serveThere = async (
   const { source } = view;
   if (!isDrawn) return asMissing(() => sendStored(request, view.file(entry)));
   const icon = preset === undefined ? thumbnails.iconNamed(source, entry.name) : undefined;
-  if (icon !== undefined) return sendIcon(request, icon, FOREVER);
+  if (icon !== undefined) return sendIcon(request, { svg: icon, cacheControl: FOREVER });
   const looked = view.look(entry, 'file');
   const stat = looked.then((item) => item.stat);
   const isOpened = isPlain && source.settings.delivery === 'stream';
   const opensUpTo = isOpened ? SMALL_BYTES : undefined;
   const shown = await thumbnails.show(source, entry, stat, { preset, opensUpTo, signal });
-  if (shown.kind === 'icon') return sendIcon(request, shown.svg);
+  if (shown.kind === 'icon') return sendIcon(request, shown);
   const item = await looked;
   if (shown.kind === 'stored')
     return sendStored(request, item.drawn(shown.path), isOpened ? { read: shown.read } : shown);
   if (item.kind !== 'file') throw new NotFoundError();
-  return sendStored(request, item.file, item);
+  return sendStored(request, item.file, { stat: item.stat, isFailure: shown.isFailure });
 };
 
 /**

@@ -66,8 +66,9 @@ const showThumbnail = async (
       : await openThumbnailView(context, source, folder, [entry], signal);
   const found = view.viewOf(0);
   const shown = typeof found === 'function' ? await found() : found;
-  if (shown.kind === 'icon') return { kind: 'icon', svg: shown.icon.svg };
-  if (shown.kind !== 'made') return { kind: 'self' };
+  const failure = 'isFailure' in shown ? { isFailure: true as const } : {};
+  if (shown.kind === 'icon') return { kind: 'icon', svg: shown.icon.svg, ...failure };
+  if (shown.kind !== 'made') return { kind: 'self', ...failure };
   return { kind: 'stored', path: folder.child(source.settings.thumbFolderName).child(shown.name) };
 };
 

@@ -19,7 +19,7 @@ export const ENTRIES_PER_SLICE = 2000;
 
 /** How an entry is shown: a name in the folder, a picture or an icon in its thumbnail folder, or not yet. */
 export type View =
-  | { readonly kind: 'self' }
+  | { readonly kind: 'self'; readonly isFailure?: true }
   | { readonly kind: 'made'; readonly name: string }
   | { readonly kind: 'icon'; readonly icon: Icon; readonly isFailure?: true }
   | { readonly kind: 'absent' };
@@ -91,7 +91,7 @@ export class ThumbnailView {
       const outcome = await kept.ensure(picture, signal);
       if (outcome === 'made' || outcome === 'current') return { kind: 'made', name };
       // A page cannot show a file that a program would draw.
-      if (outcome === 'failed' && program === undefined) return { kind: 'self' };
+      if (outcome === 'failed' && program === undefined) return { kind: 'self', isFailure: true };
       const icon = await settle(instead());
       return outcome === 'failed' && icon.kind === 'icon' ? { ...icon, isFailure: true } : icon;
     };

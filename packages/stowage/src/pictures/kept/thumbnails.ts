@@ -159,7 +159,7 @@ export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**
  * Shows an entry: a stored thumbnail with what is known of it, and opened, which the caller then closes; the markup
- * of an icon; or the entry itself, with `isFailure` when a drawing could not be made or stored now.
+ * of an icon; or the entry itself. `isFailure`: what stands for the entry could not be made or stored now.
  */
 export type Shown =
   | {
@@ -168,7 +168,7 @@ export type Shown =
       readonly stat?: Stat | undefined;
       readonly read?: ReadResult | undefined;
     }
-  | { readonly kind: 'icon'; readonly svg: string }
+  | { readonly kind: 'icon'; readonly svg: string; readonly isFailure?: true }
   | { readonly kind: 'self'; readonly isFailure?: true };
 
 /** What an icon generator learns of the item that it draws for. */
