@@ -12,6 +12,7 @@ import {
   NotFoundError,
   SourcePath,
   StorageDeniedError,
+  StorageUnavailableError,
   copyTree,
   moveTree,
 } from 'stowage/storage';
@@ -123,6 +124,24 @@ it('a copy stays when only one of two looks finds no original, also where misses
   await expect(moving).rejects.toBeInstanceOf(MovedInPartError);
   expect(await textAt(memory, 'to/a.txt')).toBe('mine');
   expect(await textAt(memory, 'tree/a.txt')).toBe('mine');
+});
+
+it.each([
+  ['misses it', new NotFoundError()],
+  ['keeps silent', new StorageUnavailableError()],
+])('no copy stays of what its store refuses to remove, when the other one once %s', async (_title, error) => {
+  for (const moved of ['tree', 'tree/a.txt']) {
+    const [from, to] = [new MemoryAdapter(), new MemoryAdapter()];
+    await put(from, 'tree/a.txt', Buffer.from('mine'));
+    const refusal = new StorageDeniedError();
+    const source = withFaults(from, [{ operation: 'removeFile', effect: 'fail-before', error: refusal }]);
+    const target = withFaults(to, [{ operation: 'removeFile', effect: 'fail-before', call: 1, error }]);
+    const move = moved === 'tree' ? moveTree : moveFileTo;
+    const moving = move({ storage: source, path: at(moved) }, { storage: target, path: at('moved') });
+    await expect(moving).rejects.toBeInstanceOf(StorageDeniedError);
+    await expect(to.stat(at('moved'))).rejects.toBeInstanceOf(NotFoundError);
+    expect(await textAt(from, 'tree/a.txt')).toBe('mine');
+  }
 });
 
 it('what arrives in a folder of which nothing seemed to be left stays', async () => {

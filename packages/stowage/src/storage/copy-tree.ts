@@ -119,12 +119,32 @@ export const copyFileTo = (
     ? copyInside(from, to.path, options.signal)
     : copyThrough(from, to, options);
 
-/** Removes the copy of a file while it is as it was stored. Never throws: whatever failed first is what matters. */
+/** Whether a second look finds nothing either. */
+export const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
+  storage.stat(path).then(
+    () => false,
+    (error: unknown) => error instanceof NotFoundError,
+  );
+
+/** A store may find nothing for a moment, and answers may get lost. */
+const WITHDRAWALS = 3;
+
+/**
+ * Removes the copy of a file while it is as it was stored, by several attempts. Never throws: whatever failed first is
+ * what matters.
+ */
 export const withdrawFile = async (
   storage: StorageAdapter,
   { to, copy }: Pick<CopiedFile, 'to' | 'copy'>,
 ): Promise<void> => {
-  if (copy !== undefined) await storage.removeFile(to, { ifUnchanged: copy }).catch(() => undefined);
+  for (let attempt = 0; copy !== undefined && attempt < WITHDRAWALS; attempt += 1) {
+    try {
+      return await storage.removeFile(to, { ifUnchanged: copy });
+    } catch (error) {
+      if (error instanceof ChangedMeanwhileError) return;
+      if (error instanceof NotFoundError && (await isGone({ storage, path: to }))) return;
+    }
+  }
 };
 
 /**

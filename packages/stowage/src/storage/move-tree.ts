@@ -11,6 +11,7 @@ import type { StorageAdapter } from './adapter.ts';
 import {
   copyFileTo,
   copyPlanned,
+  isGone,
   withdrawCopy,
   withdrawFile,
   type CopiedFile,
@@ -118,13 +119,6 @@ export const moveFileTo = async (
   await withdrawFile(to.storage, file);
   throw (error ?? new ChangedMeanwhileError()) as Error;
 };
-
-/** Whether a second look finds nothing either. */
-const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
-  storage.stat(path).then(
-    () => false,
-    (error: unknown) => error instanceof NotFoundError,
-  );
 
 /** What came of removing the originals. */
 interface RemovedOriginals {
