@@ -33,7 +33,7 @@ const AT_ONCE = 4;
 /** How long a source may take before the next one is begun, and then to show that its store is there. */
 const PATIENCE_MS = 3000;
 
-/** Whose turn expensive work takes: the source's that it is in, or the first's of several. */
+/** The user of the slots of expensive work: the source that it is in, or the first of several. */
 export const turnOf = (source: Source | undefined): string => JSON.stringify([source?.tenant, source?.name]);
 
 export interface SourceListing<Result> {

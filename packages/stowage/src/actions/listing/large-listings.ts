@@ -38,7 +38,7 @@ export interface ListingSlot {
 export class LargeListings {
   readonly #slots = createSlots(AT_ONCE, MAY_WAIT, SHARE);
 
-  /** @param user whose turn it is: that of the source, or of the first of several */
+  /** @param user of the slots. @see turnOf */
   slot(signal: AbortSignal, user: string): ListingSlot {
     let taken: Promise<() => void> | undefined;
     let isHeld = false;

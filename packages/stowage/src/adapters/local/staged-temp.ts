@@ -187,14 +187,14 @@ const inArea = async (
 
 const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
   const fd = await attempt('stage', {}, () => createFile(path));
-  const fillAndLook = async (): Promise<BigIntStats> => {
+  let stats: BigIntStats;
+  try {
     await fill(fd);
-    return attempt('stage', {}, () => exactFstat(fd));
-  };
-  const stats = await fillAndLook().catch(async (error: unknown) => {
+    stats = await attempt('stage', {}, () => exactFstat(fd));
+  } catch (error) {
     await closeFile(fd).catch(() => undefined);
     throw error;
-  });
+  }
   // Network file systems may only report now what they could not store.
   await attempt('stage', {}, () => closeFile(fd));
   return stats;
