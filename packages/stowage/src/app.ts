@@ -12,16 +12,18 @@ import { readVersion } from './version.ts';
 
 export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'>;
 
-/** What a module for `stowage serve --config` may export instead of a configuration alone. */
+/**
+ * Export of a module for `stowage serve --config` that brings hooks or a logger besides the configuration.
+ */
 export interface ServiceDefinition {
-  /** Absent: the source of the environment. */
+  /** Default: one source, built from the environment. */
   readonly config?: ConfigInput | null | undefined;
   readonly hooks?: ConnectorHooks | undefined;
   /** Default: JSON lines on standard error. */
   readonly logger?: Logger | undefined;
 }
 
-/** Returns what it is given. In a module for `--config` it brings the types. */
+/** Returns its argument; gives a module for `--config` its types. */
 export const defineConfig: {
   (definition: ServiceDefinition): ServiceDefinition;
   (config: ConfigInput): ConfigInput;
@@ -30,27 +32,27 @@ export const defineConfig: {
 /** A standalone connector. */
 export interface App extends Router {
   /**
-   * Starts to serve over HTTP. Port 0 takes any free one; the host defaults to 127.0.0.1. Rejects when the
-   * address cannot be had, and after `close`.
+   * Starts an HTTP server. Port 0 picks a free port; the host defaults to 127.0.0.1. Rejects when the address
+   * is not available, and after `close`.
    */
   listen(port?: number, host?: string): Promise<ListeningServer>;
   /**
-   * Asks the store of every configured source for its root and returns the names of those that do not answer
-   * in time (default: 3 seconds). Never rejects; the log has the causes. Costs one listing a source.
+   * Lists the root of every configured source and returns the names of the sources that do not respond in
+   * time (default: 3 seconds). Never rejects; the causes are logged. Costs one listing per source.
    */
   unavailableSources(timeoutMs?: number): Promise<readonly string[]>;
   /**
-   * How each webhook does, in the order of the setting: what waits, and what came of it since the start.
+   * State of each webhook, in the order of the setting: pending deliveries, and results since the start.
    * Never rejects.
    */
   webhooks(): Promise<readonly WebhookFigures[]>;
-  /** Refuses new requests, lets the running ones finish (at most 30 seconds), then frees everything. */
+  /** Rejects new requests, waits for running ones (at most 30 seconds), then releases all resources. */
   close(): Promise<void>;
 }
 
 /**
  * Builds a standalone connector. Without a configuration it serves one source, built from the environment.
- * Every answer carries `X-App-Version`.
+ * Every response carries `X-App-Version`.
  * @throws ConfigError listing every problem of the configuration.
  */
 export const createApp = <Native = unknown>(

@@ -23,7 +23,7 @@ export interface RuledActions {
   readonly ruleKeys: RuleKeys;
 }
 
-/** The actions that change something and that the configured rules allow to a role, at some item of a folder. */
+/** Names of the changing actions that the rules allow to a role for at least one item of a folder. */
 const changesOf = (
   { config: { sources }, actions }: RuledActions,
   rules: RuleBook,
@@ -41,25 +41,28 @@ const changesOf = (
 const rulesOf = ({ config: { settings }, ruleKeys }: RuledActions): RuleBook =>
   compileRules(settings.accessControl, ruleKeys);
 
-/** Whether requests can come without anything that says who sends them. */
+/** Whether the connector accepts requests without authentication. */
 const isAnonymous = ({ settings: { auth } }: ConnectorConfig, hooks: ConnectorHooks): boolean =>
   hooks.checkAuthentication === undefined &&
   hooks.accessControl === undefined &&
   (auth === undefined || auth.jwt?.optional === true);
 
-/** What everybody may change without a login; undefined where a hook, a proxy or a token has to vouch. */
+/**
+ * Changing actions that are allowed without a login; undefined where a hook, a proxy or a token
+ * authenticates.
+ */
 export const openActions = (ruled: RuledActions, hooks: ConnectorHooks): readonly string[] | undefined =>
   isAnonymous(ruled.config, hooks)
     ? changesOf(ruled, rulesOf(ruled), ruled.config.settings.defaultRole)
     : undefined;
 
-/** What only those who write may do. A role that has neither is meant to read. */
+/** A role that has neither of these actions is taken for a reading one. */
 const MEANT_TO_READ = ['fileUpload', 'fileRemove'];
 
-/** More folders would delay the start. */
+/** Folders that are checked; more would delay the start. */
 const MOST_FOLDERS = 20;
 
-/** Rules that deny uploading and removing, and forget other ways to change files. */
+/** Warnings about rules that deny uploading and removing, but allow other ways to change files. */
 export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
   const { accessControl, defaultRole } = ruled.config.settings;
   const rules = rulesOf(ruled);
@@ -83,11 +86,11 @@ export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
   });
 };
 
-/** The warning about a service that is open to all. */
+/** Warning about a service without access control. */
 export const UNGUARDED =
   'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.';
 
-/** What strangers may change, and what rules leave open for roles that are meant to read. */
+/** Warnings about changes that are allowed without a login, or to roles that look like reading ones. */
 const accessRisks = (ruled: RuledActions, hooks: ConnectorHooks): readonly SettingRisk[] => {
   const open = openActions(ruled, hooks) ?? [];
   const forgotten = halfDenied(ruled);
@@ -107,19 +110,19 @@ const accessRisks = (ruled: RuledActions, hooks: ConnectorHooks): readonly Setti
 export interface CheckedConfiguration {
   readonly config: ConnectorConfig;
   readonly actions: Actions;
-  /** What access rules can name: `FILE_REMOVE`. */
+  /** Keys that access rules can name, such as `FILE_REMOVE`. */
   readonly ruleKeys: RuleKeys;
-  /** What an operator should know before the service serves, one sentence each. */
+  /** Warnings for the operator, one sentence each. */
   readonly warnings: readonly string[];
-  /** The same of settings that are probably not meant, each with what to write instead. */
+  /** Settings that are probably unintended, each with a better value. */
   readonly risks: readonly SettingRisk[];
-  /** Settings that are accepted for compatibility and do nothing, by their dotted keys. */
+  /** Dotted keys of settings that are accepted for compatibility and have no effect. */
   readonly unused: readonly string[];
   readonly factories: StorageFactories;
 }
 
 /**
- * Checks a configuration and the hooks, and neither makes nor opens anything.
+ * Checks a configuration and the hooks. Creates and opens nothing.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
  */
 export const prepare = (
@@ -156,7 +159,7 @@ export const prepare = (
 };
 
 /**
- * Checks a configuration as building a connector would, and neither makes nor opens anything.
+ * Checks a configuration as `createConnector` does. Creates and opens nothing.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
  */
 export const checkConfiguration = (
@@ -164,7 +167,7 @@ export const checkConfiguration = (
   hooks: ConnectorHooks = {},
 ): CheckedConfiguration => prepare(input, hooks, undefined);
 
-/** Tells the log what an operator should know of a configuration, and returns it. */
+/** Logs the warnings of a configuration, and returns the configuration. */
 export const logConfiguration = <Configuration extends CheckedConfiguration>(
   checked: Configuration,
   log: Pick<Logger, 'info' | 'warn'>,

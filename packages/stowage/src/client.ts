@@ -1,2 +1,2 @@
-/** The client of `stowage-browser`, under the name that it had in this package. */
+/** The client of `stowage-browser`, re-exported under its former name in this package. */
 export * from 'stowage-browser';

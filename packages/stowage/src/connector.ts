@@ -30,31 +30,34 @@ import { createState } from './operations/state/create-state.ts';
 import type { StorageFactory } from './storage/registry.ts';
 import { createResumableUploads } from './http/tus/resumable-uploads.ts';
 
-/** What a host may hand to a connector besides configuration and hooks. */
+/** Options of a connector besides configuration and hooks. */
 export interface ConnectorOptions {
-  /** Where the service writes what clients must not read. Default: JSON lines on standard error. */
+  /** Log for details that clients must not see. Default: JSON lines on standard error. */
   readonly logger?: Logger | undefined;
   /**
-   * Storage adapters of this connector alone, by the names that `storageAdapter` of its sources may use,
-   * besides those of `registerStorageAdapter`.
+   * Storage adapters of this connector only, by the name that `storageAdapter` of a source refers to; they
+   * add to those of `registerStorageAdapter`.
    */
   readonly storageAdapters?: Readonly<Record<string, StorageFactory>> | undefined;
-  /** Sees every request, for measurements. */
+  /** Called for every request, for metrics. */
   readonly observe?: RequestObserver | undefined;
-  /** Sent as `X-App-Version` with every answer. Standalone instances set it. */
+  /** Sent as `X-App-Version` with every response. Standalone instances set it. */
   readonly version?: string | undefined;
-  /** Whether the connector lies below a prefix that its requests may still carry. Routers set it. */
+  /** Whether request paths may still contain the prefix of the mount. Routers set it. */
   readonly isMounted?: boolean | undefined;
   /**
-   * True: it answers, and does nothing by itself. It sends no webhook, keeps nothing anywhere, and leaves
-   * what dead processes have left where it is.
+   * True: the connector handles requests and does no work of its own. It sends no webhooks, stores no shared
+   * state, and leaves the leftovers of crashed processes in place.
    */
   readonly isInspection?: boolean | undefined;
 }
 
-/** The core: a request in, a response out. Knows no framework; owns its caches, pools and stores. */
+/**
+ * The core: takes a request and returns a response. Independent of frameworks; owns its caches, pools and
+ * stores.
+ */
 export interface Connector {
-  /** Never rejects: every failure is an answer. */
+  /** Never rejects: every failure becomes a response. */
   readonly handle: Handle;
   /** @see Router.urlFor */
   readonly urlFor: UrlFor;
@@ -66,11 +69,11 @@ export interface Connector {
   readonly unavailableSources: (timeoutMs: number) => Promise<readonly string[]>;
   /** @see App.webhooks */
   readonly webhooks: () => Promise<readonly WebhookFigures[]>;
-  /** Closes stores, threads and browsers. Requests after it are answered with 503; /ping is not. */
+  /** Closes stores, threads and browsers. Later requests get 503, except `/ping`. */
   close(): Promise<void>;
 }
 
-/** The part of `imageMemory` for uploaded pictures that wait to be prepared. */
+/** Divisor: uploaded pictures that wait for processing may take this fraction of `imageMemory`. */
 const UPLOADS_SHARE = 8;
 
 const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'], log: Logger): TenantCache =>
@@ -82,10 +85,10 @@ const createTenantCache = ({ dynamicSourcesCache }: ConnectorConfig['settings'],
     );
   });
 
-/** Undefined: the configured sources. */
+/** Without a request: the configured sources. */
 type LeaseSources = (request: HookRequest | undefined) => Promise<SourceLease>;
 
-/** Gives each request a lease of the configured sources or those of its tenant, until the connector closes. */
+/** Leases to each request the configured sources, or those of its tenant, until the connector closes. */
 const createSourceLeasing = (
   statics: SourceGroup,
   tenants: TenantCache,
@@ -97,7 +100,7 @@ const createSourceLeasing = (
   return async (request) => {
     closing.throwIfAborted();
     const tenant = request && (await tenantOf(hooks, request));
-    // The hook may have taken its time: stores would open again and stay open.
+    // The connector may have closed while the hook ran: building the tenant would open stores that stay open.
     closing.throwIfAborted();
     if (tenant === undefined) return shared;
     try {
@@ -108,14 +111,14 @@ const createSourceLeasing = (
   };
 };
 
-/** What works on texts of the host, who may see everything, until the connector closes. */
+/** `renewLinks` and `linksIn`: the host's code sees every file, until the connector closes. */
 const textLinksOf = (
   { publicUrl }: ConnectorConfig['settings'],
   services: ActionServices,
   leaseSources: LeaseSources,
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
 ): ReturnType<typeof createTextLinks> => {
-  // Every lookup listens to it.
+  // Every lookup adds a listener.
   setMaxListeners(0, signal);
   return createTextLinks({
     ...services,
@@ -134,7 +137,7 @@ const textLinksOf = (
   });
 };
 
-/** Gives each request its role. */
+/** Returns the function that finds the role of a request. */
 const authenticationOf = (
   hooks: ConnectorHooks,
   { auth, defaultRole }: ConnectorConfig['settings'],
@@ -146,7 +149,7 @@ const authenticationOf = (
 };
 
 /**
- * Builds a connector: checks the configuration and begins to open the configured stores.
+ * Builds a connector: checks the configuration and starts to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
  */
 export const createConnector = <Native>(

@@ -1,2 +1,2 @@
-/** Uploads and the picker in editors, of `stowage-browser`. */
+/** Uploads and the picker for editors, of `stowage-browser`. */
 export * from 'stowage-browser/editors';

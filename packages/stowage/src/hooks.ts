@@ -11,70 +11,67 @@ import type { InspectUpload } from './operations/inspection/inspector.ts';
 import type { SvgGenerator } from './pictures/kept/thumbnails.ts';
 import type { Logger } from './basics/log/logger.ts';
 
-/**
- * What `resolveSources` returns for a tenant: its key in the cache and its sources, written as in a
- * configuration.
- */
+/** Result of `resolveSources`: the tenant's cache key, and its sources in the format of the configuration. */
 export interface ResolvedTenant {
   readonly id: string;
   readonly sources: SourcesInput;
 }
 
 /**
- * Code of the host that a connector calls. Every hook may be synchronous or asynchronous. `Native` is what
- * the host's framework hands on as `request.native`: `ConnectorHooks<express.Request>`.
+ * Functions of the host that a connector calls. Every hook may be synchronous or asynchronous. `Native` is
+ * the type of `request.native`, set by the host's framework: `ConnectorHooks<express.Request>`.
  */
 export interface ConnectorHooks<Native = unknown> {
   /**
-   * The role of the request, or role and user (`{ role, subject }`): the log names the user, and
+   * Returns the role of the request, or role and user (`{ role, subject }`): the log names the user, and
    * `accessControl` gets both. Runs on every request; without it every request has `defaultRole`. Throw
    * `HttpError` to reject the request with a status of your choice; any other exception, and any other
-   * result, answers 500.
+   * result, becomes a 500.
    */
   readonly checkAuthentication?: (
     request: HookRequest<Native>,
   ) => string | Identity | Promise<string | Identity>;
-  /** The sources of the request's tenant; null or undefined: the configured sources serve it. */
+  /** Returns the sources of the request's tenant; null or undefined selects the configured sources. */
   readonly resolveSources?: (
     request: HookRequest<Native>,
   ) => ResolvedTenant | null | undefined | Promise<ResolvedTenant | null | undefined>;
-  /** Access rules that replace the configured ones for this request. */
+  /** Returns access rules that replace the configured ones for this request. */
   readonly accessControl?: (
     request: HookRequest<Native>,
     identity: Identity,
   ) => readonly AccessRule[] | Promise<readonly AccessRule[]>;
   /**
-   * Whether the origin is accepted; replaces the setting `allowedOrigins`. Only asked while
+   * Whether the origin is accepted; replaces the setting `allowedOrigins`. Called only while
    * `allowCrossOrigin` is on.
    */
   readonly allowedOrigins?: (origin: string, request: HookRequest<Native>) => boolean | Promise<boolean>;
   /**
-   * Asked before every change, when all else allows it. Throw `HttpError` to refuse it. For new
-   * files and folders (`file.created`, `folder.created`), and for what is moved, renamed or copied, a text
-   * that it returns is the name that they get instead, checked as the first one.
+   * Called before every change that all other checks allow. Throw `HttpError` to reject it. For new files and
+   * folders (`file.created`, `folder.created`), and for moves, renames and copies, a returned string replaces
+   * the new name, and is checked like the first one.
    */
   readonly beforeEvent?: (
     event: ServiceEvent,
   ) => string | null | undefined | void | Promise<string | null | undefined | void>;
   /**
-   * Inspects all content that users send or fetch, as it came, before anything decodes, names or stores it. A
-   * text that it returns is the reason for which the content is refused (422); throw `HttpError` for another
-   * status. Any other exception, and any other result, answers 500, and nothing is stored.
+   * Inspects all content that users upload or fetch, in its original form, before it is decoded, named or
+   * stored. A returned string is the reason of a rejection (422); throw `HttpError` for another status. Any
+   * other exception, and any other result, becomes a 500, and nothing is stored.
    */
   readonly inspectUpload?: InspectUpload;
   /**
-   * Which of the host's pages show a file: people read their titles before they remove, rename, move or replace
-   * it. Asked by `fileUses`, only about files that exist and that the requester may see.
+   * Returns the pages of the host that use a file: users see their titles before they remove, rename, move or
+   * replace it. Called by `fileUses`, only for existing files that the requester may see.
    */
   readonly findUses?: FindUses;
   /**
-   * Says what a stored picture shows. Asked after the answer to an upload, two pictures at a time, for a minute at
-   * most each, and by `stowage describe`. Only fields that are empty are filled; a failure is logged.
+   * Describes a stored picture. Called after the response to an upload, for two pictures at a time, for at
+   * most a minute each, and by `stowage describe`. Only empty fields are filled; a failure is logged.
    */
   readonly describePicture?: DescribePicture;
-  /** Told of every change after it. The answer does not wait for it; a failure is logged. */
+  /** Called after every change. The response does not wait for it; a failure is logged. */
   readonly onEvent?: (event: ServiceEvent) => unknown;
-  /** Draws the icon of an entry: returns SVG markup, with names escaped. */
+  /** Draws the icon of an entry: returns SVG markup with names escaped. */
   readonly svgGenerator?: SvgGenerator;
 }
 
@@ -96,15 +93,15 @@ const hookProblem = (name: string, hook: unknown): string | undefined => {
   return hook === undefined || typeof hook === 'function' ? undefined : mustBe('a function', hook);
 };
 
-/** Whether an object was made by a class, whose fields and private methods are its own matter. */
+/** Whether an object is a class instance, which may have fields and methods that are not hooks. */
 const isInstance = (hooks: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(hooks);
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 };
 
 /**
- * What may be meant as hooks: all members of a plain object; of an instance its methods, as far as they
- * resemble hooks.
+ * Members to check as hooks: all members of a plain object; of an instance the hooks and the methods whose
+ * names resemble one.
  */
 const membersOf = (hooks: object): readonly (readonly [name: string, hook: unknown])[] => {
   if (!isInstance(hooks)) return Object.entries(hooks);
@@ -126,8 +123,8 @@ const membersOf = (hooks: object): readonly (readonly [name: string, hook: unkno
 };
 
 /**
- * Refuses hooks that would never be called: a misspelt `checkAuthentication` would let everybody in, and so
- * would a function in place of the object.
+ * Rejects hooks that would never be called: with a misspelt `checkAuthentication`, or a function in place of
+ * the object, every request would be allowed.
  * @throws ConfigError with every problem.
  */
 export const checkHooks = (hooks: ConnectorHooks): void => {
@@ -140,13 +137,14 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
   if (problems.length > 0) throw new ConfigError(problems);
 };
 
-/** So many faults of the rules of a hook are told, each once. */
+/** Different warnings about the rules of a hook that are logged, each once. */
 const MOST_TOLD = 100;
 
 /**
- * Gives the rules in force for a request: the hook's, else the configured ones. A list that the hook returns
- * again is checked and compiled once, as long as it says the same. Keys that no action has are told the log.
- * @throws whatever the hook throws; ConfigError for rules that are not valid.
+ * Returns the rules for a request: those of the hook, else the configured ones. A list object that the hook
+ * returns again is validated and compiled once, unless its content changes. Keys without an action are
+ * logged.
+ * @throws errors of the hook; ConfigError for rules that are not valid.
  */
 export const createRulesFor = (
   hooks: ConnectorHooks,
@@ -164,7 +162,7 @@ export const createRulesFor = (
   return async (request, identity) => {
     if (hooks.accessControl === undefined) return configured;
     const list = await hooks.accessControl(request, identity);
-    // A host may change its list in place: a rule that it has added must not be missed.
+    // A host may change its list in place, and new rules must take effect.
     const text = JSON.stringify(list, (_key, value: unknown) => value ?? null);
     const known = isObject(list) ? compiled.get(list) : undefined;
     if (known?.text === text) return known.rules;
@@ -177,8 +175,8 @@ export const createRulesFor = (
 };
 
 /**
- * What a failed hook means for its request: an `HttpError` stays, anything else is an internal error. That
- * includes our own errors about requests, which a hook may meet when it works with a store: they are not
+ * Error for the request whose hook failed: an `HttpError` stays, anything else becomes an internal error.
+ * That includes Stowage's own client errors: a hook that works with a store may meet them, but they are not
  * about this request.
  */
 export const asHookFailure = (error: unknown, hook: keyof ConnectorHooks): unknown => {
@@ -186,7 +184,7 @@ export const asHookFailure = (error: unknown, hook: keyof ConnectorHooks): unkno
   return new InternalError({ detail: `the hook ${hook} failed`, cause: error });
 };
 
-/** Waits for a hook and turns its failure into ours. */
+/** Calls a hook; converts its errors with `asHookFailure`. */
 export const fromHook = async <Value>(
   hook: keyof ConnectorHooks,
   call: () => Value | Promise<Value>,
@@ -201,8 +199,8 @@ export const fromHook = async <Value>(
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /**
- * The tenant of the request, checked in its outline; undefined: the configured sources serve it.
- * @throws whatever the hook throws; InternalError for a result that is not a tenant.
+ * The tenant of the request, with its shape checked; undefined: the configured sources.
+ * @throws errors of the hook; InternalError for a result that is not a tenant.
  */
 export const tenantOf = async (
   hooks: ConnectorHooks,

@@ -1,7 +1,7 @@
 /**
- * What tests reach beyond the public surface. Bundles have no modules to import one by one, so this entry is
- * built beside the public ones, shares their code, and stays out of the published package. Not for use
- * elsewhere.
+ * Exports for tests that are not part of the public surface. Bundles do not expose single modules, so this
+ * entry is built beside the public ones, shares their code, and is left out of the published package. Do not
+ * use elsewhere.
  */
 import { adapterTable } from './adapters/table.ts';
 

@@ -1,2 +1,2 @@
-/** The Jodit plug-in of `stowage-browser`, under the name that it had in this package. */
+/** The Jodit plug-in of `stowage-browser`, re-exported under its former name in this package. */
 export * from 'stowage-browser/jodit';

@@ -4,14 +4,14 @@ import type { ConnectorConfig } from './config/types.ts';
 
 export interface OptionalPackage {
   readonly name: string;
-  /** What does not work without it. */
+  /** The part of the configuration that does not work without it. */
   readonly purpose: string;
 }
 
 const inOrderOfTable = (sources: ConnectorConfig['sources']): ConnectorConfig['sources'] =>
   Object.keys(adapterTable).flatMap((kind) => sources.filter((one) => one.storageAdapter === kind));
 
-/** The packages without which a part of the configuration cannot work. */
+/** Packages that the configuration requires. */
 export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly OptionalPackage[] => [
   ...inOrderOfTable(sources).flatMap(({ name: source, storageAdapter, adapterOptions, settings }) => {
     const isRedirected = settings.serve !== 'off' && settings.delivery === 'redirect';
@@ -26,7 +26,7 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
   ...(settings.redis === undefined ? [] : [{ name: 'ioredis', purpose: 'redis' }]),
 ];
 
-/** The file that a package is loaded from; undefined when it is not installed. */
+/** Path of the entry file of a package; undefined when it is not installed. */
 export const entryOf = (name: string): string | undefined => {
   try {
     return fileURLToPath(import.meta.resolve(name));
@@ -35,9 +35,9 @@ export const entryOf = (name: string): string | undefined => {
   }
 };
 
-/** Which of the packages are not installed, one sentence each with the command that installs it. */
+/** One sentence for each package that is not installed, with the command that installs it. */
 export const missingPackages = (packages: readonly OptionalPackage[]): readonly string[] =>
-  // Bundlers and test runners may leave the function out; then nothing is known.
+  // Bundlers and test runners may omit the function; then nothing is reported.
   (typeof import.meta.resolve === 'function' ? packages : [])
     .filter(({ name }) => entryOf(name) === undefined)
     .map(

@@ -7,34 +7,34 @@ import type { LinksIn, RenewLinks } from './actions/texts/text-links.ts';
 import type { UrlFor } from './view/links.ts';
 import type { Handle } from './http/message.ts';
 
-/** How a connector is mounted. */
+/** Options of a mounted connector. */
 export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'> {
   /**
-   * The prefix that the connector is mounted below: `/api/connector`. Mounts of Express and prefixes of
-   * Fastify give it by themselves; elsewhere it may still stand in the URL, and without this option the last
-   * segment of a path names the action, whatever stands before it, and a path that names none is the mount
-   * itself. Needed when the last segment of the prefix is itself the name of an action (`/api/files`).
+   * The prefix of the mount: `/api/connector`. Mounts of Express and prefixes of Fastify supply it
+   * themselves. Elsewhere it may still be part of the URL: without this option the last segment of a path
+   * names the action, regardless of the segments before it, and a path without the name of an action is the
+   * mount itself. Needed when the last segment of the prefix is the name of an action (`/api/files`).
    */
   readonly basePath?: string | undefined;
 }
 
 /** A connector to mount in a host application. */
 export interface Router {
-  /** Web requests: Hono, Next.js, Bun. */
+  /** For web requests: Hono, Next.js, Bun. */
   readonly fetch: FetchHandler;
   /**
-   * `node:http` requests: Express, Koa, Nest. Answers every path below its mount; `next` gets failures of the
-   * transport only.
+   * For `node:http` requests: Express, Koa, Nest. Responds to every path below its mount; `next` gets only
+   * failures of the transport.
    */
   readonly handler: NodeHandler;
-  /** The framework-free core, for bridges such as the Fastify plugin (`stowage/fastify`). */
+  /** The core without a framework, for bridges such as the Fastify plugin (`stowage/fastify`). */
   readonly handle: Handle;
   readonly urlFor: UrlFor;
   readonly renewLinks: RenewLinks;
   readonly linksIn: LinksIn;
   /**
    * Closes stores, threads and browsers. Call it when the host shuts down, after its server has stopped:
-   * requests after it get 503.
+   * later requests get 503.
    */
   close(): Promise<void>;
 }

@@ -25,7 +25,7 @@ import { type ConnectorHooks, fromHook } from './hooks.ts';
 import { createLinks } from './view/links.ts';
 import type { Logger } from './basics/log/logger.ts';
 
-/** What actions work with. Nothing is opened or begun by it, except what waits for webhooks. */
+/** Creates the services of the actions. Opens nothing and starts nothing except the queues of webhooks. */
 export const createServices = (
   settings: ConnectorConfig['settings'],
   hooks: ConnectorHooks,
@@ -83,13 +83,15 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** Of one step; longer than hooks of the host may take. What hangs at a disk would never end. */
+/**
+ * Time limit of a step; longer than the limits of the host's hooks. A disk that hangs would block it forever.
+ */
 const STEP_MS = 12_000;
 const late = (): Error => new Error('It has not ended in time.');
 
 /**
- * Closes uploads first, then descriptions of pictures, event sinks, then shared state, then stores. A step that
- * fails, or does not end in time, is logged, and the next one begins.
+ * Closes uploads first, then descriptions of pictures, background work, event sinks, shared state, and
+ * stores. A step that fails or exceeds its time is logged, and the next one starts.
  */
 export const closeInOrder = async (
   { thumbnails, trash, names, quotas, events, documents, describer }: ActionServices,
@@ -113,7 +115,10 @@ export const closeInOrder = async (
   await close('stores', [...stores, documents]);
 };
 
-/** The settings of an inspection: nothing of them is sent, counted or kept anywhere. */
+/**
+ * The settings of an inspection: without audit log, webhooks, shared state, rate limits and resumable
+ * uploads.
+ */
 export const inspectionSettings = (settings: ConnectorConfig['settings']): ConnectorConfig['settings'] => ({
   ...settings,
   audit: undefined,

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 
 /**
- * The version of this package, read from its manifest. Called once per standalone instance, before it serves.
+ * Reads the version of this package from its manifest. Called once per standalone instance, before it serves.
  */
 export const readVersion = (): string => {
   const manifest = createRequire(import.meta.url)('../package.json') as { readonly version: string };

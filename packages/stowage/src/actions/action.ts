@@ -16,13 +16,13 @@ import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './fil
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/parameters.ts';
 
-/** A file whose uses are asked for. */
+/** A file whose uses `findUses` reports. */
 export interface UsedFile {
   /** Name of its source. */
   readonly source: string;
-  /** Of the tenant, where `resolveSources` has given the source. */
+  /** The tenant, where the source comes from `resolveSources`. */
   readonly tenant?: string;
-  /** Inside the source, without a leading slash. */
+  /** Path inside the source, without a leading slash. */
   readonly path: string;
 }
 
@@ -31,114 +31,120 @@ export interface ActionServices extends ChangeServices {
   readonly links: Links;
   readonly pictureSizes: PictureSizes;
   readonly largeListings: LargeListings;
-  /** Searches take turns: each walks through whole trees. */
+  /** Limits concurrent searches: each walks whole trees. */
   readonly searches: Slots;
   readonly searchCursors: SearchCursors;
-  /** For long work that many requests may do at the same time. */
+  /** For long computations that many requests may run at the same time. */
   readonly yieldToLoop: YieldToLoop;
   readonly omittedEntries: OmittedEntries;
-  /** The only way to fetch what users name. */
+  /** Fetches all URLs that users supply; no other code may. */
   readonly remote: RemoteFetcher;
   readonly documents: DocumentMaker;
-  /** Asks the host which of its pages show a file; undefined: it does not know. What it returns is not checked. */
+  /** Returns the host's pages that use a file, unvalidated. Undefined without the hook. */
   readonly findUses: ((file: UsedFile) => Promise<unknown>) | undefined;
 }
 
-/** All that an action knows of its request. */
+/** Everything that an action knows about its request. */
 export interface ActionContext extends ChangeContext {
-  /** The sources of the request, as its role may see them: the only way to read something. */
+  /** The sources of the request, as its role sees them: the only way to read from a store. */
   readonly views: SourceViews;
-  /** Files of the form, in the order of arrival, of every field that may hold uploads. */
+  /** Uploaded files of the form, in the order of arrival, from every field that may hold uploads. */
   readonly uploads: readonly UploadedFile[];
   readonly services: ActionServices;
-  /** A field of the form that held a file, and is none for uploads. */
+  /** A form field that held a file although it is not an upload field. */
   readonly otherField?: string | undefined;
-  /** The client asks for the headers of the answer alone. */
+  /** True for HEAD: the client wants only the headers. */
   readonly isHead: boolean;
   /**
-   * Has something done when the answer has been sent or dropped, or the action has failed. It must not throw.
+   * Runs `work` once the response has been sent or dropped, or the action has failed. `work` must not throw.
    */
   readonly atEnd: (work: () => void) => void;
 }
 
-/** Fields of `data` besides `code`. Iterables are written out as JSON arrays, bit by bit. */
+/** Fields of `data` besides `code`. Iterables are streamed as JSON arrays. */
 export type ActionData = Readonly<Record<string, unknown>>;
 
-/** What an action answers: data for the JSON envelope, a file, what an editor reads, or results by item. */
+/**
+ * Result of an action: data for the JSON envelope, a file, a response in an editor's format, or results by
+ * item.
+ */
 export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer | ManyAnswer;
 
 export interface FileResult {
   readonly contentType: string;
-  /** Shape of the answer's `data` without `code`, for requests that give the parameter `changesWith`. */
+  /** Shape of `data` without `code`, for requests that contain the parameter `changesWith`. */
   readonly data?: z.ZodType;
 }
 
-/** The editors that read answers in a form of their own, by the kind of answer. */
+/** Editors with a response format of their own, by the kind of response. */
 export const editors = {
   upload: ['ckeditor', 'tinymce', 'editorjs', 'froala', 'suneditor', 'easymde', 'trumbowyg', 'url'],
   listing: ['froala', 'suneditor'],
 } as const;
 
-/** An editor whose simple upload reads answers of its own form; `url` for programs that want the address. */
+/**
+ * An editor whose simple upload has its own response format; `url` is for programs that need only the
+ * address.
+ */
 export type Editor = (typeof editors.upload)[number];
 
-/** An editor whose own browser of pictures reads a listing of its own form. */
+/** An editor whose image browser has its own listing format. */
 export type ListingEditor = (typeof editors.listing)[number];
 
-/** What of an action's answers editors read in a form of their own. */
+/** The kinds of responses that have formats of editors. */
 export type EditorKind = keyof typeof editors;
 
-/** What an action costs most of, where that is much: `rateLimits` has a limit for each. */
+/** The expensive resource that an action uses: `rateLimits` has a limit for each. */
 export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
 
 /**
- * One action of the protocol. Routes, parameter checks, access keys, permissions and the interface
- * description come from these.
+ * One action of the protocol. Routes, parameter validation, access keys, permissions and the interface
+ * description derive from it.
  */
 export interface Action<Parameters extends z.ZodType = z.ZodType> {
-  /** As in the path: `fileRename`. */
+  /** As in the path, such as `fileRename`. */
   readonly name: string;
   readonly summary: string;
   readonly methods: readonly ('GET' | 'POST')[];
-  /** The access keys that the action needs where it acts: see `neededKeys`. */
+  /** The access keys that the action needs for the items it works on: see `neededKeys`. */
   readonly keys: KeysByKind;
-  /** True: it acts only on what listings show: FILES is needed for a file, FOLDERS for a folder. */
+  /** True: the action works only on listed items, so it also needs FILES for a file, FOLDERS for a folder. */
   readonly ofShown?: boolean;
-  /** The key that decides for this action where no rule about an item names its own. */
+  /** The key whose rules apply to this action where no rule about an item names its own key. */
   readonly follows?: string;
   /** False: `permissions` does not report it. Default: true. */
   readonly isReported?: boolean;
-  /** False: nothing changes, HEAD works as GET. */
+  /** False: the action changes nothing, and HEAD works as GET. */
   readonly changes: boolean;
-  /** A parameter with which an action that changes nothing does: a request that gives it asks for a change. */
+  /** A parameter that turns a request of a reading action into a change. */
   readonly changesWith?: string;
-  /** True: file parts of a form are kept for the action; otherwise they are skipped. */
+  /** True: file parts of a form are stored for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;
-  /** True: it need not be given files. */
+  /** True: the form may be without files. */
   readonly filesAreOptional?: boolean;
-  /** True: the text fields of a form may hold as much as a file. */
+  /** True: the text fields of a form may be as long as a file. */
   readonly takesLongText?: boolean;
-  /** With `responseType`, answers and errors have the form of an editor. */
+  /** With `responseType`, responses and errors have the format of an editor. */
   readonly answersEditors?: EditorKind;
-  /** What the action counts for in `rateLimits`; a function where that depends on its parameters. */
+  /** The limit of `rateLimits` that the action counts for; a function where it depends on the parameters. */
   readonly load?: Load | ((parameters: RawParameters) => Load | undefined);
   readonly parameters: Parameters;
-  /** Shape of the answer's `data` without `code`, or what kind of file is answered. */
+  /** Shape of `data` without `code`, or the kind of file that is returned. */
   readonly result: z.ZodType | FileResult;
   run(context: ActionContext, parameters: z.output<Parameters>): Promise<ActionResult>;
 }
 
-/** `fileRename` -> `FILE_RENAME`: the key of access rules. */
+/** The key of access rules: `fileRename` -> `FILE_RENAME`. */
 export const accessKeyOf = (name: string): string =>
   name.replaceAll(/[A-Z]/gu, (letter) => `_${letter}`).toUpperCase();
 
-/** All keys that an action needs for an item: those of what it does, and that of seeing it where it must. */
+/** All keys that an action needs for an item: its own keys, and the listing key where `ofShown` is set. */
 export const neededKeys = ({ keys, ofShown = false }: Pick<Action, 'keys' | 'ofShown'>, kind: EntryKind) =>
   ofShown ? [...keys[kind], LISTING_KEY[kind]] : keys[kind];
 
 /**
- * Whether the rules may allow the named action for a folder or for something below it: by all its keys for
- * files or all for folders, or by the key of its name where no action has it.
+ * Whether the rules may allow the named action for a folder or something below it: all its keys for files, or
+ * all its keys for folders. A name without an action stands for the key of that name.
  */
 export const mayAllowAction = (
   access: Pick<Access, 'mayAllow'>,
@@ -150,7 +156,7 @@ export const mayAllowAction = (
   return [file, ofFolders].some((keys) => keys.every((key) => access.mayAllow(key, folder)));
 };
 
-/** Whether a request with these parameters asks for a change. A blank text counts as absent. */
+/** Whether a request with these parameters is a change. A blank text counts as absent. */
 export const asksForChange = (
   { changes, changesWith }: Pick<Action, 'changes' | 'changesWith'>,
   parameters: RawParameters,
@@ -159,7 +165,7 @@ export const asksForChange = (
   return changes || (typeof value === 'string' ? value.trim() !== '' : value !== undefined);
 };
 
-/** The editor that `responseType` names, as far as the action knows it. */
+/** The editor that `responseType` names; undefined unless the action supports it. */
 export const editorFor = (action: Action | undefined, responseType: unknown): Editor | undefined => {
   const kind = action?.answersEditors;
   return kind && editors[kind].find((editor) => editor === responseType);
@@ -168,9 +174,9 @@ export const editorFor = (action: Action | undefined, responseType: unknown): Ed
 type Defaulted = 'methods' | 'keys' | 'takesFiles';
 
 /**
- * Types an action's `run` by its own parameter schema. By default an action takes GET and POST, keeps no
- * files, and needs the access key of its name. The result says no more than that `run` takes what the schema
- * returns; the edge passes nothing else to it.
+ * Types an action's `run` by its own parameter schema. By default an action takes GET and POST, stores no
+ * files, and needs the access key of its name. The returned type omits the parameter type: the HTTP layer
+ * passes to `run` only what the schema has parsed.
  */
 export const defineAction = <Parameters extends z.ZodType>(
   action: Omit<Action<Parameters>, Defaulted> & Partial<Pick<Action, Defaulted>>,
@@ -181,8 +187,8 @@ export const defineAction = <Parameters extends z.ZodType>(
   ...action,
 });
 
-/** The answer of actions that only confirm: nothing besides `code`. */
+/** Result of actions that only confirm: nothing besides `code`. */
 export const doneSchema = z.object({});
 
-/** The answer of actions that confirm in words. */
+/** Result of actions that confirm with messages. */
 export const messagesSchema = z.object({ messages: z.array(z.string()) });

@@ -17,10 +17,10 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 
-/** Clients compute boxes from a scaled view; this much over the edge is an error of rounding. */
+/** Clients compute boxes from a scaled view: an overlap of so many pixels is a rounding error. */
 const TOLERANCE = 2;
 
-/** Rounds one side of a box into the picture. Undefined when it lies outside. */
+/** Rounds one side of a box to fit the picture. Undefined when it lies outside. */
 const fitSide = (
   start: number,
   length: number,
@@ -32,8 +32,8 @@ const fitSide = (
 };
 
 /**
- * The box in whole pixels: values are rounded, what passes the edge by less than 2 pixels is cut. `box` has a
- * start of at least zero and a size above zero.
+ * The box in whole pixels: values are rounded, an overlap of less than 2 pixels is cut off. `box` has a start
+ * of at least zero and a size above zero.
  * @throws InvalidParametersError when the box reaches further out of the picture
  */
 export const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
@@ -46,12 +46,12 @@ export const fitCropBox = (seen: PictureSize, box: PictureBox): PictureBox => {
   return { x: across.start, y: down.start, width: across.length, height: down.length };
 };
 
-// As JSON and JavaScript write numbers. Small ones come with an exponent (`1e-7`), large ones mean nothing
-// here.
+// Number format of JSON and JavaScript. Small numbers come with an exponent (`1e-7`); large ones are not
+// valid here.
 const DECIMAL = /^-?\d+(?:\.\d+)?(?:e-\d+)?$/iu;
 const MISSING = 'must be a number';
 
-/** A number, or text that is one: no hexadecimal, no infinity, no blanks. */
+/** A number, or a string with one: no hexadecimal, no infinity, no blanks. */
 export const numberField = z
   .union([z.number(), z.string().regex(DECIMAL, MISSING).transform(Number)], { error: MISSING })
   .refine(Number.isFinite, MISSING);
@@ -64,20 +64,20 @@ const wholeSizeField = numberField
   )
   .meta({ sent: { type: 'integer', minimum: 1 } });
 
-/** A size that a client computed: decimals are fine. */
+/** A size that a client computed; may have decimals. */
 const sizeField = numberField
   .refine((value) => value > 0, 'must be greater than zero')
   .meta({ sent: { type: 'number', exclusiveMinimum: 0 } });
 
-/** A coordinate that a client computed; what rounds to zero is zero. */
+/** A coordinate that a client computed; a value that rounds to zero is zero. */
 const offsetField = numberField
   .refine((value) => value > -0.5, 'must not be negative')
   .transform((value) => Math.max(0, value))
   .meta({ sent: { type: 'number', minimum: 0 } });
 
 /**
- * What all edits of a stored image need to know: which one, and under which name the result goes; over the
- * original without `newname`.
+ * Parameters of all edits of a stored image: the image, and the name of the result; without `newname` the
+ * original is replaced.
  */
 const editedImageShape = {
   ...itemShape,
@@ -92,7 +92,7 @@ const imageResultSchema = z.object({
 
 const shared = { load: 'pictures', changes: true, result: imageResultSchema } as const;
 
-/** Where the result goes; undefined: over the original. Refused before anything is read. */
+/** The target path; undefined replaces the original. Rejects the request before anything is read. */
 const requireTarget = async (
   context: ActionContext,
   view: SourceView,
@@ -114,10 +114,10 @@ const requireTarget = async (
 };
 
 /**
- * Edits a stored image: over the original, or under another name in the same folder and format. An edit over the
- * original that changes nothing stores nothing: each encoding costs quality.
- * @throws BrokenImageError (400) for SVG and what does not decode; ChangedMeanwhileError when it was replaced
- *   during the edit, NotFoundError when it was removed; BusyError; errors of naming and access
+ * Edits a stored image: replaces the original, or stores the result under another name in the same folder and
+ * format. A replacement that would change nothing is skipped: each encoding costs quality.
+ * @throws BrokenImageError (400) for SVG and undecodable content; ChangedMeanwhileError when the image was
+ *   replaced during the edit, NotFoundError when it was removed; BusyError; errors of naming and access
  */
 export const editImage = async (
   context: ActionContext,
@@ -182,7 +182,7 @@ export const imageResizeAction = defineAction({
     editImage(context, 'IMAGE_RESIZE', input, () => ({ kind: 'resize', to: { width, height } })),
 });
 
-/** Cuts a box out of an image, as the user sees it. */
+/** Crops an image to a box in the displayed orientation. */
 export const imageCropAction = defineAction({
   ...shared,
   name: 'imageCrop',
@@ -207,11 +207,11 @@ const angleField = z
   .meta({ sent: { type: 'integer', enum: ANGLES.map(Number) } })
   .describe('Clockwise, in degrees.');
 
-/** Turns or mirrors an image, as the user sees it. */
+/** Rotates or mirrors an image in its displayed orientation. */
 export const imageRotateAction = defineAction({
   ...shared,
   name: 'imageRotate',
-  // It came after the protocol: rules that are older do not know its key.
+  // Access rules written before this action existed do not know its key.
   follows: 'IMAGE_RESIZE',
   summary:
     'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',

@@ -6,7 +6,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { type Editor, type ListingEditor, editors } from './action.ts';
 import { EditorAnswer } from './file-answer.ts';
 
-/** `responseType` of uploads: which editor reads the answer; the envelope when absent. */
+/** `responseType` of uploads: the editor whose format the response has; without it, the envelope. */
 export const responseTypeField = choice(editors.upload).describe(
   'Answers in the form that the simple upload of this editor reads, about the first file.',
 );
@@ -17,8 +17,8 @@ export const listingTypeField = choice(editors.listing).describe(
 );
 
 /**
- * The uploaded files of a request, in the order of its form; files of other fields are ignored. With an
- * editor every field counts: each names it in its own way.
+ * The uploaded files of a request, in the order of its form; files of other fields are ignored. With
+ * `responseType` every field counts: each editor has its own field name.
  */
 export const filesOf = (
   { uploads }: { readonly uploads: readonly UploadedFile[] },
@@ -35,7 +35,7 @@ interface Uploaded extends z.output<z.ZodObject<typeof sizeShape>> {
   readonly bytes: number;
 }
 
-/** Links of a picture in several widths: `default`, and others by their width in pixels. */
+/** Links of a picture in several widths: `default`, and others keyed by their width in pixels. */
 export type Urls = Readonly<Record<string, string>>;
 
 interface EditorForm {
@@ -43,26 +43,26 @@ interface EditorForm {
     file: Uploaded,
     more: { readonly all: readonly Uploaded[]; readonly urls?: Urls | undefined },
   ) => object;
-  /** Absent: failures come in the envelope. */
+  /** Without it, failures are sent in the envelope. */
   readonly failed?: (message: string) => object;
-  /** The editor reads the message of a failure only under the status 200. */
+  /** The editor shows the message of a failure only under status 200. */
   readonly readsOnly200?: boolean;
 }
 
 const forms: Readonly<Record<Editor, EditorForm>> = {
-  // `uploaded` and `fileName` are for version 4, which reads no body but that of a 200; later ones read `url`
-  // or `urls`, and `error` of any.
+  // `uploaded` and `fileName` are for version 4, which reads the body only under status 200; later versions
+  // read `url` or `urls`, and `error` under any status.
   ckeditor: {
     uploaded: ({ name, url }, { urls }) => ({ uploaded: 1, fileName: name, url, urls }),
     failed: (message) => ({ uploaded: 0, error: { message } }),
     readsOnly200: true,
   },
-  // Shows the status of a failure, and nothing of its body.
+  // Shows the status of a failure and ignores its body.
   tinymce: {
     uploaded: ({ url }) => ({ location: url }),
     failed: (message) => ({ error: { message } }),
   },
-  // Keeps all of `file` in its document.
+  // Stores all of `file` in its document.
   editorjs: {
     uploaded: ({ url, name, bytes, width, height }) => ({
       success: 1,
@@ -128,7 +128,7 @@ export const editorErrorSchema = z.union([
   z.object({ success: z.literal(false), message: z.string() }),
 ]);
 
-/** The answer about uploaded files: the data of the protocol, or what an editor reads. */
+/** The response to uploads: the data of the protocol, or the format of an editor. */
 export const answerFor = async <Data extends { readonly items: readonly Uploaded[] }>(
   editor: Editor | undefined,
   data: Data,
@@ -140,7 +140,7 @@ export const answerFor = async <Data extends { readonly items: readonly Uploaded
   return new EditorAnswer(forms[editor].uploaded(item, { all: data.items, urls }));
 };
 
-/** The answer about a failure with this status; undefined: the envelope. */
+/** The body for a failure with this status; undefined: the envelope. */
 export const editorFailure = (
   editor: Editor,
   status: number,
@@ -150,12 +150,12 @@ export const editorFailure = (
   return failed && { status: readsOnly200 ? 200 : status, body: failed(messages.join(' ')) };
 };
 
-/** A picture of a folder, as editors' own browsers show it. */
+/** A picture of a folder, for the image browsers of editors. */
 export interface ListedPicture {
   readonly url: string;
   readonly thumb: string;
   readonly name: string;
-  /** A word that its pictures are found by: the name of their folder. */
+  /** A word for the editor's search: the name of the folder. */
   readonly tag: string;
 }
 
@@ -174,7 +174,7 @@ export const editorListingSchema = z.union([
   }),
 ]);
 
-/** A list that is made while it is written. */
+/** An iterable that maps lazily, while the response is written. */
 const mapped = <From, To>(items: Iterable<From>, map: (item: From) => To): Iterable<To> => ({
   *[Symbol.iterator]() {
     for (const item of items) yield map(item);

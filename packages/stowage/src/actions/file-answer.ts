@@ -5,15 +5,15 @@ export interface FileAnswerFields {
   readonly filename: string;
   readonly contentType: string;
   readonly stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
-  /** Headers beside or instead of those of a download, names in lower case. */
+  /** Headers that add to or replace those of a download; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   /** True: browsers may show the file instead of saving it. */
   readonly isInline?: boolean;
-  /** Opens the content, or a range that lies inside it. The caller owns a stream. Called at most once. */
+  /** Opens the content, or a range inside it. The caller owns a stream. Called at most once. */
   readonly open: (range?: ByteRange) => Promise<Readable | Uint8Array>;
 }
 
-/** An answer that is a file: the edge adds ranges, conditional requests and headers. */
+/** A file as the response: the HTTP layer adds ranges, conditional requests and headers. */
 export class FileAnswer implements FileAnswerFields {
   readonly filename: string;
   readonly contentType: string;
@@ -32,7 +32,7 @@ export class FileAnswer implements FileAnswerFields {
   }
 }
 
-/** The answer of bytes that are at hand, and have no version. */
+/** A file response from bytes in memory, without a version. */
 export const answerOfBytes = (
   bytes: Uint8Array,
   fields: Omit<FileAnswerFields, 'stat' | 'open'>,
@@ -43,7 +43,10 @@ export const answerOfBytes = (
     open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
   });
 
-/** An answer whose bytes do not come from here: the store, the web server in front, or the service by another link. */
+/**
+ * A response whose bytes come from elsewhere: the store, the web server in front, or the service under
+ * another link.
+ */
 export class HandedOverAnswer {
   readonly status: 200 | 302 | 308;
   readonly headers: Readonly<Record<string, string>>;
@@ -55,13 +58,13 @@ export class HandedOverAnswer {
 }
 
 /**
- * An answer that is a file made for this request alone. It is made when its bytes are wanted, so that
- * describing it costs nothing.
+ * A file that is generated for this request only. It is generated when its bytes are needed, so that HEAD
+ * costs nothing.
  */
 export class MadeFileAnswer {
   readonly filename: string;
   readonly contentType: string;
-  /** Makes the whole file. Called at most once. */
+  /** Generates the whole file. Called at most once. */
   readonly make: () => Promise<Uint8Array>;
 
   constructor(fields: { filename: string; contentType: string; make: () => Promise<Uint8Array> }) {
@@ -72,8 +75,8 @@ export class MadeFileAnswer {
 }
 
 /**
- * An answer without the envelope of the protocol, in the form that an editor reads. Iterables are written out as
- * JSON arrays, bit by bit.
+ * A response in an editor's format, without the envelope of the protocol. Iterables are streamed as JSON
+ * arrays.
  */
 export class EditorAnswer {
   readonly body: object;
@@ -84,10 +87,10 @@ export class EditorAnswer {
 }
 
 export interface ItemOutcome {
-  /** As the request names it. */
+  /** The name in the request. */
   readonly name: string;
   readonly failure?: { readonly error: unknown };
-  /** That it has got. */
+  /** The name after the change. */
   readonly newName?: string | undefined;
 }
 
@@ -100,8 +103,8 @@ export class ManyAnswer {
 }
 
 /**
- * A text of the JSON answer that is written bit by bit, such as a picture in base64. The caller that takes the chunks
- * ends their source.
+ * A string of the JSON response that is streamed in chunks, such as a picture in base64. The consumer of the
+ * chunks ends their source.
  */
 export class StreamedText {
   readonly chunks: AsyncIterable<string>;

@@ -19,7 +19,10 @@ const tooLong = (most: number): string => `must not be longer than ${String(most
 
 const isEmpty = (value: unknown): boolean => typeof value === 'string' && value.trim() === '';
 
-/** A text; null when it is to go. Characters outside the basic plane count once, and are two units. */
+/**
+ * A text; null removes the field. A character outside the basic plane counts once, although it takes two
+ * units.
+ */
 const wordsField = z
   .string()
   .transform(plainText)
@@ -44,7 +47,7 @@ const tagsField = z
 
 const shareField = numberField.refine((value) => value >= 0 && value <= 1, 'must be from 0 to 1');
 
-/** A point; null when it is to go: an empty text, or a point of empty coordinates or none. */
+/** A point; null removes it: an empty text, or a point without coordinates. */
 const pointField = z
   .preprocess(
     (value) => {
@@ -76,7 +79,7 @@ const parameters = z.object({
   ),
 });
 
-/** Says something about a file: fields that are absent stay, empty ones go. */
+/** Changes the description of a file: absent fields stay, empty ones are removed. */
 export const fileDescribeAction = defineAction({
   name: 'fileDescribe',
   summary: 'Changes the words about a file: alternative text, title, caption, credit, tags, focal point.',

@@ -15,7 +15,7 @@ import { zipBatches } from './zip/zip-batches.ts';
 import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
-/** Named items that are looked up at the same time. */
+/** Named items that are looked up concurrently. */
 const LOOKED_UP_AT_ONCE = 8;
 
 export interface DownloadOfMany {
@@ -44,12 +44,12 @@ class ArchivePlan {
       throw new ArchiveLimitError();
     const name = path.segments.slice(this.#folder.segments.length).join('/');
     const isFolder = kind === 'folder';
-    // Before the files: they give way.
+    // Folders are named before files: a file with the same name is renamed.
     if (isFolder) this.#names.folder(`${name}/`);
     this.#entries.add({ name: isFolder ? `${name}/` : name, size, modifiedAt });
   }
 
-  /** Adds what lies below a folder. @throws ArchiveLimitError */
+  /** Adds the entries below a folder. @throws ArchiveLimitError */
   async addBelow(folder: SourcePath): Promise<void> {
     const { zipLimits, searchLimits } = this.#view.source.settings;
     const pages = this.#view.walk(folder, {
@@ -60,13 +60,13 @@ class ArchivePlan {
     });
     for await (const { found, seen } of pages) {
       for (const { path, entry } of found) this.add(path, entry);
-      // Also of what is left out, there may be too much to walk through in one request.
+      // Hidden entries count too: a request may walk only so many.
       this.#seen += seen;
       if (this.#seen > searchLimits.entries) throw new ArchiveLimitError();
     }
   }
 
-  /** The entries to be sent. To be asked for once. */
+  /** The entries of the archive. Call it once. */
   batches(): Iterable<ZipBatch> {
     const planned = { entries: this.#entries, names: this.#names };
     return zipBatches(this.#view, this.#folder, planned);
@@ -74,9 +74,9 @@ class ArchivePlan {
 }
 
 /**
- * Sends several files and folders of a folder as one archive, nothing compressed, made while it is sent. An
- * item that is missing or denied refuses the request; below folders, what listings hide and what is denied is
- * left out. What fails or changes on the way breaks the answer off.
+ * Sends several files and folders of a folder as one archive, uncompressed and streamed. A named item that is
+ * missing or denied rejects the request; below folders, hidden and denied entries are left out. An entry that
+ * fails or changes while it is sent aborts the response.
  * @throws NotFoundError, AccessDeniedError, ArchiveLimitError beyond `zipLimits`
  */
 export const downloadMany = async (
@@ -86,7 +86,7 @@ export const downloadMany = async (
 ): Promise<FileAnswer> => {
   const named = names.map((name) => folder.child(name));
   const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
-  // Before the store is asked: a request that is denied does not learn what exists.
+  // Checked before the store is read, so that a denied request does not reveal which files exist.
   for (const path of paths) view.require(KEY, path, 'file');
   const plan = new ArchivePlan(view, folder);
   // A walk through folders costs as much as a search.
@@ -99,7 +99,7 @@ export const downloadMany = async (
     for (const { path, stat } of items) {
       if (stat.kind === 'folder') view.require([KEY, 'FOLDERS'], path, 'folder');
       plan.add(path, stat);
-      // Headers depend on nothing that lies below.
+      // HEAD needs no walk: the headers do not depend on the content of folders.
       if (stat.kind === 'folder' && !isHead) await plan.addBelow(path);
     }
   } finally {
@@ -116,16 +116,16 @@ export const downloadMany = async (
   });
 };
 
-// Never the file's own type: a browser must not open it on this origin.
+// Never the file's own type: a browser must not render it on this origin.
 const contentType = 'application/octet-stream';
 
-/** Sends a file as an attachment, never under its own type; several files and folders as an archive. */
+/** Sends a file as an attachment with a neutral type; several files and folders as an archive. */
 export const fileDownloadAction = defineAction({
   name: 'fileDownload',
   keys: { file: ['FILE_DOWNLOAD'], folder: ['FILE_DOWNLOAD', 'FOLDERS'] },
   summary: 'Sends a file as an attachment; several files and folders as a ZIP archive.',
   changes: false,
-  // An archive walks through folders.
+  // An archive walks folders.
   load: ({ names }) => (names === undefined ? undefined : 'listings'),
   parameters: z
     .object({
@@ -147,7 +147,7 @@ export const fileDownloadAction = defineAction({
       filename: path.name,
       contentType,
       stat,
-      // The version that the headers speak of, or none.
+      // Opens the version that the headers describe, or fails.
       open: async (range) => (await file.openSeen(stat, { range })).stream,
     });
   },

@@ -27,7 +27,7 @@ const refused = (parameter: string, message: string): InvalidParametersError =>
     details: { parameters: parameter },
   });
 
-/** The file of the form; undefined where an address is given. @throws InvalidParametersError */
+/** The file of the form; undefined where a URL is given. @throws InvalidParametersError */
 const fileOf = (
   context: ActionContext,
   view: SourceView,
@@ -49,7 +49,7 @@ const run = async (context: ActionContext, input: ReplaceParameters): Promise<Up
   await view.find('FILE_REPLACE', path, 'file');
   const { settings } = view.source;
   const { url = '' } = input;
-  // Before anything is fetched.
+  // Checked before anything is fetched.
   if (sent === undefined) requireSameType(path, remoteFileName(url));
   const file =
     sent ??
@@ -57,7 +57,7 @@ const run = async (context: ActionContext, input: ReplaceParameters): Promise<Up
       context,
       view,
       { url, path: input.path },
-      // The older file makes room.
+      // The upload replaces the existing file.
       { ...settings, saveSameFileNameStrategy: 'replace' },
     ));
   try {
@@ -68,7 +68,9 @@ const run = async (context: ActionContext, input: ReplaceParameters): Promise<Up
   }
 };
 
-/** Gives a file new content of its type, from a form or an address; its name and link stay. */
+/**
+ * Replaces the content of a file by content of the same type, from a form or a URL; its name and link stay.
+ */
 export const fileReplaceAction = defineAction({
   name: 'fileReplace',
   keys: forBoth(...KEYS),

@@ -34,7 +34,7 @@ const result = z.object({
   items: z.array(uploadedItemSchema).describe('The one file.'),
 });
 
-/** Fetches the file into the store, where it waits without a name. */
+/** Fetches a file into the store, as a staged file without a name. */
 export const fetchStaged = async (
   context: ActionContext,
   view: SourceView,
@@ -91,8 +91,8 @@ const run = async (
 };
 
 /**
- * Fetches a file from another server into a folder. What it is called, and whether it may be, is decided
- * before.
+ * Fetches a file from another server into a folder. Its name, and whether it is allowed, are decided before
+ * the fetch.
  */
 export const fileUploadRemoteAction = defineAction({
   name: 'fileUploadRemote',

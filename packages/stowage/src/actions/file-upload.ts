@@ -48,8 +48,9 @@ export const uploadedItem = (
 });
 
 /**
- * The links of a stored picture in the widths of the presets that keep its shape, made now where the service does
- * not serve them; undefined without any. The file is stored: a variant that cannot be made is left out.
+ * Links of a stored picture in the widths of the presets that keep its aspect ratio; undefined without any.
+ * Variants that the service does not serve on demand are made here. The file is stored already, so a variant
+ * that fails is left out.
  */
 export const urlsOf = async (
   { services, signal, log }: ActionContext,
@@ -108,15 +109,15 @@ const parameters = z.object({
   source: sourceField,
   path: pathField,
   responseType: responseTypeField,
-  // Not a parameter of this action, but of fileUploadRemote: it gives a request away that came here by
-  // mistake.
+  // A parameter of fileUploadRemote, not of this action: it identifies remote uploads that were sent to the
+  // wrong URL.
   url: z.unknown().optional().meta({ sent: false }),
 });
 
 type UploadParameters = z.output<typeof parameters>;
 
-// The Jodit client asks for a remote upload at the uploader's URL with the action in the form, where the
-// URL's own action wins.
+// The Jodit client sends a remote upload to the uploader's URL, with the action in the form; an action in the
+// URL takes precedence over that.
 const MEANT_REMOTE =
   'This is the URL of file uploads. For remote files take the action out of uploader.url and put it into ' +
   'uploader.data.';
@@ -161,7 +162,7 @@ const run = async (context: ActionContext, input: UploadParameters): Promise<Upl
   return answerFor(input.responseType, data, () => urlsOf(context, view, stored[0]));
 };
 
-/** Stores uploaded files: all are checked before the first is stored. */
+/** Stores uploaded files: all are validated before the first is stored. */
 export const fileUploadAction = defineAction({
   name: 'fileUpload',
   load: 'uploads',
@@ -187,14 +188,14 @@ export interface CheckedUpload {
   readonly tenant: string | undefined;
   readonly path: SourcePath;
   readonly filename: string;
-  /** Undefined without a quota, and for pictures of which less than was sent may be stored. */
+  /** Undefined without a quota, and for pictures whose stored form may be smaller than the upload. */
   readonly room: KeptRoom | undefined;
 }
 
 /**
- * Refuses a file of which only name and size are known, as fileUpload would when its bytes have come: by
- * rules, type, name, size, folder and quota, where room is kept for it under `id`. What depends on the
- * content, and what may change until then, is checked by fileUpload.
+ * Rejects an announced file by its name and size, as fileUpload would once it is sent: by rules, type, name,
+ * size, folder and quota, where room is reserved under `id`. Checks of the content, and of what may change
+ * until then, are left to fileUpload.
  * @throws the errors of fileUpload
  */
 export const checkAnnounced = async (

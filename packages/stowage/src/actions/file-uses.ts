@@ -12,12 +12,12 @@ const useSchema = z.object({
 
 export type FileUse = z.output<typeof useSchema>;
 
-/** The hook `findUses`: the pages that show a file; null or undefined stands for none. */
+/** The hook `findUses`: returns the pages that use a file; null or undefined for none. */
 export type FindUses = (
   file: UsedFile,
 ) => readonly FileUse[] | null | undefined | Promise<readonly FileUse[] | null | undefined>;
 
-/** More pages than anybody reads. */
+/** Pages in the response; users do not read more. */
 const MOST_USES = 1000;
 
 const usesFrom = (answer: unknown): readonly FileUse[] => {

@@ -43,7 +43,8 @@ class Search {
   }
 
   /**
-   * Returns where to go on, if anywhere. @throws the first failure where no source could be searched
+   * Returns the cursor of the next page, if there is one. @throws the first failure where no source could be
+   * searched
    */
   async run(): Promise<SearchCursor | undefined> {
     const sources = this.#sources;
@@ -59,7 +60,7 @@ class Search {
       const position = await this.#in(source, index === 0 ? cursor?.position : undefined);
       if (position !== undefined) return { source: source.key, position };
     }
-    // What came before the cursor has been searched.
+    // The sources before the cursor have been searched.
     if (this.#searched === 0 && begin === 0) throw this.#failure;
     return undefined;
   }
@@ -68,12 +69,12 @@ class Search {
     return this.#search.limit - this.#found;
   }
 
-  /** What has been found; made while it is taken. */
+  /** The items found; created while they are iterated. */
   *items(): Generator<FoundItem, void, undefined> {
     for (const list of this.#lists) yield* list;
   }
 
-  /** Returns where to go on in the source. */
+  /** Returns the position for the next page of this source. */
   async #in(source: Source, after: string | undefined): Promise<string | undefined> {
     const { signal, log } = this.#context;
     const search = this.#search;
@@ -108,9 +109,8 @@ class Search {
 }
 
 /**
- * Finds files and folders by their names, or files by the words about them: in the named source, else in
- * every source that has the folder, one
- * after the other. What listings hide is not found.
+ * Finds files and folders by their names, or files by their descriptions: in the named source, else in every
+ * source that has the folder, one after the other. Hidden entries are not found.
  */
 export const filesSearchAction = defineAction({
   name: 'filesSearch',

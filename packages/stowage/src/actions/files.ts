@@ -101,7 +101,10 @@ const listSource = async (
   };
 };
 
-/** The pictures of a page that the requester may open. A thumbnail that is not made yet is the picture. */
+/**
+ * The pictures of a page that the requester may open. A picture stands in for a thumbnail that does not exist
+ * yet.
+ */
 function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Generator<ListedPicture> {
   const { source, path } = folder;
   const tag = path.isRoot ? source.title || source.name : path.name;
@@ -115,7 +118,9 @@ function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Gen
   }
 }
 
-/** All pictures of a folder in one source: the browsers of editors know neither pages nor sources. */
+/**
+ * All pictures of a folder in one source: the image browsers of editors support neither pages nor sources.
+ */
 const listForEditor = async (
   context: ActionContext,
   { source, path, mods, responseType = 'froala' }: FilesParameters,
@@ -135,8 +140,8 @@ const listForEditor = async (
 };
 
 /**
- * Lists a folder: in the named source, else in every source, each with its own page, order and quota of
- * thumbnails.
+ * Lists a folder: in the named source, else in every source, each with its own page, order and thumbnail
+ * limit.
  */
 export const filesAction = defineAction({
   name: 'files',

@@ -35,7 +35,7 @@ const lineField = (where: string) =>
       (text) => text === undefined || text.length <= MAX_LINE,
       `must have at most ${MAX_LINE} characters`,
     )
-    // A title may be long.
+    // A title may be long, and would be repeated.
     .refine((text = '') => text.split('{title}').length <= 2, 'must have {title} only once')
     .describe(`Text ${where} of every page, with {page}, {pages}, {title} and {date}.`);
 
@@ -76,7 +76,7 @@ export const pageSetupOf = (options: z.output<typeof documentOptionsField>): Pag
 });
 
 const htmlField = textField
-  // As long as the body may be.
+  // The limit of the request body applies.
   .meta({ maxLength: constants.MAX_STRING_LENGTH })
   .describe('The content, as HTML. Scripts in it never run.');
 
@@ -89,7 +89,7 @@ const drawnFor = async (
   if (shown === undefined) return undefined;
   const { source, path, stat } = item;
   const drawn = await thumbnails.show(source, path, stat, { preset: shown.preset, signal });
-  // An icon in place of a picture says no more than the picture's alternative text.
+  // An icon instead of the picture adds nothing to its alternative text.
   if (drawn.kind === 'icon') throw new NotFoundError();
   return drawn.kind === 'stored' ? item.drawn(drawn.path) : undefined;
 };
@@ -116,8 +116,8 @@ const readFile = async (
 };
 
 /**
- * Reads the pictures that the sources of the request show under their public URLs. Whether it says http or
- * https does not count: an address without a scheme does not say it.
+ * Reads pictures that the sources of the request serve under their public URLs. http and https are treated
+ * alike: a URL without a scheme has neither.
  */
 const ownFiles =
   (context: ActionContext): ReadOwn =>
@@ -127,7 +127,7 @@ const ownFiles =
         const resource = await readFile(context, file, options);
         if (resource !== undefined) return resource;
       } catch (error) {
-        // Another source, or a server outside, may have it.
+        // Another source, or an external server, may have it.
         if (!(error instanceof NotFoundError)) throw error;
       }
     }
@@ -135,8 +135,7 @@ const ownFiles =
   };
 
 /**
- * What both document actions hand to their engine. The settings are those of the named, else the first
- * source.
+ * Input of the engine of a document action. Uses the settings of the named source, else of the first one.
  * @throws UnknownSourceError
  */
 const documentJob = (
@@ -174,10 +173,13 @@ const made = async (
   return document;
 };
 
-/** A document that is saved needs the key at its own path, and is uploaded; another needs it at the folder. */
+/**
+ * Saving a document needs the action's key at the document's path, and the right to upload there; otherwise
+ * the key is needed at the folder.
+ */
 const keysOf = (key: string): KeysByKind => ({ file: [key, 'FILE_UPLOAD'], folder: [key] });
 
-/** An action that answers with a document; with a name it is saved instead. */
+/** An action that returns a document, or saves it when the request names it. */
 const documentAction = (
   extension: 'pdf' | 'docx',
   { name, contentType, summary }: Record<'name' | 'contentType' | 'summary', string>,

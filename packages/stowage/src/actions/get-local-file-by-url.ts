@@ -14,8 +14,8 @@ const isAllowed = (access: Access, path: SourcePath): boolean =>
   KEYS.every((key) => access.may(key, path, 'file'));
 
 /**
- * A `baseurl` that an operator gave as a path says nothing of the host: behind a proxy the page may have any.
- * What fits with its host goes first.
+ * Files that the URL may mean. A `baseurl` that is only a path fits every host: behind a proxy the page may
+ * have any. Sources whose host matches come first.
  */
 const candidatesFor = (sources: readonly Source[], url: string): PublicFile[] => {
   const path = url.trim().replace(/^(?:https?:)?\/\/[^/?#@\\]*/iu, '');
@@ -25,7 +25,7 @@ const candidatesFor = (sources: readonly Source[], url: string): PublicFile[] =>
 
 type Outcome = 'denied' | 'missing' | Item;
 
-/** The file that a public URL shows, or whose thumbnail or variant it shows. */
+/** The file that a public URL means, or whose thumbnail or variant it means. */
 const check = async (context: ActionContext, { source, path }: PublicFile): Promise<Outcome> => {
   if (!isAllowed(context.views, path)) return 'denied';
   const view = await context.views.of(source);
@@ -33,7 +33,7 @@ const check = async (context: ActionContext, { source, path }: PublicFile): Prom
     const entry = (await entryShownAt(view, path))?.entry ?? path;
     if (!isAllowed(view, entry)) return 'denied';
     const item = await itemAt(context.views, view, entry);
-    // What has moved to where it may not be known is no more than gone from here.
+    // A file that was moved to a path without access is reported as missing, not as denied.
     return item.kind === 'file' && KEYS.every((key) => item.may(key)) ? item : 'missing';
   } catch (error) {
     if (error instanceof NotFoundError) return 'missing';

@@ -7,14 +7,14 @@ import type { ReadResult } from '../view/source-view.ts';
 import { defineAction } from './action.ts';
 import { StreamedText } from './file-answer.ts';
 
-/** As many bytes of a picture as tell its format. */
+/** Bytes of a picture that suffice to detect its format. */
 const HEAD_BYTES = 512;
 /** A multiple of three, so that no chunk but the last has padding. */
 const CHUNK_BYTES = 48 * 1024;
 
 /**
- * A data URL of at most so many bytes, made while it is sent: a picture of any size takes the memory of a
- * chunk. Ends the stream on every way out.
+ * A data URL of at most `most` bytes, streamed: memory use is one chunk for a picture of any size. Destroys
+ * the stream in every case.
  */
 async function* dataUrl(
   name: string,
@@ -31,7 +31,7 @@ async function* dataUrl(
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       seen += chunk.length;
-      // Of what a store does not tell the size of, only its end shows it.
+      // A store may not report the size; then it is known only at the end.
       if (seen > most) throw new FileTooLargeError();
       waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
       if (!hasBegun && waiting.length >= HEAD_BYTES) yield begin();
@@ -49,8 +49,8 @@ async function* dataUrl(
 }
 
 /**
- * Gives an image as a data URL, for editors that may not read it from the file host. By POST only: no other
- * site can trigger that by a link.
+ * Returns an image as a data URL, for editors that cannot read it from the file host. POST only, so that a
+ * link on another site cannot trigger it.
  */
 export const imageLoadAction = defineAction({
   name: 'imageLoad',
@@ -72,7 +72,7 @@ export const imageLoadAction = defineAction({
     };
     requireSize(stat.size);
     const read = await file.open();
-    // An unread stream, of a client that has left, ends with its request.
+    // When the client disconnects, nothing reads the stream.
     context.atEnd(() => read.stream.destroy());
     requireSize(read.stat.size);
     const chunks = dataUrl(path.name, read, most);

@@ -19,10 +19,10 @@ import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { filesOf } from './editor-answers.ts';
 
-/** Extensions of pictures, besides what the source counts as images. */
+/** Extensions of pictures, besides `imageExtensions` of the source. */
 const PICTURES = new Set('jpg jpeg png gif webp avif bmp ico tif tiff svg'.split(' '));
 
-/** @throws BrokenImageError when the file is not an SVG file that can be cleaned */
+/** @throws BrokenImageError when the file is not SVG, or cannot be sanitized */
 export const requireSvg = async (
   { services, signal }: ActionContext,
   upload: UploadedFile,
@@ -30,7 +30,7 @@ export const requireSvg = async (
   await services.images.clean('picture.svg', pictureOf(upload), () => Promise.resolve(), signal);
 };
 
-/** The extension for a target that has none: that of `name`, else that of the content. */
+/** The extension for a target without one: that of `name`, else by the content. */
 const missingExtension = async (
   context: ActionContext,
   upload: UploadedFile,
@@ -44,17 +44,14 @@ const missingExtension = async (
   } catch (error) {
     if (!(error instanceof BrokenImageError)) throw error;
     await requireSvg(context, upload).catch((reason: unknown) => {
-      // The client did not say that it is an SVG file.
+      // The client did not declare it as SVG.
       throw reason instanceof BrokenImageError ? error : reason;
     });
     return 'svg';
   }
 };
 
-/**
- * @throws TypeNotAllowedError: whatever the bytes are, nothing but pictures is saved as the work of an image
- *   editor
- */
+/** @throws TypeNotAllowedError: an image editor saves only pictures, whatever the bytes are */
 export const requirePictureName = (settings: Pick<Settings, 'imageExtensions'>, name: string): void => {
   const extension = extensionOf(name) ?? '';
   if (PICTURES.has(extension) || settings.imageExtensions.includes(extension)) return;
@@ -70,8 +67,8 @@ const bareName = (
 };
 
 /**
- * The name that an edited picture is wanted under: `newname`, else `name`, else that of the upload. One
- * without extension gets that of `name`, else that of the content. `name` itself comes back as it is, however
+ * The name for an edited picture: `newname`, else `name`, else that of the upload. A name without an
+ * extension gets that of `name`, else one by the content. `name` itself is returned unchanged, even if
  * unsafe: it may be that of an existing file.
  * @throws BrokenImageError when the content has to decide and is not a picture; errors of `newFileName`
  */
@@ -116,8 +113,8 @@ const requireUpload = (context: ActionContext, view: SourceView): UploadedFile =
 };
 
 /**
- * SVG is checked, and cleaned where the source wants that, as with every upload; other pictures must decode
- * to their end, and become what the source wants.
+ * Checks SVG, and sanitizes it where the source requires that, as with every upload; other pictures are
+ * decoded completely, and converted as the source requires.
  */
 const verified = async (
   context: ActionContext,
@@ -128,7 +125,7 @@ const verified = async (
   const policy = policyFor(view.source.settings, name);
   if (policy !== undefined) {
     const received = await receiveUpload(context, view, { ...upload, filename: name }, policy, overwrite);
-    // The name of an existing file stays as it is.
+    // The name of an existing file is not changed.
     return overwrite ? { ...received, name } : received;
   }
   if (extensionOf(name) !== 'svg') await context.services.images.verify(pictureOf(upload), context.signal);
@@ -136,7 +133,7 @@ const verified = async (
   return { content: await cleanedUpload(context, view, upload, name), name };
 };
 
-/** Whether the picture goes over an existing file: the one that `name` names. */
+/** Whether the picture replaces an existing file, the one that `name` names. */
 const isOverwrite = async (
   view: SourceView,
   path: SourcePath,
@@ -159,7 +156,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   const inspectedAt = (path: SourcePath, file: UploadedFile): Promise<UploadedFile> =>
     inspected(context, view, path, file);
   const bare = bareName(sent, input);
-  // Its content decides about the name, and is decoded for it.
+  // The name depends on the content, which is decoded for it.
   const named = bare === undefined ? sent : await inspectedAt(input.path.child(bare), sent);
   const name = await savedImageName(context, view.source.settings, named, input);
   const path = input.path.child(name);
@@ -168,7 +165,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
   const overwrite = await isOverwrite(view, path, input.name);
   const upload = await inspectedAt(path, named);
   const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
-  // Before it is decoded: what is not stored of it is discarded.
+  // Read before the conversion, which discards metadata.
   const texts = await textsOfSent(context, view.source, upload, name);
   const made = await verified(context, view, upload, target);
   try {
@@ -192,8 +189,8 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
 };
 
 /**
- * Stores what an image editor has made: over the image `name`, or as `newname`. The bytes are stored as they
- * came, SVG cleaned, unless the source wants something else of pictures.
+ * Saves an edited picture: replaces the image `name`, or creates `newname`. The bytes are stored unchanged
+ * (SVG sanitized), unless the source converts pictures.
  */
 export const imageSaveAction = defineAction({
   name: 'imageSave',

@@ -7,8 +7,8 @@ import { FileAnswer } from './file-answer.ts';
 import { safetyHeaders } from './serving/delivery.ts';
 
 /**
- * Sends an image in the form of one of the source's presets, made at the first request since the
- * image changed.
+ * Sends an image as a variant by one of the source's presets, made at the first request after a change of the
+ * image.
  */
 export const imageVariantAction = defineAction({
   name: 'imageVariant',

@@ -6,7 +6,7 @@ import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
 export const MOST_ITEMS = 1000;
 const AT_ONCE = 4;
 
-/** Several values of a parameter, each once; one alone counts as a list of one. */
+/** A list parameter without duplicates; a single value counts as a list of one. */
 export const severalOf = <Field extends z.ZodType>(field: Field) =>
   z
     .preprocess(
@@ -18,7 +18,7 @@ export const severalOf = <Field extends z.ZodType>(field: Field) =>
     )
     .optional();
 
-/** Refuses a request that names one item and several, or none. */
+/** Rejects a request that names one item and several, or none. */
 export const requireOneOrSeveral =
   <One extends string, Several extends string>(one: One, several: Several) =>
   (
@@ -39,7 +39,7 @@ const itemResultSchema = z.object({
   message: z.string().optional(),
 });
 
-/** The answer of actions that work on one item, which says nothing more, or on several. */
+/** Result of actions on one item, which has no fields, or on several. */
 export const itemsDoneSchema = z.object({
   results: z
     .array(itemResultSchema)
@@ -55,7 +55,7 @@ export interface Selection<Item> {
   readonly atOnce?: number;
 }
 
-/** Whether what becomes of an item may depend on another: it lies in that, or wants the same name. */
+/** Whether the order of the items may matter: one lies in another, or two have the same name. */
 const dependOnOrder = (names: readonly string[]): boolean => {
   const all = new Set(names);
   const wanted = new Set(names.map((name) => name.slice(name.lastIndexOf('/') + 1)));
@@ -68,10 +68,10 @@ const dependOnOrder = (names: readonly string[]): boolean => {
 };
 
 /**
- * Does something with the item of a request, or with each of several, whatever becomes of the others: some at
- * a time, or one by one where their order matters. Ends when the client leaves. `work` returns the name that the
- * item has got, if it gets one.
- * @throws what `work` throws for the only item; the signal's reason
+ * Runs `work` for the item of a request, or for each of several, which succeed or fail independently: some
+ * concurrently, or one by one where the order matters. Stops when the client disconnects. `work` returns the
+ * new name of the item, if it gets one.
+ * @throws errors of `work` for a single item; the signal's reason
  */
 export const forEachItem = async <Item>(
   { signal }: Pick<ActionContext, 'signal'>,

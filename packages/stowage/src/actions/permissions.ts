@@ -8,8 +8,8 @@ import { usageOf } from '../changes/quota.ts';
 import { MAX_FORM_PARTS } from '../changes/uploaded-file.ts';
 
 /**
- * What the protocol reports, in its order. All other actions follow by themselves. What does not exist here is reported
- * all the same: rules about it count.
+ * Flags that the protocol requires, in its order; other actions follow. Those without an action here are
+ * reported too: rules can name them.
  */
 export const PROTOCOL: readonly string[] = [
   ...['files', 'fileMove', 'fileCopy', 'fileUpload', 'fileUploadRemote', 'fileRemove', 'fileRename'],
@@ -20,10 +20,10 @@ export const PROTOCOL: readonly string[] = [
 /** The permissions of a role in a folder: `allowFiles`, `allowFileMove` and so on. */
 type Permissions = Readonly<Record<string, boolean>>;
 
-/** Listings ask for the folder itself; the other actions for what lies in it. */
+/** For listings the folder itself is checked; for other actions its content. */
 const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE', 'FILES_SEARCH']);
 
-/** What decides on a reported action: one of these lists, all of it. */
+/** A reported action is allowed when all keys of one of these lists are. */
 interface Reported {
   readonly flag: string;
   readonly key: string;
@@ -32,8 +32,9 @@ interface Reported {
 }
 
 /**
- * By the declarations of the actions; lists without the action's own key are about what it does in passing
- * (`fileMove` moves folders too). Made once: this is the answer that clients ask for most.
+ * Derived from the declarations of the actions; key lists without the action's own key are left out, since
+ * they belong to side effects (`fileMove` moves folders too). Computed once: permissions are the most
+ * frequent request.
  */
 const reportsOf = (actions: readonly Action[]): readonly Reported[] => {
   const known = new Map(actions.filter(({ isReported = true }) => isReported).map((one) => [one.name, one]));
@@ -57,9 +58,8 @@ const record = <Value>(
 ): Record<string, Value> => Object.fromEntries(reports.map((report) => [report.flag, valueOf(report)]));
 
 /**
- * What the access rules say of each reported action in a folder: true where it can succeed for something
- * there, so that clients hide no button that works. Whether anything lies there does not matter. `hasKey`: there
- * is what the actions of a key need.
+ * The permissions in a folder: true where an action can succeed for something there, so that clients hide no
+ * working button, even if the folder is empty. `hasKey`: whether the source has what a key requires.
  */
 const permissionsAt = (
   reports: readonly Reported[],
@@ -74,7 +74,7 @@ const permissionsAt = (
   });
 };
 
-/** Actions of the trash need one, and `fileUses` a host that knows. */
+/** Actions of the trash need a trash, and `fileUses` the hook. */
 const keysOf = (
   { services: { findUses } }: ActionContext,
   { settings }: Source,
@@ -83,7 +83,7 @@ const keysOf = (
     key === 'FILE_USES' ? findUses !== undefined : settings.trash !== undefined || !key.startsWith('TRASH_');
 };
 
-/** What the role may do in the source; by exact spelling where its store cannot be opened. */
+/** The role's access in the source; by exact spelling where the store cannot be opened. */
 const accessIn = ({ views }: ActionContext, source: Source): Promise<Access> =>
   views.of(source).catch(() => views);
 
@@ -96,7 +96,7 @@ const quotaSchema = z.object({
 
 type QuotaAnswer = z.output<typeof quotaSchema>;
 
-/** What the source may hold, and what it holds, as far as that is known in a moment. */
+/** Limits and usage of the quota, as far as they are known without a long wait. */
 const quotaAnswer = async (context: ActionContext, source: Source): Promise<QuotaAnswer | undefined> => {
   const { quota } = source.settings;
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
@@ -107,7 +107,7 @@ const quotaAnswer = async (context: ActionContext, source: Source): Promise<Quot
   return { ...quota, usedBytes: used?.bytes, usedFiles: used?.files };
 };
 
-/** Parts of a form that a client may need for other parameters. */
+/** Form parts that remain for parameters besides files. */
 const OTHER_PARTS = 10;
 
 const limitsSchema = z.object({
@@ -134,8 +134,8 @@ const limitsOf = ({ settings }: Source, quota: QuotaAnswer | undefined): z.outpu
 const parameters = z.object({ source: sourceField, path: pathField });
 
 /**
- * Reports what the role of the request may do in a folder of the named, else the first source; nothing
- * without sources. It decides by what the actions declare.
+ * Reports the permissions of the request's role in a folder of the named source, else of the first; nothing
+ * without sources. Derived from the declarations of the actions.
  */
 export const createPermissionsAction = (actions: readonly Action[]): Action => {
   const reports = reportsOf(actions);

@@ -8,7 +8,7 @@ import { presentOf } from '../view/moved.ts';
 import type { SourceView } from '../view/source-view.ts';
 import type { SourceViews } from '../view/source-views.ts';
 
-/** Decodes once. What is not an encoding of UTF-8 (a lone `%`, as browsers leave it) stands for itself. */
+/** Decodes once. A `%` that does not encode UTF-8, as browsers leave it, is copied. */
 const decoded = (segment: string): string =>
   segment.replaceAll(/(?:%[0-9a-f]{2})+/giu, (escapes) => {
     try {
@@ -24,10 +24,10 @@ const segmentsOf = (url: URL): string[] =>
     .filter((part) => part !== '')
     .map(decoded);
 
-/** Stands for the host of URLs that have none. */
+/** Host of URLs that have none. */
 const NO_HOST = 'http://no-host.invalid';
 
-/** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) names no public file. */
+/** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) is not a public file. */
 const parseUrl = (text: string, base: string): URL | undefined => {
   if (text.length > MOST_ADDRESS_UNITS) return undefined;
   if (!/^(?:https?:)?\/\/|^\//iu.test(text) || !URL.canParse(text, base)) return undefined;
@@ -36,13 +36,13 @@ const parseUrl = (text: string, base: string): URL | undefined => {
 };
 
 /**
- * Where a public URL points inside a source: scheme, host and port must be those of `baseurl` (as far as the
- * URL has them), and its path must begin with that of `baseurl`, compared by whole decoded segments. Query
- * and fragment do not count. Undefined when the URL lies elsewhere or can be no path of a source; the root
+ * The path inside a source that a public URL means: scheme, host and port must be those of `baseurl` (as far
+ * as the URL has them), and its path must begin with that of `baseurl`, compared by whole decoded segments.
+ * Query and fragment are ignored. Undefined when the URL lies elsewhere or is not a valid path; the root
  * itself is not a file.
  */
 const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined => {
-  // Of a base that is only a path, absolute links are recognised by its aliases.
+  // With a path-only base URL, absolute links match by the aliases.
   const base = new URL(baseurl, NO_HOST);
   const url = parseUrl(text.trim(), base.href);
   if (url?.origin !== base.origin) return undefined;
@@ -51,7 +51,7 @@ const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined 
   if (!prefix.every((part, index) => segments[index] === part)) return undefined;
   try {
     const inside = segments.slice(prefix.length);
-    // Segment by segment: an encoded slash or dot inside one is refused, not read as a way.
+    // Segment by segment: an encoded slash or dot inside one is rejected, not resolved.
     return inside.length === 0
       ? undefined
       : inside.reduce((path, segment) => path.child(segment), SourcePath.root);
@@ -68,8 +68,8 @@ export interface PublicFile {
 }
 
 /**
- * The files that a public URL may mean, by `baseurl` and `baseurlAliases` of all sources. Base URLs may lie
- * inside one another: the closest is first.
+ * The files that a public URL may mean, by `baseurl` and `baseurlAliases` of all sources. Base URLs may be
+ * nested: the longest match comes first.
  */
 export const filesOfPublicUrl = (sources: readonly Source[], url: string): PublicFile[] =>
   sources
@@ -79,7 +79,7 @@ export const filesOfPublicUrl = (sources: readonly Source[], url: string): Publi
         return path === undefined ? [] : [{ source, path }];
       }),
     )
-    // The shorter the path inside, the longer the base URL.
+    // A shorter path inside means a longer base URL.
     .sort((one, other) => one.path.segments.length - other.path.segments.length);
 
 /** A link to the thumbnail of an entry, or to its variant by a preset. */
@@ -89,7 +89,7 @@ export interface ShownEntry {
 }
 
 /**
- * The entry whose thumbnail or variant a path means, as links of sources that serve their files have it;
+ * The entry whose thumbnail or variant a path means, in the form of links of sources that serve their files;
  * undefined for all other paths.
  */
 export const entryShownBy = ({ settings }: Source, path: SourcePath): ShownEntry | undefined => {
@@ -100,7 +100,7 @@ export const entryShownBy = ({ settings }: Source, path: SourcePath): ShownEntry
   return { entry: folder.parent.parent.child(path.name), preset: folder.name };
 };
 
-/** The name of the picture whose variant is kept under a name; undefined when there is none. */
+/** The name of the picture whose variant is stored under a name; undefined when there is none. */
 const originalOf = async (
   view: SourceView,
   folder: SourcePath,
@@ -111,13 +111,13 @@ const originalOf = async (
   const isOf = (name: string): boolean => variantNameOf(name, format, imageExtensions).name === kept;
   const likely = [kept, kept.slice(0, kept.lastIndexOf('.'))].find(isOf);
   if (likely !== undefined) return likely;
-  // A name with a hash does not say what it was made of. A link may name any folder.
+  // A hashed name does not reveal the original. A link may name any folder, existing or not.
   return view.findName(folder, isOf).catch(ifNoSuch);
 };
 
 /**
- * The entry whose thumbnail or variant a public URL shows. Where something else serves the files, it is known
- * by the name that the variant is kept under; thumbnails are no part of pages there.
+ * The entry whose thumbnail or variant a public URL shows. Where another server serves the files, a variant
+ * is recognised by its stored name; thumbnails are not linked from pages there.
  */
 export const entryShownAt = async (view: SourceView, path: SourcePath): Promise<ShownEntry | undefined> => {
   const shown = entryShownBy(view.source, path);
@@ -129,8 +129,8 @@ export const entryShownAt = async (view: SourceView, path: SourcePath): Promise<
 };
 
 /**
- * What a link to this path means: what lies there, else what had the name and has another one now. The rules are
- * for the caller to ask, at the path of the item. @throws NotFoundError
+ * The item that a link to this path means: the one at the path, else a moved item that had the path before.
+ * Does not check access; the caller must, at the item's path. @throws NotFoundError
  */
 export const itemAt = async (views: SourceViews, view: SourceView, path: SourcePath): Promise<Item> => {
   try {

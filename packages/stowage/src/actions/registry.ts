@@ -22,11 +22,11 @@ import { fileCopyAction, fileMoveAction, folderCopyAction, folderMoveAction } fr
 import { trashEmptyAction, trashListAction, trashRemoveAction, trashRestoreAction } from './trash.ts';
 
 /**
- * Actions by name. Routes, parameter checks, access keys and the interface description all come from here.
+ * Actions by name. Routes, parameter validation, access keys and the interface description derive from it.
  */
 export type Actions = ReadonlyMap<string, Action>;
 
-/** Every action of the protocol, in its order, and then what goes beyond it. */
+/** Every action of the protocol, in its order, and then the extensions. */
 export const createActions = (): Actions => {
   const others = [
     filesAction,
@@ -65,7 +65,7 @@ export const createActions = (): Actions => {
   return new Map(all.map((action) => [action.name, action]));
 };
 
-/** Asking what is allowed is denied by its own key alone. */
+/** Only its own key denies the request for permissions; group keys do not. */
 const WITHOUT_GROUP = 'PERMISSIONS';
 
 interface StandIns {
@@ -74,8 +74,8 @@ interface StandIns {
 }
 
 /**
- * The keys that access rules can name: one for each action, from its declaration, so that a rule about all that
- * changes covers every action that ever changes something.
+ * The keys that access rules can name: one for each action, from its declaration, so that a rule about all
+ * changes covers every action that may change something.
  */
 export const ruleKeysOf = (actions: Actions): ReadonlyMap<string, StandIns> => {
   const names = new Set([...PROTOCOL, ...actions.keys()]);

@@ -14,9 +14,9 @@ const parameters = z
   })
   .superRefine(requireOneOrSeveral('name', 'names'));
 
-/** Files that are removed for good at the same time. */
+/** Files that are removed permanently in parallel. */
 const REMOVED_AT_ONCE = 100;
-/** From here on many entries of a folder are read together. */
+/** From this number on, the entries of a folder are read together. */
 const FEW = 4;
 
 type RemoveParameters = z.output<typeof parameters>;
@@ -26,7 +26,7 @@ const remove =
   async (context: ActionContext, input: RemoveParameters): ReturnType<typeof forEachItem> => {
     const view = await context.views.open(input.source);
     const several = input.names;
-    // Removals at the same time are one request, where the store has one for many.
+    // A store with a bulk request combines concurrent removals.
     const isForGood = kind === 'file' && view.source.settings.trash === undefined;
     const atOnce = isForGood ? { atOnce: REMOVED_AT_ONCE } : {};
     const wanted = { one: input.name, several, nameOf: (name: string) => name, ...atOnce };
@@ -48,7 +48,7 @@ export const fileRemoveAction = defineAction({
   run: remove('file', 'FILE_REMOVE'),
 });
 
-/** Removes a folder with all it holds, or several. The root has no name and so cannot be asked for. */
+/** Removes folders with all their content. The root has no name, so it cannot be removed. */
 export const folderRemoveAction = defineAction({
   ...shared,
   name: 'folderRemove',

@@ -12,7 +12,8 @@ const shared = {
 } as const;
 
 /**
- * Renames a file, which keeps its extension, or a folder. A name that is taken, its own included, is refused.
+ * Renames a file, which keeps its extension, or a folder. A name that exists, the current one included, is
+ * rejected.
  */
 export const fileRenameAction = defineAction({
   ...shared,

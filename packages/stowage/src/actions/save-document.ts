@@ -12,9 +12,7 @@ import { type UploadAnswer, uploadAnswer } from './file-upload.ts';
 
 const UNKNOWN_TYPE = mimeTypeOf('');
 
-/**
- * Undefined for the name of another kind of file. An unknown extension is a part of the name: `Draft 2.1`.
- */
+/** Undefined for a name of another type of file. An unknown extension is part of the name: `Draft 2.1`. */
 const documentName = (text: string, extension: string): string | undefined => {
   const name = sanitizeName(text);
   if (name === '' || extensionOf(name) === extension) return name;
@@ -22,7 +20,7 @@ const documentName = (text: string, extension: string): string | undefined => {
 };
 
 /**
- * `name`: the document is saved under it instead of being answered. It gets the extension where it has none.
+ * `name`: saves the document under it instead of returning it. The extension is added where it is missing.
  */
 export const savedNameField = (extension: string) =>
   optionalTextField
@@ -40,9 +38,9 @@ interface DocumentTarget {
 }
 
 /**
- * Saves a document as if it had been uploaded: by the rules of the keys, and the limits and
- * strategy of uploads. It is made when nothing speaks against its name and folder, and the quota is not used up.
- * @throws what `make` throws, and every refusal of uploads
+ * Saves a document like an upload: by the access rules, limits and conflict strategy of uploads. `make` runs
+ * only when name and folder are allowed and the quota is not used up.
+ * @throws errors of `make`, and those of uploads
  */
 export const saveDocument = async (
   context: ActionContext,

@@ -11,7 +11,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
 
-/** `source` is where things go; `fromSource`, where they come from, is the same when absent. */
+/** `source` is the destination; `fromSource` is the origin, by default the same. */
 const parameters = z
   .object({
     source: sourceField,
@@ -28,13 +28,13 @@ interface Way {
   readonly folder: SourcePath;
 }
 
-/** Checks the key at both ends. `kind`: what the item is, or what the request takes it for. */
+/** Checks the key at both paths. `kind`: the kind of the item, or the one that the request assumes. */
 const requireWay = (way: Way, verb: 'COPY' | 'MOVE', wanted: SourcePath, kind: EntryKind): void => {
   const to = way.folder.child(wanted.name);
   requireBothLocations(way, itemKey(kind, verb), { from: wanted, to, kind });
 };
 
-/** Copies what the action is named after, and nothing else. */
+/** Copies only items of the kind that the action names. */
 const findToCopy = (way: Way, path: SourcePath, kind: EntryKind): Promise<Item> => {
   requireWay(way, 'COPY', path, kind);
   return way.from.find(itemKey(kind, 'COPY'), path, kind);
@@ -44,7 +44,7 @@ const findToCopy = (way: Way, path: SourcePath, kind: EntryKind): Promise<Item> 
 const findToMove = (way: Way, path: SourcePath, expected: EntryKind): Promise<Item> =>
   way.from.findEither(path, expected, (kind) => requireWay(way, 'MOVE', path, kind));
 
-/** Returns the name that the item has got. */
+/** Returns the new name of the item. */
 const transferOne = async (
   context: ActionContext,
   type: 'copy' | 'move',
@@ -53,7 +53,8 @@ const transferOne = async (
 ): Promise<string | undefined> => {
   const { from, to, folder } = way;
   const { stat, path: wanted } = item;
-  // Also under another spelling where the store ignores letter case, and through another source.
+  // Also detects another spelling where the store ignores letter case, and another source with the same
+  // store.
   if (stat.kind === 'folder' && from.contains(wanted, to, folder)) throw new IntoItselfError();
   await to.requireFolder(folder, 'destination folder');
   const name = from.source === to.source ? wanted.name : incomingName(to.source.settings, stat);
@@ -78,7 +79,7 @@ const transfer =
 
 const shared = { changes: true, parameters, result: itemsDoneSchema } as const;
 
-/** Copies a file; a taken name gets a number: `a (1).jpg`. */
+/** Copies a file; an existing name gets a number: `a (1).jpg`. */
 export const fileCopyAction = defineAction({
   ...shared,
   name: 'fileCopy',
@@ -88,7 +89,7 @@ export const fileCopyAction = defineAction({
   run: transfer('copy', 'file'),
 });
 
-/** Copies a folder with all it holds; a taken name gets a number: `photos (1)`. */
+/** Copies a folder with all its content; an existing name gets a number: `photos (1)`. */
 export const folderCopyAction = defineAction({
   ...shared,
   name: 'folderCopy',

@@ -10,7 +10,7 @@ import { type ActionContext, defineAction, doneSchema } from './action.ts';
 import { LeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
 import { countField } from './listing/fields.ts';
 
-/** What a request may say of an id. Whether it has the form of one is found out where it is looked up. */
+/** An id in a request. Its format is checked at the lookup. */
 export const trashIdField = z
   .string()
   .refine((text) => text.trim() !== '', 'must not be empty')
@@ -47,7 +47,7 @@ export const trashItem = (
 
 const KEYS = forBoth('TRASH_LIST');
 
-/** Each costs a reading. */
+/** Maximum number of items per page; each costs a read. */
 const MOST = 1000;
 
 interface Found {
@@ -55,7 +55,7 @@ interface Found {
   readonly record: TrashRecord;
 }
 
-/** What a source has in its trash, the newest first; nothing where its store fails, which is noted. */
+/** Visible items in the trash of a source, newest first; none where its store fails, which is recorded. */
 async function* visibleIn(
   context: ActionContext,
   sources: readonly Source[],
@@ -78,7 +78,7 @@ async function* visibleIn(
   }
 }
 
-/** Joins lists that are each in order, the newest first, and reads no further ahead than it must. */
+/** Merges sorted lists, newest first, and reads ahead only one item of each. */
 async function* newestFirst(
   lists: readonly AsyncGenerator<Found, void, undefined>[],
 ): AsyncGenerator<Found, void, undefined> {
@@ -101,7 +101,9 @@ async function* newestFirst(
   }
 }
 
-/** Lists what was removed and can be restored, as far as the role could see all of it where it was. */
+/**
+ * Lists removed items that can be restored, as far as the role could see all of them at their original paths.
+ */
 export const trashListAction = defineAction({
   name: 'trashList',
   load: 'listings',
@@ -140,7 +142,7 @@ export const trashListAction = defineAction({
   },
 });
 
-/** To erase something takes the right to remove it. */
+/** Erasing needs the right to remove. */
 const erasingKeys = (key: string): KeysByKind => ({
   file: [key, 'FILE_REMOVE'],
   folder: [key, 'FOLDER_REMOVE'],
@@ -165,13 +167,13 @@ export const trashRemoveAction = defineAction({
   },
 });
 
-/** A list whose first item has been taken already. */
+/** Puts the first item back in front of an iterable. */
 async function* all<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
   yield first;
   yield* rest;
 }
 
-/** Removes everything in the trash of a source for good of which the role may see and remove every part. */
+/** Erases all items in the trash of a source that the role may see and remove completely. */
 export const trashEmptyAction = defineAction({
   name: 'trashEmpty',
   load: 'listings',
@@ -189,7 +191,7 @@ export const trashEmptyAction = defineAction({
     try {
       const items = view.allTrashed(EMPTY_KEYS, { isBlind: true });
       const { value: first } = await items.next();
-      // Where nothing would go, the host is not asked.
+      // The hook of the host is not called when there is nothing to erase.
       if (first === undefined) return { removed: 0 };
       const records = all(first, items);
       const path = SourcePath.root;
@@ -201,10 +203,10 @@ export const trashEmptyAction = defineAction({
   },
 });
 
-/** What something needs where it was. */
+/** Keys needed at the original path. */
 const ORIGIN_KEYS = forBoth('TRASH_RESTORE');
 
-/** Brings an item of the trash back: to where it was, or into another folder. */
+/** Restores an item of the trash to its original path, or into another folder. */
 export const trashRestoreAction = defineAction({
   name: 'trashRestore',
   summary: 'Brings an item of the trash back; where its name is taken it gets a number.',

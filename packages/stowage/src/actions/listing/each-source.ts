@@ -28,12 +28,15 @@ export const sourceHeader = (
   path: folder.toString() || '/',
 });
 
-/** Sources that are read at the same time. */
+/** Sources that are read concurrently. */
 const AT_ONCE = 4;
-/** How long a source may take before the next one is begun, and then to show that its store is there. */
+/**
+ * Time that a source may take before the next one starts, and then the time limit of the check that its store
+ * responds.
+ */
 const PATIENCE_MS = 3000;
 
-/** The user of the slots of expensive work: the source that it is in, or the first of several. */
+/** The key by which slots of expensive work are shared: the source of the work, or the first of several. */
 export const turnOf = (source: Source | undefined): string => JSON.stringify([source?.tenant, source?.name]);
 
 export interface SourceListing<Result> {
@@ -44,7 +47,7 @@ export interface SourceListing<Result> {
   readonly read: (view: SourceView, signal: AbortSignal) => Promise<Result>;
 }
 
-/** The sources of a listing, and a sentence for each that could not be reached. */
+/** The listings by source, and a message for each source that could not be reached. */
 export interface SourceListings<Result> {
   readonly sources: readonly Result[];
   readonly messages?: readonly string[];
@@ -56,12 +59,11 @@ export const listingMessages = z
   .describe('One sentence for each source that cannot be reached now and is left out.');
 
 /**
- * The store of a source is to blame: it cannot be opened or read now. What the request asks for may exist
- * there.
+ * Whether the store caused the error: it cannot be opened or read now. The requested item may exist there.
  */
 export const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
 
-/** Which of the sources of a request are left out of its answer, because their stores fail. */
+/** Sources that are left out of a response because their stores fail. */
 export class LeftOut {
   readonly #log: Logger;
   readonly #what: 'listing' | 'search';
@@ -74,19 +76,19 @@ export class LeftOut {
     this.#sources = sources;
   }
 
-  /** @throws the error, unless the store is to blame for it */
+  /** @throws the error, unless the store caused it */
   add(source: Source, error: unknown): void {
     if (!isOfStore(error)) throw error;
     this.#failures.set(source, error);
   }
 
-  /** @throws the failure of the first source where all of them have failed */
+  /** @throws the failure of the first source when all of them have failed */
   requireAny(): void {
     const [first] = this.#sources;
     if (first !== undefined && this.#failures.size === this.#sources.length) throw this.#failures.get(first);
   }
 
-  /** A sentence for each of them, in the order of the sources; undefined without any. The log gets the causes. */
+  /** A message for each of them, in the order of the sources; undefined without any. Logs the causes. */
   messages(): readonly string[] | undefined {
     const left = this.#sources.filter((source) => this.#failures.has(source));
     for (const source of left)
@@ -111,15 +113,15 @@ const listOne = async <Result>(
   try {
     return await read(view, signal);
   } catch (error) {
-    // A path that is a file, or leads through one, is a folder that does not exist.
+    // A path that is a file, or leads through one, is reported as a missing folder.
     if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
     throw error;
   }
 };
 
 /**
- * Asks the store of a source for a sign of life. Costs one request.
- * @throws StorageTimeoutError when there is none in three seconds, any error of the store
+ * Checks that the store of a source responds. Costs one request.
+ * @throws StorageTimeoutError after three seconds, any error of the store
  */
 const requireAnswer = async (context: Asking, source: Source): Promise<void> => {
   const ask = async (limited: AbortSignal): Promise<void> => {
@@ -130,7 +132,7 @@ const requireAnswer = async (context: Asking, source: Source): Promise<void> => 
   await inTimeLimit(PATIENCE_MS, context.signal, ask, silent);
 };
 
-/** Whether work ends before it takes long. @throws its failure until then, the signal's reason */
+/** Whether `running` ends within three seconds. @throws its failure until then, the signal's reason */
 const endsSoon = async (running: Promise<unknown>, signal: AbortSignal): Promise<boolean> => {
   const patience = new TimeLimit(PATIENCE_MS, signal);
   try {
@@ -147,9 +149,9 @@ const endsSoon = async (running: Promise<unknown>, signal: AbortSignal): Promise
 type Asking = Pick<ActionContext, 'views' | 'signal'>;
 
 /**
- * Runs what reads the store of one of several sources. When that takes long, and `others` have answered, the store
- * is asked for a sign of life, and without one the work is left, its signal aborted: the others need not wait.
- * @throws as `work`; StorageTimeoutError, any error of the store
+ * Runs work that reads the store of one of several sources. When it takes long, and `others` have ended, the
+ * store is checked; if it does not respond the work is aborted, so that the other sources need not wait.
+ * @throws errors of `work`; StorageTimeoutError, any error of the store
  */
 export const readOneOf = async <Result>(
   sources: readonly Source[],
@@ -161,11 +163,10 @@ export const readOneOf = async <Result>(
   if (sources.length === 1) return work(context.signal);
   const leaving = new AbortController();
   const signal = AbortSignal.any([context.signal, leaving.signal]);
-  // Every read of the work, and every thumbnail that it waits for, listens to it; their number has a bound of
-  // its own.
+  // Every read and every awaited thumbnail adds a listener; their number is limited elsewhere.
   setMaxListeners(0, signal);
   const running = work(signal);
-  // Its failure is met where it is waited for.
+  // The failure is handled where the promise is awaited.
   running.catch(() => undefined);
   if (await endsSoon(running, context.signal)) return running;
   const asking = others
@@ -181,10 +182,10 @@ export const readOneOf = async <Result>(
 };
 
 /**
- * Lists a folder in the named source, else in every source, a few at a time, and gives the results in the
- * order of the sources. A source whose store fails, or keeps silent while others have answered, is left out
- * with a message, unless all of them fail. Every other failure, such as a folder that is missing in one of
- * them, rejects and aborts the other listings.
+ * Lists a folder in the named source, else in every source, a few at a time, and returns the results in the
+ * order of the sources. A source whose store fails, or does not respond while others do, is left out with a
+ * message, unless all of them fail. Every other failure, such as a folder that is missing in one source,
+ * rejects and aborts the other listings.
  * @throws NotFoundError, AccessDeniedError, UnknownSourceError, the first error of the stores where all fail
  */
 export const listSources = async <Result>(
@@ -216,10 +217,10 @@ export const listSources = async <Result>(
     for (const source of remaining) {
       signal.throwIfAborted();
       const listed = list(source);
-      // Its failure is met where it is waited for.
+      // The failure is handled where the promise is awaited.
       listed.catch(() => undefined);
       begun.push(listed);
-      // Where it takes long the next one is begun meanwhile.
+      // A slow listing continues while the next one starts.
       await endsSoon(listed, signal);
     }
   };

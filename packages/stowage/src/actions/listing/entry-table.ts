@@ -1,7 +1,7 @@
 import type { Compare } from '../../basics/concurrency/time-slice.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
 
-/** What orders compare of items; a number that the store does not report is less than everything else. */
+/** The sort keys of items; a number that the store does not report sorts first. */
 export interface Facets<Item> {
   readonly compareNames: Compare<Item>;
   readonly size: (item: Item) => number;
@@ -9,36 +9,39 @@ export interface Facets<Item> {
   readonly isFolder: (item: Item) => boolean;
 }
 
-/** Room for so many at once: what is not written to takes no memory, while each growth leaves a copy behind. */
+/**
+ * Initial capacity. Memory that is not written to is not committed, while each growth leaves an old copy
+ * behind.
+ */
 const LEAST_ROWS = 1024 * 1024;
 const LEAST_BYTES = 32 * 1024 * 1024;
-/** UTF-8 takes at most so many bytes for a UTF-16 unit. */
+/** Most bytes that UTF-8 needs for a UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
-/** What the store does not report: less than everything else. */
+/** A value that the store does not report; sorts first. */
 const UNKNOWN = -Infinity;
 
 const shown = (value: number | undefined): number | undefined => (value === UNKNOWN ? undefined : value);
 
 /**
- * The first byte of a character decides about its order in UTF-8 as in UTF-16, but for one thing: those of two units
- * (0xf0 on) stand before those from U+E000 on (0xee, 0xef).
+ * UTF-8 bytes sort like UTF-16 units with one exception: characters of two units (first byte 0xf0 on) come
+ * before those from U+E000 on (0xee, 0xef). This adjusts the first byte.
  */
 const rankOf = (byte: number): number => (byte >= 0xf0 ? byte - 2 : byte >= 0xee ? byte + 5 : byte);
 
-/** Very many entries of a folder in columns: some 60 bytes for each, a third of what objects take. */
+/** Many entries of a folder, stored in columns: about 60 bytes each, a third of the memory of objects. */
 export class EntryTable {
   #length = 0;
   #names = Buffer.allocUnsafeSlow(LEAST_BYTES);
-  /** Where each name begins, and where the next one would. */
+  /** Start of each name, and the end of the last one. */
   #starts = new Uint32Array(LEAST_ROWS + 1);
   #isFolder = new Uint8Array(LEAST_ROWS);
   #sizes: Float64Array = new Float64Array(LEAST_ROWS);
   #times: Float64Array = new Float64Array(LEAST_ROWS);
   #changeTimes: Float64Array = new Float64Array(LEAST_ROWS);
-  /** Made for the first one: most listings ask for none. */
+  /** Created for the first version: most listings need none. */
   #versions: (string | undefined)[] | undefined;
 
-  /** What orders compare, by the numbers of the rows. */
+  /** Sort keys by row number. */
   readonly facets: Facets<number> = {
     compareNames: (left, right) => this.#compareNames(left, right),
     size: (row) => this.#sizes[row] ?? UNKNOWN,
@@ -65,7 +68,7 @@ export class EntryTable {
     this.#length = row + 1;
   }
 
-  /** Makes the entry of a row, the same at each call but not identical. */
+  /** Creates the entry of a row; each call returns a new, equal object. */
   entry(row: number): Entry {
     return {
       name: this.#names.toString('utf8', this.#starts[row], this.#starts[row + 1]),
@@ -77,7 +80,7 @@ export class EntryTable {
     };
   }
 
-  /** The entries of these rows, each made when it is asked for. */
+  /** The entries of these rows, created on access. */
   entries(rows: Uint32Array): Entries {
     const at = (index: number): Entry | undefined => {
       const row = rows[index];
@@ -93,7 +96,7 @@ export class EntryTable {
     };
   }
 
-  /** In the order of UTF-16 units, as texts are compared. */
+  /** Compares in the order of UTF-16 units, as strings compare. */
   #compareNames(left: number, right: number): number {
     const names = this.#names;
     let [one, other] = [this.#starts[left] ?? 0, this.#starts[right] ?? 0];

@@ -2,9 +2,7 @@ import * as z from 'zod';
 import { sortOrders } from '../../config/settings/values.ts';
 import { foldersPositions } from './page.ts';
 
-/**
- * What counts as no value. Clients write the words `undefined` and `null` for values that they do not have.
- */
+/** Values that count as absent. Clients send the words `undefined` and `null` for missing values. */
 const BLANKS = [null, '', 'undefined', 'null'] as const;
 
 export const isBlank = (value: unknown): boolean =>
@@ -12,7 +10,7 @@ export const isBlank = (value: unknown): boolean =>
 
 const blank = z.literal(BLANKS);
 
-/** Yes or no; undefined when absent or blank. Text and numbers count as PHP clients write them. */
+/** A boolean; undefined when absent or blank. Accepts text and numbers as PHP clients send them. */
 export const flagField = z
   .union([z.boolean(), z.literal(['true', 'false', '1', '0', 1, 0]), blank], {
     error: 'must be true or false',
@@ -31,8 +29,8 @@ const numberOf = (value: unknown): number | undefined => {
 };
 
 /**
- * A count, undefined when absent. Whatever is not a number, an empty text included, is the one fault that
- * answers 422; a negative number or a fraction is 400.
+ * A count, undefined when absent. A value that is not a number, an empty text included, is the only error
+ * with status 422; a negative number or a fraction gives 400.
  */
 export const countField = z
   .unknown()
@@ -55,7 +53,7 @@ export const countField = z
   })
   .meta({ sent: { type: 'integer', minimum: 0 } });
 
-/** One of a few words; undefined when absent or blank. */
+/** One of several words; undefined when absent or blank. */
 export const choiceField = <const Choices extends readonly string[]>(choices: Choices) =>
   z
     .union([blank, z.enum(choices)], { error: `must be one of ${choices.join(', ')}` })

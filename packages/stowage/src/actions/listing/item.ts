@@ -22,7 +22,7 @@ const fourDigitYear = (date: Date): string => {
   return year < 0 ? `-${digits}` : digits;
 };
 
-/** Hours of a clock with twelve: 12, 1, 2 … 11. */
+/** Hour of a twelve-hour clock: 12, 1, 2 … 11. */
 const clockHour = (date: Date): number => date.getHours() % 12 || 12;
 
 const monthName = (date: Date): string => MONTHS[date.getMonth()] ?? '';
@@ -87,16 +87,15 @@ const compile = (format: string): readonly Part[] => {
 };
 
 /**
- * Compiles a date format once into a function from milliseconds since 1970 to text: YYYY YY M MM MMM MMMM D
- * DD d dd ddd dddd H HH h hh m mm s ss SSS A a Z ZZ; text in square brackets and everything else stays as it
- * is. Names are English, times those of the server's time zone at that moment. A formatted date costs about
- * 0.3 µs. Undefined for a time that no date can hold.
+ * Compiles a date format into a function from milliseconds since 1970 to text: YYYY YY M MM MMM MMMM D DD d
+ * dd ddd dddd H HH h hh m mm s ss SSS A a Z ZZ; text in square brackets and everything else is copied. Names
+ * are English, times are in the server's time zone at that moment. A formatted date costs about 0.3 µs. The
+ * function returns undefined for a time outside the range of dates.
  */
 export const compileDateFormat = (format: string): ((milliseconds: number) => string | undefined) => {
   const parts = compile(format);
   return (milliseconds) => {
-    // The engine keeps the local fields of one Date together, so that reading seven of them costs hardly more
-    // than one.
+    // Engines cache the local fields of a Date: reading seven of them costs little more than one.
     const date = new Date(milliseconds);
     if (Number.isNaN(date.getTime())) return undefined;
     let text = '';
@@ -105,13 +104,13 @@ export const compileDateFormat = (format: string): ((milliseconds: number) => st
   };
 };
 
-/** In signed sources links are whole, because each has a signature of its own. */
+/** In signed sources links are complete URLs, because each has its own signature. */
 const absoluteShape = {
   fileIsAbsolute: z.boolean().optional().describe('True: `file` is a link by itself.'),
   thumbIsAbsolute: z.boolean().optional().describe('True: `thumb` is a link by itself.'),
 };
 
-/** What `mods[details]` adds to an item, each where the store reports it. */
+/** Fields that `mods[details]` adds to an item, each where the store reports it. */
 const detailsShape = {
   bytes: z.int().optional().describe('With `mods[details]`.'),
   modified: z.string().optional().describe('With `mods[details]`: ISO 8601, in UTC.'),
@@ -166,18 +165,17 @@ type VariantSizes = Readonly<Record<string, { readonly width: number; readonly h
 
 export interface ItemOptions {
   readonly links: Links;
-  /** Of an entry and its number. */
+  /** Details of an entry by its index. */
   readonly details?: ((entry: Entry, index: number) => Details) | undefined;
-  /** In the order of the entries, as `variants` and `variantSizes`. */
+  /** Indexed like the entries, as `variants` and `variantSizes`. */
   readonly abouts?: readonly (About | undefined)[] | undefined;
   readonly variants?: readonly (Variants | undefined)[] | undefined;
   readonly variantSizes?: readonly (VariantSizes | undefined)[] | undefined;
 }
 
 /**
- * The items of a page, made one by one while they are taken, so that a page of 100,000 needs no second copy
- * in memory and no long stretch of formatting. `thumbs` stand in the order of the entries. May be iterated
- * once or more.
+ * The items of a page, created while they are iterated: a page of 100,000 needs no second copy in memory and
+ * does not block the event loop. `thumbs` is indexed like the entries. May be iterated several times.
  */
 export const listingItems = (
   folder: FolderView,
@@ -191,8 +189,8 @@ export const listingItems = (
 
   const isWhole = serve === 'signed' ? true : undefined;
 
-  // One literal for all, undefined members included (JSON leaves them out): building and writing objects of
-  // one shape is twice as fast as of many.
+  // One literal for all items, undefined members included (JSON omits them): creating and serializing objects
+  // of one shape is twice as fast as of many.
   const fileItem = (item: Item<Entry>, index: number): ListingItem => {
     const { name, size, modifiedAt } = item.stat;
     const link = links.listed(item);

@@ -3,42 +3,47 @@ import { createSlots } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { FolderView } from '../../view/folder-view.ts';
 
-/** Entries from which on a listing is large: it takes megabytes until it is sorted and sent. */
+/** A listing with so many entries is large: it takes megabytes until it is sorted and sent. */
 export const LARGE = 2000;
-/** Each takes tens of megabytes for 100,000 entries. */
+/** Each large listing takes tens of megabytes for 100,000 entries. */
 const AT_ONCE = 3;
 const MAY_WAIT = 4000;
 /**
- * Of one source: one is sorted and sent while the store is asked for the other. A store that takes its time,
- * or keeps silent in the midst, does not hold up those of other sources.
+ * Share of one source: it may sort and send one listing while it reads another. A slow or hanging store does
+ * not block the listings of other sources.
  */
 const SHARE = { slots: AT_ONCE - 1, waiting: MAY_WAIT / 4 };
-/** A reader that takes longer does not hold up the others any more. */
+/** After this time a slow reader no longer blocks others. */
 const LONGEST_SENDING_MS = 10_000;
 
 /** The slot of one request, for the large listings of all its sources. */
 export interface ListingSlot {
   /**
-   * Waits for the slot; again and again at no cost. @throws the signal's reason; BusyError when very many
+   * Waits for the slot; later calls return immediately. @throws the signal's reason; BusyError when too many
    * wait
    */
   take(): Promise<void>;
-  /** Takes the slot if it is free. False: the caller has to wait for it, and should hold nothing meanwhile. */
+  /**
+   * Takes the slot if one is free. False: the caller has to wait for it, and should release its resources
+   * meanwhile.
+   */
   tryTake(): boolean;
-  /** The entries are gathered, and will be sent: the slot ends with the answer, or after ten seconds. */
+  /**
+   * The entries are gathered, and will be sent: the slot is released with the response, or after ten seconds.
+   */
   gathered(): void;
-  /** Ends the slot. May be called more than once, and without a slot. */
+  /** Releases the slot. May be called several times, and without a slot. */
   leave(): void;
 }
 
 /**
- * Lets a few requests with large listings be answered at the same time, and the others wait: side by side
- * they would all end as late as the last one, and take the memory of all. Small listings never wait.
+ * Limits concurrent large listings; the others wait. All at once would each take as long as the last one, and
+ * need the memory of all. Small listings never wait.
  */
 export class LargeListings {
   readonly #slots = createSlots(AT_ONCE, MAY_WAIT, SHARE);
 
-  /** @param user of the slots. @see turnOf */
+  /** @param user the key by which slots are shared, see `turnOf` */
   slot(signal: AbortSignal, user: string): ListingSlot {
     let taken: Promise<() => void> | undefined;
     let isHeld = false;
@@ -74,17 +79,17 @@ export class LargeListings {
   }
 }
 
-/** Folders that are remembered. */
+/** Folders whose warning is remembered. */
 const MOST_FOLDERS = 1000;
 
 /**
- * Logs how many entries of a folder no listing can show, once for each folder and process: what looks empty
- * may hold something. Remembers a bounded number of folders.
+ * Logs the number of entries of a folder that no listing can show, once per folder and process: a folder that
+ * looks empty may have content. Remembers a bounded number of folders.
  */
 export class OmittedEntries {
   readonly #folders = new LRUCache<string, true>({ max: MOST_FOLDERS });
 
-  /** What a listing passes to the store as `onOmitted`. */
+  /** The `onOmitted` callback that a listing passes to the store. */
   reporter(log: Logger, { source, path: folder }: FolderView): (count: number) => void {
     return (count) => {
       const { scope, name } = source;

@@ -11,11 +11,11 @@ import type { SortOrder } from '../../config/settings/values.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
 import type { FolderView, Wanted } from '../../view/folder-view.ts';
 
-/** Where folders stand: `default` among the files, `top` before them, `bottom` after them. */
+/** Position of folders: `default` among the files, `top` before them, `bottom` after them. */
 export const foldersPositions = ['default', 'top', 'bottom'] as const;
 export type FoldersPosition = (typeof foldersPositions)[number];
 
-/** Orders texts by their UTF-16 code units: the same on every machine, whatever its language. */
+/** Compares texts by UTF-16 code units: the same result on every machine and in every locale. */
 export const compareText = (left: string, right: string): number =>
   left < right ? -1 : left === right ? 0 : 1;
 
@@ -26,7 +26,7 @@ const ofEntries: Facets<Entry> = {
   isFolder: ({ kind }) => kind === 'folder',
 };
 
-/** Items that are equal in what is asked for stand in ascending order of their names, in both directions. */
+/** Compares by a number. Ties are in ascending order of names, in both directions. */
 const byNumber =
   <Item>(facet: (item: Item) => number, { compareNames }: Facets<Item>, sign: 1 | -1): Compare<Item> =>
   (left, right) => {
@@ -50,7 +50,7 @@ const within = <Item>(facets: Facets<Item>, sortBy: SortOrder): Compare<Item> =>
   }
 };
 
-/** The order of a listing. Folders in a block of their own keep the same order inside it. */
+/** The order of a listing. A separate block of folders has the same order. */
 const orderOf = <Item>(facets: Facets<Item>, sortBy: SortOrder, position: FoldersPosition): Compare<Item> => {
   const order = within(facets, sortBy);
   if (position === 'default') return order;
@@ -66,25 +66,25 @@ const orderOf = <Item>(facets: Facets<Item>, sortBy: SortOrder, position: Folder
 export const entryOrder = (sortBy: SortOrder, position: FoldersPosition): Compare<Entry> =>
   orderOf(ofEntries, sortBy, position);
 
-/** Whether names and kinds alone decide the order. */
+/** Whether the order depends only on names and kinds. */
 const needsOnlyNames = (sortBy: SortOrder): boolean => sortBy === 'name-asc' || sortBy === 'name-desc';
 
-/** Entries between two checks of the clock. */
+/** Entries between two checks of the time slice. */
 const STRIDE = 256;
 
-/** How a folder is scanned. */
+/** Parameters of a scan. */
 export interface Scan {
   readonly wanted: Wanted | 'folders';
   readonly detail: 'names' | 'full' | 'versions';
   readonly onOmitted: (count: number) => void;
   readonly slice: TimeSlice;
-  /** Asked before more than `from` entries are shown: false ends the scan. */
+  /** Called once more than `from` entries are shown: false stops the scan. */
   readonly large?: { readonly from: number; readonly mayGoOn: () => boolean } | undefined;
 }
 
 /**
- * Hands every entry that the listing of a folder shows to `visit`, in the store's order and in short stretches;
- * opens no file and keeps no entry.
+ * Calls `visit` with every visible entry of a folder, in the store's order and in short time slices; opens no
+ * files and retains no entries.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
 export const scanFolder = async (
@@ -104,40 +104,38 @@ export const scanFolder = async (
   return 'all';
 };
 
-/**
- * Up to this page size, asking for the entries of the page is cheaper than asking for all of a big folder.
- */
+/** Up to this page size, it is cheaper to read details for the page than for all of a large folder. */
 const SMALL_PAGE = 1000;
 
-/** Which entries of a folder, and in which order. */
+/** The wanted entries of a folder, and their order. */
 export interface PageRequest {
   readonly wanted: Wanted;
   readonly sortBy: SortOrder;
   readonly foldersPosition: FoldersPosition;
   /** Visible entries before the page. */
   readonly offset: number;
-  /** Most entries of the page. */
+  /** Maximum number of entries. */
   readonly limit: number;
-  /** Files come with their `etag`, where the store has one that is cheap to ask for. */
+  /** Whether files need their `etag`, where it is cheap for the store. */
   readonly versions: boolean;
 }
 
-/** Whether a listing has left out the version of a file. */
+/** Whether a listing omitted the version of a file. */
 export const lacksVersion = ({ kind, etag }: Entry): boolean => kind === 'file' && etag === undefined;
 
-/** The entries of a page, and how many visible ones the folder has. */
+/** The entries of a page, and the number of visible entries in the folder. */
 export interface Page {
   readonly entries: Entries;
   readonly total: number;
 }
 
-/** Gathers the entries of a folder, and gives those of a page in order. */
+/** Collects the entries of a folder, and returns those of a page in order. */
 interface Gathering {
   readonly add: (entry: Entry) => void;
   readonly page: (slice: TimeSlice) => Promise<Entries>;
 }
 
-/** Keeps few entries more than those up to the end of the page. */
+/** Retains few entries more than those up to the end of the page. */
 const gatherFirst = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gathering => {
   const first = new FirstInOrder(offset + limit, entryOrder(sortBy, foldersPosition));
   return {
@@ -146,10 +144,10 @@ const gatherFirst = ({ sortBy, foldersPosition, offset, limit }: PageRequest): G
   };
 };
 
-/** More entries than these are kept in columns, which take less room and more time. */
+/** Above this number entries are stored in columns, which take less memory and more time. */
 const MANY = 20_000;
 
-/** Keeps all entries. */
+/** Retains all entries. */
 const gatherAll = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gathering => {
   let few: Entry[] = [];
   let table: EntryTable | undefined;
@@ -172,7 +170,7 @@ const gatherAll = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gat
   };
 };
 
-/** Up to this end of the page it pays to throw away what cannot be on it. */
+/** Up to this end of the page, it pays to discard entries that cannot be on it. */
 const MOST_KEPT = 2000;
 
 const described = async (folder: FolderView, page: Entries, versions: boolean): Promise<Entries> => {
@@ -181,9 +179,9 @@ const described = async (folder: FolderView, page: Entries, versions: boolean): 
 };
 
 /**
- * Reads one page of a folder: filter, then order, then cut. When names alone decide the order, a store that
- * can do so is asked for size and time of the page's entries only. Memory grows with the end of the page for
- * small pages, else by some 60 bytes for each entry of a large folder; before it holds many entries it waits for
+ * Reads one page of a folder: filter, sort, slice. When names alone decide the order, a store that supports
+ * it is asked for size and time of the page's entries only. Memory grows with the end of the page for small
+ * pages, else by some 60 bytes for each entry of a large folder; before it holds many entries it waits for
  * its slot.
  * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted.
  */
@@ -206,8 +204,8 @@ export const readPage = async (
       gathering.add(entry);
     });
     if (end === 'stopped') {
-      // The store's listing is closed while this one waits, and begins again: the store may be able to keep few
-      // of them open.
+      // The store's listing is closed during the wait and restarted after it: a store may support few open
+      // listings.
       await slot.take();
       continue;
     }

@@ -6,11 +6,11 @@ import { type SourcePath, segmentOf } from '../../storage/source-path.ts';
 
 export interface SearchCursor {
   readonly source: string;
-  /** In the walk; undefined at its beginning. */
+  /** Position of the walk; undefined at its beginning. */
   readonly position: string | undefined;
 }
 
-/** What can stand in a cursor: a position is a path and a slash. */
+/** Limits of a cursor: a position is a path and a slash. */
 const MOST_CURSOR_LETTERS = 32_768;
 const MOST_POSITION = 4096;
 const CIPHER = 'aes-256-gcm';
@@ -19,7 +19,7 @@ const TAG_BYTES = 16;
 
 const content = z.tuple([z.string(), z.string().max(MOST_POSITION)]);
 
-/** Names joined by slashes, perhaps with one more: what leads anywhere else is refused. */
+/** Names joined by slashes, perhaps with a trailing one; anything that could lead elsewhere is rejected. */
 const isPosition = (text: string): boolean =>
   text
     .replace(/\/$/u, '')
@@ -33,12 +33,12 @@ const parsed = (text: string): SearchCursor | undefined => {
 };
 
 /**
- * Writes cursors as clients get them. A walk may stop at something that the client must not hear of, so they
- * are encrypted: by the first of the keys, which any of them opens; without keys by one of this process.
+ * Encodes cursors for clients. A walk may stop at an entry that the client must not know of, so cursors are
+ * encrypted: with the first of the keys, and any of them decrypts; without keys with one of this process.
  */
 export interface SearchCursors {
   seal(cursor: SearchCursor): string;
-  /** Undefined for what no answer gave. What it says allows nothing. */
+  /** Undefined for a text that is not one of our cursors. A cursor grants no access. */
   open(text: string): SearchCursor | undefined;
 }
 
@@ -74,7 +74,7 @@ export const createSearchCursors = (secrets: readonly string[]): SearchCursors =
   };
 };
 
-/** A cursor that an answer gave; undefined when absent or empty. */
+/** A cursor from a response; undefined when absent or empty. */
 export const cursorField = z
   .string()
   .optional()
@@ -97,7 +97,10 @@ const queryField = z
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
 
-/** Milliseconds since 1970; undefined for what is not a moment. `Date.parse` takes February 30 for March 2. */
+/**
+ * Milliseconds since 1970; undefined for an invalid time. `Date.parse` alone would take February 30 for March
+ * 2.
+ */
 const timeOf = (text: string): number | undefined => {
   const day = TIME.exec(text)?.[1];
   if (day === undefined || Number.isNaN(Date.parse(text))) return undefined;
@@ -133,7 +136,7 @@ export const searchParameters = z.object({
   modifiedBefore: timeField.describe('Changed before this moment.'),
   minBytes: countField.describe('Files of so many bytes or more.'),
   maxBytes: countField.describe('Files of so many bytes or fewer.'),
-  // An answer without items would never get any further.
+  // With zero items per page, the search would never advance.
   limit: countField
     .refine((count) => count !== 0, 'must be 1 or more')
     .transform((count) => Math.min(count ?? ITEMS, MOST_ITEMS))

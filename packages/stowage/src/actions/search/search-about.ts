@@ -6,14 +6,14 @@ import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 
-/** Entries that follow one another in one folder. */
+/** Consecutive entries of one folder. */
 export interface Group {
   readonly folder: SourcePath;
   readonly found: FoundEntry[];
   readonly entries: Entry[];
 }
 
-/** What follows one another in one folder, at most so many a group. */
+/** Groups consecutive entries of one folder, at most `most` in a group. */
 export const groupsOf = (found: readonly FoundEntry[], most = Infinity): readonly Group[] => {
   const groups: Group[] = [];
   for (const one of found) {
@@ -27,13 +27,13 @@ export const groupsOf = (found: readonly FoundEntry[], most = Infinity): readonl
   return groups;
 };
 
-/** Files whose words are read between two checks of the clock. */
+/** Files whose descriptions are read between two checks of the time. */
 const AT_ONCE = 1000;
 
 const textOf = ({ alt, title, caption, credit, tags = [] }: About): string =>
   [alt, title, caption, credit, ...tags].filter((text) => text !== undefined).join('\n');
 
-/** What the walk of a search compares itself: names, where these decide. */
+/** Words and limit for the walk of a search: the walk itself compares names when only names are searched. */
 export const walkedFor = (
   { query, in: where }: Pick<SearchParameters, 'query' | 'in'>,
   room: number,
@@ -42,14 +42,14 @@ export const walkedFor = (
 
 interface Matches {
   readonly found: readonly FoundEntry[];
-  /** Where the search goes on behind all that was looked at; undefined where that is no work of its own. */
+  /** Position after the entries that were examined; undefined when the walk already compared them. */
   readonly position: string | undefined;
 }
 
 /**
- * Of entries that a walk has found those that are searched for, group by group: all where names decide, which the
- * walk has compared, else those whose words, or name and words, hold what is searched for. Costs one question for
- * each folder with files, and a reading for each file that has words which are not remembered.
+ * Yields the matching ones of the entries that a walk has found, group by group: all entries in a search by
+ * name, which the walk has compared, else those whose description, or name and description, contains the
+ * words. Costs one request for each folder with files, and a read for each description that is not cached.
  * @throws errors of the store
  */
 export async function* matching(

@@ -16,18 +16,18 @@ import { type Group, groupsOf, matching, walkedFor } from './search-about.ts';
 
 const SEARCHES_AT_ONCE = 8;
 const SEARCHES_MAY_WAIT = 4000;
-/** A store that keeps silent, or has many searchers, must not keep those of other sources waiting. */
+/** A store that hangs, or has many searches, must not block searches of other sources. */
 const SHARE = { slots: SEARCHES_AT_ONCE - 2, waiting: SEARCHES_MAY_WAIT / 4 };
 
 /**
- * The turns of searches, which sources take in place of clients. What one costs is bounded by its limits; the
- * local disk is walked through by one thread.
+ * Slots of searches, shared by sources rather than by clients. The limits of a search bound its cost; the
+ * local disk is walked by one thread.
  */
 export const createSearchSlots = (): Slots => createSlots(SEARCHES_AT_ONCE, SEARCHES_MAY_WAIT, SHARE);
 
 export const SEARCH_KEY = 'FILES_SEARCH';
 
-/** What one request has spent on walking. */
+/** Time and entries that one request has spent on walking. */
 export class SearchBudget {
   readonly #begun = performance.now();
   #entries = 0;
@@ -36,12 +36,12 @@ export class SearchBudget {
     this.#entries += entries;
   }
 
-  /** How long the walk of a source may still take, in milliseconds; negative when the time is over. */
+  /** Milliseconds that the walk of a source may still take; negative when the time is over. */
   timeLeft({ searchLimits }: Settings): number {
     return this.#begun + searchLimits.seconds * 1000 - performance.now();
   }
 
-  /** Whether the time is over where a search could go on. */
+  /** Whether the time is over at a position from which the search can continue. */
   isOverAt(settings: Settings, position: string | undefined): position is string {
     return position !== undefined && this.timeLeft(settings) <= 0;
   }
@@ -53,9 +53,9 @@ export class SearchBudget {
 
 export interface SourceFindings {
   readonly found: readonly FoundEntry[];
-  /** Where the search goes on; undefined when all of the source has been searched. */
+  /** Where the search continues; undefined when all of the source has been searched. */
   readonly position: string | undefined;
-  /** Folders that the store denies to the service. */
+  /** Folders that the store does not let the service read. */
   readonly unreadable: number;
 }
 
@@ -68,7 +68,7 @@ const typeTest = ({ imageExtensions }: Settings, type: SearchParameters['type'])
   return ({ name, kind }) => kind === 'file' && images.has(extensionOf(name) ?? '') === (type === 'image');
 };
 
-/** What the store does not report is not within any bounds. */
+/** A value that the store does not report matches no bounds. */
 const factsTest = ({ modifiedAfter, modifiedBefore, minBytes, maxBytes }: SearchParameters): Test => {
   const isWithin = (value: number | undefined, has: (known: number) => boolean): boolean =>
     value !== undefined && has(value);
@@ -82,21 +82,25 @@ const factsTest = ({ modifiedAfter, modifiedBefore, minBytes, maxBytes }: Search
 export interface SourceSearch {
   readonly search: SearchParameters;
   readonly after: string | undefined;
-  /** Most entries to be found; at least one. */
+  /** Maximum number of results; at least one. */
   readonly room: number;
   readonly budget: SearchBudget;
   readonly signal: AbortSignal;
 }
 
-/** A failure that ends a search with what it has found: only of one that has come further. @throws any other */
+/**
+ * Whether a failure merely ends the search with the results so far: only after some progress. @throws any
+ * other failure
+ */
 const requireEnd = (error: unknown, hasMoved: boolean, late: AbortSignal): void => {
   if (error instanceof NotFoundError || error instanceof WrongKindError) throw missing('folder', error);
   if (!hasMoved || !(late.aborted || isOfStore(error))) throw error;
 };
 
 /**
- * Searches a source until it has found enough, or the budget is spent, but never without coming further. A
- * store that fails on the way ends the search there: the next page meets the failure first.
+ * Searches a source until it has enough results or the budget is spent, but always makes progress. When the
+ * store fails after some progress, the search ends with its results: the next page reports the failure if it
+ * persists.
  * @throws NotFoundError where the folder is missing or the role may list nothing in it, errors of the store,
  *   the signal's reason
  */
@@ -106,7 +110,7 @@ export const searchSource = async (
   { search, after, room, budget, signal }: SourceSearch,
 ): Promise<SourceFindings> => {
   const { settings } = view.source;
-  // Before the store is asked: what exists there is not to be learnt from a search either.
+  // Checked before the store is read, so that a denied search does not reveal which folders exist.
   if (!view.mayList(search.path)) throw missing('folder');
   const { path: folder } = view.folder(search.path);
   const isAboutFacts = [search.modifiedAfter, search.modifiedBefore, search.minBytes, search.maxBytes].some(
@@ -114,7 +118,7 @@ export const searchSource = async (
   );
   const late = new AbortController();
   const either = AbortSignal.any([signal, late.signal]);
-  // Every folder that is listed listens to it, some at a time.
+  // Every folder that is being listed adds a listener; only some are listed at a time.
   setMaxListeners(0, either);
   const [hasType, hasFacts] = [typeTest(settings, search.type), factsTest(search)];
   const found: FoundEntry[] = [];
@@ -155,17 +159,17 @@ export const searchSource = async (
   }
 };
 
-/** An item of a listing, and where it lies. */
+/** An item of a listing, and its location. */
 export type FoundItem = ListingItem & {
   readonly source: string;
   readonly path: string;
   readonly url: string | undefined;
 };
 
-/** So long items are gathered in one turn. */
+/** Time for which items are gathered without yielding to the event loop. */
 const STRETCH_MS = 2;
 
-/** Gathers what the items of a group say, and has them made while they are written. */
+/** Reads the details of a group's items, which are created while they are written. */
 const itemsOf = async (
   { services, signal }: ActionContext,
   view: SourceView,
@@ -181,7 +185,7 @@ const itemsOf = async (
   const entries = isPartial ? await folder.described(found) : found;
   const { links } = services;
   const described = { signal, mayShow: (entry: Entry) => folder.item(entry).opensBy() };
-  // Nothing is drawn for a search: only where a link to a thumbnail is enough, there is one.
+  // A search draws no thumbnails; items have one only where a link is enough.
   const thumbs =
     settings.serve === 'off' ? [] : await services.thumbnails.describe(source, path, entries, described);
   const details = isDetailed
@@ -204,8 +208,8 @@ const itemsOf = async (
 };
 
 /**
- * What has been found in a source, as listings show it, in its order: lists of items that are made while they
- * are taken, so that many searches do not hold up the event loop together.
+ * The results of a source in the form of listing items, in the order of the search. The items are created
+ * lazily, so that many concurrent searches do not block the event loop.
  */
 export const foundItems = async (
   context: ActionContext,

@@ -4,18 +4,18 @@ import type { ViewedFile } from '../../view/folder-view.ts';
 import { encodedPath } from '../../view/links.ts';
 import { HandedOverAnswer } from '../file-answer.ts';
 
-/** Media that browsers show and never run. SVG is a page to them, so it is none of these. */
+/** Media types that browsers display without running code. SVG may contain scripts, so it is excluded. */
 const SHOWN = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$|text\/plain(?:;|$))/u;
 
 /**
- * Whether browsers may show a file of this type by itself; all others they save. As a picture of a page every
- * image is shown.
+ * Whether browsers may display a file of this type by itself instead of saving it. Inside a page, every image
+ * is displayed.
  */
 export const isShownInline = (contentType: string): boolean => SHOWN.test(contentType);
 
 const UNSHARED = /(?:^|[\s,])(?:private|no-store)(?![\w=-])/iu;
 
-/** In sources that ask who may have a file, no cache keeps it for another, also where the setting is silent. */
+/** In sources with access control no shared cache may store a file, even without the setting. */
 const cacheControlOf = ({
   serve,
   serveCacheControl,
@@ -26,8 +26,8 @@ const cacheControlOf = ({
 };
 
 /**
- * What goes with every served file: its type is what the service says, and should a browser show it as a
- * page, that page has no origin, runs nothing and loads nothing.
+ * Headers of every served file: its type is the declared one, and if a browser displays it as a page, that
+ * page has no origin, runs no scripts and loads nothing.
  */
 export const safetyHeaders = (
   settings: Pick<Settings, 'serve' | 'serveCacheControl'>,
@@ -35,14 +35,14 @@ export const safetyHeaders = (
   'x-content-type-options': 'nosniff',
   'content-security-policy':
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'",
-  // Members' pictures are for the pages of the same site; what is public or has a signature is for all.
+  // Protected pictures are for pages of the same site; public or signed ones are for all.
   'cross-origin-resource-policy': settings.serve === 'protected' ? 'same-site' : 'cross-origin',
   'cache-control': cacheControlOf(settings),
 });
 
 /**
- * How long the URL of a store is good, in seconds: long enough to begin a download. Browsers may keep the
- * redirect for less.
+ * Lifetime of a store's URL in seconds: long enough to start a download. Browsers may cache the redirect for
+ * a shorter time.
  */
 const URL_LIFETIME = 300;
 const REDIRECT_AGE = 240;
@@ -53,7 +53,7 @@ export interface Handover {
   readonly stat: Stat;
   readonly contentType: string;
   readonly disposition: string;
-  /** Of the answer, as if it were streamed. */
+  /** Headers of the response as if it were streamed. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -67,7 +67,7 @@ const toStore = async ({
   return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(REDIRECT_AGE)}` });
 };
 
-/** Nginx decodes what it is given. */
+/** Nginx decodes the path. */
 const toNginx = ({
   settings: { deliveryPrefix = '' },
   file,
@@ -75,7 +75,7 @@ const toNginx = ({
   'x-accel-redirect': `${deliveryPrefix.replace(/\/$/u, '')}/${encodedPath(file.path)}`,
 });
 
-/** Apache takes the path as it is, in bytes, and gives every file the same tag where it is not told one. */
+/** Apache takes the bytes of the path as they are, and gives every file the same ETag unless one is set. */
 const toApache = ({
   settings,
   file,
@@ -89,8 +89,8 @@ const toApache = ({
 };
 
 /**
- * The answer that hands over the sending of a file: to the store, or to the web server in front.
- * Undefined: the service sends them itself, because it is asked to, or because the store gives no URLs.
+ * The response that lets the store, or the web server in front, send a file. Undefined: the service sends it
+ * itself, because of the setting, or because the store has no URLs.
  */
 export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {
   const { settings, contentType, disposition, headers } = handover;

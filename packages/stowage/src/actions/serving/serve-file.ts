@@ -22,13 +22,13 @@ import { answerOfBytes, FileAnswer, HandedOverAnswer } from '../file-answer.ts';
 import { entryShownBy, type ShownEntry } from '../public-files.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 
-/** A request for a file itself, not for an action. */
+/** A request for a file by its link, without an action. */
 export interface ServingRequest {
-  /** The source, as the one who asks may see it; of others than protected sources, as everybody may. */
+  /** The source with the requester's access; for sources that are not protected, with access for everyone. */
   readonly view: SourceView;
   /**
-   * All sources with their addresses, as the one who asks may see them: whom protected ones have asked for a name,
-   * else with `isAsking` too.
+   * All sources with their addresses. Access is the requester's if the source of the link is protected or
+   * `isAsking` is set, else that of everyone.
    */
   readonly viewsFor: (isAsking: boolean) => Promise<SourceViews>;
   /** The path below the source, decoded segment by segment. */
@@ -36,7 +36,7 @@ export interface ServingRequest {
   /** Without `?`. Only a signature is read from it. */
   readonly query: string;
   readonly signal: AbortSignal;
-  /** A GET without ranges and conditions: the file may be opened without asking for its version first. */
+  /** A GET without ranges and conditions: the file may be opened without a separate stat. */
   readonly isPlain: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface ServingServices {
   readonly links: Links;
 }
 
-/** What the link of an item's thumbnail or variant says; undefined where its source has none. */
+/** Path in the link of an item's thumbnail or variant; undefined where its source has none. */
 export const drawnPath = (
   { source, folder, path }: Item,
   preset: string | undefined,
@@ -56,21 +56,24 @@ export const drawnPath = (
   return Object.hasOwn(imagePresets, preset) ? thumbs.below(preset).below(path.name) : undefined;
 };
 
-/** The item as the one who asks may see it: those who ask for files of other sources need no name. */
+/**
+ * The item with the requester's access; undefined when it is denied. Only a redirect from another source into
+ * a protected one has to authenticate for this.
+ */
 const seenByAsker = async (item: Item, { view, viewsFor }: ServingRequest): Promise<Item | undefined> => {
   if (item.source.settings.serve !== 'protected' || view.source.settings.serve === 'protected') return item;
   try {
     return (await (await viewsFor(true)).of(item.source)).stored(item.path, item.stat);
   } catch (error) {
-    // A denied requester learns no more than that the old name is not in use.
+    // A denied requester learns only that the old name is not in use.
     if (error instanceof StowageError && error.status < 500) return undefined;
     throw error;
   }
 };
 
 /**
- * Leads from an old link to the present one, in one step, where the source remembers names and the one who asks
- * may read the file there; else undefined. In `signed` sources the old signature has been checked.
+ * Redirects an old link to the current one, in one step, where the source remembers names and the requester
+ * may read the file there; else undefined. In `signed` sources the caller has verified the old signature.
  * @throws errors of the stores
  */
 export const followMoved = async (
@@ -97,16 +100,16 @@ export const followMoved = async (
   });
 };
 
-/** Files of this size are sent from memory, as they are read: a stream would take longer than its content. */
+/** Files up to this size are sent from memory: a stream would take longer than its content. */
 const SMALL_BYTES = 64 * 1024;
 
-/** The icon's name holds a hash of its drawing. */
+/** The name of an icon contains a hash of its drawing. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
-/** @throws NotFoundError where no file can have this path */
+/** @throws NotFoundError for a path that no file can have */
 const parsePath = (segments: readonly string[]): SourcePath => {
   try {
-    // Segment by segment: an encoded slash or dot inside one is refused, not read as a way.
+    // Segment by segment: an encoded slash or dot inside one is rejected, not resolved.
     return segments.reduce((path, segment) => path.child(segment), SourcePath.root);
   } catch (error) {
     if (error instanceof UnsafeNameError || error instanceof UnsafePathError) throw new NotFoundError();
@@ -114,21 +117,21 @@ const parsePath = (segments: readonly string[]): SourcePath => {
   }
 };
 
-/** What was found of a file before. */
+/** Results of earlier reads of a file. */
 interface Known {
   readonly stat?: Stat | undefined;
   readonly read?: ReadResult | undefined;
-  /** It is sent in place of what could not be made now. */
+  /** It replaces a thumbnail or variant that could not be made now. */
   readonly isFailure?: true | undefined;
 }
 
-/** What is sent in place of something else is not kept for as long as that would be. */
+/** A replacement is cached for a shorter time than the requested file. */
 const headersFor = (settings: Source['settings'], { isFailure }: Known): Record<string, string> =>
   safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings);
 
 /**
- * What opens a file, and the version that it is: with one question to the store where nothing else has to be
- * known before.
+ * Opens a file, or prepares it to be opened, and returns its stat: in one request to the store where the
+ * headers do not depend on the stat.
  */
 const openStored = async (
   file: ViewedFile,
@@ -160,7 +163,7 @@ const sendStored = async (
   const isInline = isShownInline(contentType);
   const headers = headersFor(settings, known);
   if (settings.delivery !== 'stream') {
-    // The store or the web server in front cannot make what is missing.
+    // The store or the web server in front cannot create missing pictures.
     const stat = known.stat ?? (await file.stat());
     const disposition = contentDisposition(isInline ? 'inline' : 'attachment', name);
     const handedOver = await handOver({ settings, file, stat, contentType, disposition, headers });
@@ -183,7 +186,7 @@ const sendIcon = (
   });
 };
 
-/** A path that is a folder, or leads through a file, is a file that is not there. */
+/** Reports a path that is a folder, or leads through a file, as missing. */
 const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   try {
     return await work();
@@ -193,7 +196,7 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
   }
 };
 
-/** Sends a file, or the thumbnail or variant of an entry. @throws as `serveFile` */
+/** Sends a file, or the thumbnail or variant of an entry. @throws the errors of `serveFile` */
 const serveThere = async (
   { thumbnails }: ServingServices,
   request: ServingRequest,
@@ -218,9 +221,9 @@ const serveThere = async (
 };
 
 /**
- * Serves a file, or the thumbnail or variant of an entry, which is made at its first request.
- * What listings hide is not there; what has another name now is answered with its link. Signature and rules
- * decide before the store is asked.
+ * Serves a file, or the thumbnail or variant of an entry, which is made at its first request. Hidden entries
+ * are reported as missing; renamed ones are redirected. Signature and rules are checked before the store is
+ * read.
  * @throws NotFoundError, AccessDeniedError, BusyError, errors of the store
  */
 export const serveFile = async (

@@ -4,9 +4,9 @@ import { InvalidParametersError } from '../../errors/errors.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 
 export interface TagAttribute {
-  /** Without its character references. */
+  /** Value with its character references decoded. */
   readonly value: string;
-  /** Where the value begins and ends in the text, without quotes. */
+  /** Offsets of the value in the text, without quotes. */
   readonly start: number;
   readonly end: number;
   readonly quote: '"' | "'" | '';
@@ -18,18 +18,21 @@ export interface Tag {
   readonly attributes: ReadonlyMap<string, TagAttribute>;
 }
 
-/** Characters of a text: 10 MB and some more. */
+/** Maximum length of a text in characters: 10 MB and a margin. */
 const MOST_LENGTH = 16 * 1024 * 1024;
-/** So much is parsed between two turns of the event loop: some milliseconds. */
+/** Characters that are parsed before yielding to the event loop: some milliseconds. */
 const STRETCH = 64 * 1024;
 
-/** Elements whose content is text, without comments and tags; `script` and `plaintext` have rules of their own. */
+/**
+ * Elements whose content is raw text, without comments and tags; `script` and `plaintext` have their own
+ * rules.
+ */
 const RAW: ReadonlySet<string> = new Set(['style', 'xmp', 'iframe', 'noembed', 'noframes']);
 const REPLACEABLE: ReadonlySet<string> = new Set(['textarea', 'title']);
-/** Inside them no element's content is raw. */
+/** Inside these no element has raw content. */
 const FOREIGN: ReadonlySet<string> = new Set(['svg', 'math']);
 
-/** Where the value of an attribute stands. Undefined: it has none. */
+/** Position of an attribute's value; undefined without one. */
 const attributeAt = (
   html: string,
   { name, value }: Token.Attribute,
@@ -67,9 +70,9 @@ export const createParserLoader = (): LoadParser => {
 };
 
 /**
- * The start tags of a text that have attributes, as browsers find them, in pieces between which others run.
- * Comments, scripts, styles and the text of `textarea` and `title` hold none; `noscript` holds what readers
- * without scripts see. Linear in the length of the text.
+ * The start tags of a text that have attributes, as browsers parse them; yields to the event loop in between.
+ * Comments, scripts, styles and the text of `textarea` and `title` contain no tags; the content of `noscript`
+ * is parsed as for readers without scripts. Linear in the length of the text.
  * @throws InvalidParametersError for too long a text; UnsupportedError without the package parse5
  */
 export async function* tagsOf(

@@ -5,7 +5,7 @@ type Reading = 'url' | 'srcset' | 'css';
 const read = (...names: string[]): Readonly<Record<string, Reading>> =>
   Object.fromEntries(names.map((name) => [name, name.endsWith('srcset') ? 'srcset' : 'url']));
 
-/** The attributes by which elements show or open files. */
+/** Attributes that link elements to files. */
 const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, Reading>>>> = {
   a: read('href'),
   area: read('href'),
@@ -26,7 +26,7 @@ const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, Reading>>>> = 
   video: read('src', 'poster'),
 };
 
-/** In longer values nothing is looked for: pictures that stand in the text themselves. */
+/** Longer values are skipped: they are embedded pictures. */
 const MOST_UNITS = 64 * 1024;
 
 interface Piece {
@@ -39,7 +39,7 @@ const BLANKS_AND_COMMAS = /[\s,]*/uy;
 const ADDRESS = /\S*/uy;
 const DESCRIPTORS = /(?:[^,(]|\([^)]*\)?)*/uy;
 
-/** The end of what a sticky expression matches from a position; it matches the empty text too. */
+/** The end of the match of a sticky expression at a position; an empty match is possible. */
 const after = (text: string, from: number, sticky: RegExp): number => {
   sticky.lastIndex = from;
   return from + (sticky.exec(text)?.[0].length ?? 0);
@@ -55,7 +55,7 @@ const candidatesOf = (text: string): Piece[] => {
     let end = next;
     while (text[end - 1] === ',') end -= 1;
     pieces.push({ start, end });
-    // A comma at its end ends it; else its descriptors follow.
+    // A comma at the end of the URL ends the candidate; otherwise its descriptors follow.
     position = end < next ? next : after(text, next, DESCRIPTORS);
   }
 };
@@ -92,8 +92,8 @@ const applied = (text: string, edits: readonly Edit[]): string => {
 };
 
 /**
- * A text as the value of an attribute. It holds nothing that ends one, whatever its quotes: where a browser reads
- * the place as something else than a tag, it stays harmless.
+ * Escapes a text for an attribute value. The result is harmless with any quotes, and also where a browser
+ * does not parse the position as a tag.
  */
 const escaped = (text: string, quote: TagAttribute['quote']): string =>
   text.replaceAll(quote === '' ? /[&<>"'`\s]/gu : /[&<>"'`]/gu, (unit) =>
@@ -105,7 +105,7 @@ export interface LinkAttribute extends TagAttribute {
   readonly pieces: readonly Piece[];
 }
 
-/** The attributes of a tag that name links, whatever these lead to, in the order of the text. */
+/** The attributes of a tag that contain links, in the order of the text, regardless of their targets. */
 export const linkAttributesOf = ({ name: tag, attributes }: Tag): readonly LinkAttribute[] => {
   const readings = Object.hasOwn(ATTRIBUTES, tag) ? ATTRIBUTES[tag] : undefined;
   const found: LinkAttribute[] = [];
@@ -121,7 +121,7 @@ export const linkAttributesOf = ({ name: tag, attributes }: Tag): readonly LinkA
 export const linksOf = ({ value, pieces }: LinkAttribute): readonly string[] =>
   pieces.map((piece) => slice(value, piece));
 
-/** Gives links of one attribute other addresses. Those that keep theirs keep every byte. */
+/** Replaces links in one attribute. Links that stay keep every byte. */
 export const editAttribute = (
   html: string,
   { value, start, end, quote, reading, pieces }: LinkAttribute,
@@ -139,7 +139,8 @@ export const editAttribute = (
       const decoded = pieces[index];
       return decoded && slice(raw, piece).replaceAll('&amp;', '&') === slice(value, decoded);
     });
-  // Unusual references, in place of a blank for example, hide where its links are: then it is written anew.
+  // Unusual character references, for a blank for example, obscure the positions of the links: then the whole
+  // value is written anew.
   if (!isAlike) return [{ start, end, text: escaped(applied(value, edits), quote) }];
   return rawPieces.flatMap((piece, index) => {
     const decoded = pieces[index];
@@ -149,7 +150,7 @@ export const editAttribute = (
   });
 };
 
-/** Adds attributes behind one that a tag has, with its quotes. */
+/** Inserts attributes after an existing one, with the same quotes. */
 export const addAttributes = (
   { end, quote }: TagAttribute,
   added: Readonly<Record<string, string>>,
@@ -161,7 +162,7 @@ export const addAttributes = (
   return text === '' ? [] : [{ start: at, end: at, text }];
 };
 
-/** A text with edits that do not overlap, in any order. */
+/** Applies edits to a text; they must not overlap, and may come in any order. */
 export const edited = (html: string, edits: readonly Edit[]): string =>
   applied(
     html,

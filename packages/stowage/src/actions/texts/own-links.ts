@@ -9,31 +9,31 @@ import type { SourceViews } from '../../view/source-views.ts';
 import { entryShownAt, filesOfPublicUrl, type PublicFile, type ShownEntry } from '../public-files.ts';
 import { drawnPath } from '../serving/serve-file.ts';
 
-/** Different own links of one text. */
+/** Maximum number of different own links in a text. */
 const MOST_LINKS = 20_000;
 
-/** A link of a text to a file of a source, or to what is drawn of it. */
+/** A link in a text to a file of a source, or to its thumbnail or variant. */
 export interface OwnLink extends PublicFile {
   readonly url: string;
   readonly view: SourceView;
-  /** The file that it is about; a `preset` of a variant. */
+  /** The file, or the original of a thumbnail or variant; `preset` is set for a variant. */
   readonly entry: SourcePath;
   readonly preset: string | undefined;
   readonly kind: 'file' | 'thumbnail' | 'variant';
-  /** In `signed` sources: undefined where it has none, or one that never was valid. */
+  /** In `signed` sources: undefined without a signature, or with one that was never valid. */
   readonly signature: 'valid' | 'expired' | undefined;
 }
 
 export interface Target {
   readonly item: Item;
-  /** It has another name than the link says. */
+  /** The file has another name than the link. */
   readonly isMoved: boolean;
 }
 
 const kindOf = (shown: ShownEntry | undefined): OwnLink['kind'] =>
   shown === undefined ? 'file' : shown.preset === undefined ? 'thumbnail' : 'variant';
 
-/** The query of a link, without `?`, what stands before it and what stands behind it. */
+/** Splits a link into address, query (without `?`) and hash. */
 export const partsOf = (
   url: string,
 ): { readonly address: string; readonly query: string; readonly hash: string } => {
@@ -51,9 +51,7 @@ export class OwnLinks {
   readonly #onFailure: ((error: unknown) => void) | undefined;
   #count = 0;
 
-  /**
-   * With `onFailure` a store that fails is reported there, and counts as one in which nothing lies.
-   */
+  /** With `onFailure`, a failing store is reported there and treated as empty. */
   constructor(views: SourceViews, links: Links, onFailure?: (error: unknown) => void) {
     this.#views = views;
     this.#onFailure = onFailure;
@@ -61,7 +59,9 @@ export class OwnLinks {
     this.#links = links;
   }
 
-  /** Undefined: a link of others. @throws InvalidParametersError for too many own links; errors of the stores */
+  /**
+   * Undefined for a foreign link. @throws InvalidParametersError for too many own links; errors of the stores
+   */
   find(url: string): Promise<OwnLink | undefined> {
     const known = this.#known.get(url);
     if (known !== undefined) return known;
@@ -69,7 +69,7 @@ export class OwnLinks {
     if (found === undefined) return Promise.resolve(undefined);
     this.#count += 1;
     if (this.#count > MOST_LINKS) {
-      // It is asked already, and may fail.
+      // The lookup has already started, and may fail.
       found.catch(() => undefined);
       throw new InvalidParametersError(`html: must have at most ${String(MOST_LINKS)} links of files`);
     }
@@ -79,7 +79,7 @@ export class OwnLinks {
 
   #find(url: string): Promise<OwnLink | undefined> | undefined {
     const all = filesOfPublicUrl(this.#sources, url);
-    // Several addresses of a source may fit.
+    // Several base URLs of a source may match with the same path.
     const candidates = all.filter(
       ({ source, path }, index) =>
         all.findIndex((one) => one.source === source && one.path.equals(path)) === index,
@@ -87,7 +87,7 @@ export class OwnLinks {
     return candidates.length === 0 ? undefined : this.#choose(url, candidates);
   }
 
-  /** Base addresses may lie inside one another: the link is of the source that has signed it, or has the file. */
+  /** Base URLs may be nested: the link belongs to the source that has signed it, or has the file. */
   async #choose(url: string, candidates: readonly PublicFile[]): Promise<OwnLink | undefined> {
     const links = await Promise.all(candidates.map((one) => this.#linkOf(url, one)));
     const [first] = links;
@@ -110,14 +110,19 @@ export class OwnLinks {
     return { url, source, path, view, entry, preset, kind: kindOf(shown), signature };
   }
 
-  /** What the link leads to now; undefined: nothing that listings show. @throws errors of the stores */
+  /**
+   * The current target of the link; undefined when there is none or it is hidden. @throws errors of the
+   * stores
+   */
   target(link: OwnLink): Promise<Target | undefined> {
     let target = this.#targets.get(link);
     if (target === undefined) this.#targets.set(link, (target = this.asked(() => this.#look(link))));
     return target;
   }
 
-  /** What the link leads to now, where that has another name; asked only of sources that remember names. */
+  /**
+   * The target of the link if it has been renamed or moved; looked up only in sources that remember names.
+   */
   async moved(link: OwnLink): Promise<Item | undefined> {
     if (link.source.settings.redirectMoved === undefined) return undefined;
     const target = await this.target(link);
@@ -125,7 +130,7 @@ export class OwnLinks {
   }
 
   /**
-   * What a store says; undefined where it fails, which is reported.
+   * Runs a request to a store; undefined when it fails, which is reported.
    * @throws errors of the stores, without `onFailure`
    */
   async asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
@@ -149,36 +154,36 @@ export class OwnLinks {
   }
 }
 
-/** Stands for the host of links that have none. */
+/** Host of links that have none. */
 const NO_HOST = 'http://no-host.invalid';
 
 const originOf = (url: string): string => /^(?:[a-z]+:)?\/\/[^/?#\\]*/iu.exec(url)?.[0] ?? '';
 
-/** The beginning of a link as it is written: what stands there for the root of its source. */
+/** The part of a link that stands for the root of its source. */
 const baseOf = ({ url, path }: OwnLink): string => {
   const names = new URL(url, NO_HOST).pathname.split('/').filter((name) => name !== '');
   const above = names.slice(0, names.length - path.segments.length);
   return `${originOf(url)}/${above.map((name) => `${name}/`).join('')}`;
 };
 
-/** A link to something else, in the form of a link of the text: with a host only where that has one. */
+/** A link to another file in the form of an existing link: with a host only where that has one. */
 export const linkLike = (link: OwnLink, source: Source, path: SourcePath): string => {
   const { baseurl } = source;
   const other = baseurl.startsWith('/') ? originOf(link.url) + baseurl : baseurl;
   return (source === link.source ? baseOf(link) : other) + encodedPath(path);
 };
 
-/** Whether a link opens what it leads to for everybody who has it, as far as signatures decide. */
+/** Whether the link opens its target for everyone who has it, as far as signatures are concerned. */
 export const isOpen = ({ source, signature }: OwnLink): boolean =>
   source.settings.serve !== 'signed' || signature !== undefined;
 
-/** Whether every reader of the text may see what the link shows: as `isOpen`, and not by a role. */
+/** Whether every reader of the text may see the target: as `isOpen`, and without a role. */
 export const opensForAll = (link: OwnLink): boolean =>
   link.source.settings.serve !== 'protected' && isOpen(link);
 
 /**
- * Whether a link to what has moved may be replaced by one to where it is now. Other links stay: a reader who
- * follows them is redirected if the rules allow it.
+ * Whether a link to a moved file may be replaced by one to its current path. Other links stay: they redirect
+ * readers if the rules allow it.
  */
 export const mayName = ({ source }: OwnLink, target: Item): boolean => {
   const { serve } = target.source.settings;
@@ -186,8 +191,8 @@ export const mayName = ({ source }: OwnLink, target: Item): boolean => {
 };
 
 /**
- * The link that is to stand in place of one: the same where there is nothing to renew. A link of a `signed` source
- * that never was valid stays as it is.
+ * The replacement of a link; the same link when there is nothing to renew. A link of a `signed` source whose
+ * signature was never valid stays as it is.
  */
 export const renewedUrl = async (
   link: OwnLink,

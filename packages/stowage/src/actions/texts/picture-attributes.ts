@@ -7,13 +7,16 @@ import type { ServingServices } from '../serving/serve-file.ts';
 import type { Tag } from './html-tags.ts';
 import { linkLike, mayName, opensForAll, type OwnLink, type OwnLinks } from './own-links.ts';
 
-/** What renewing texts does besides renewing signatures. */
+/** Further changes that renewing a text makes, besides new signatures. */
 export interface PictureOptions {
-  /** Of signed links, in seconds (default: `signedUrlLifetime` of the source). */
+  /** Lifetime of signed links, in seconds (default: `signedUrlLifetime` of the source). */
   readonly lifetime?: number | undefined;
-  /** Gives own pictures `width`, `height` and `loading="lazy"` where they lack them, but for `protected` sources. */
+  /** Adds missing `width`, `height` and `loading="lazy"` to own pictures, except of `protected` sources. */
   readonly sizes?: boolean | undefined;
-  /** Gives own pictures without one a `srcset` of these `imagePresets`, as far as they keep the picture's shape. */
+  /**
+   * Adds a `srcset` of these `imagePresets` to own pictures without one, as far as they keep the aspect
+   * ratio.
+   */
   readonly srcset?: readonly string[] | undefined;
 }
 
@@ -24,7 +27,7 @@ export interface PictureServices extends ServingServices {
 
 interface TextPicture {
   readonly own: OwnLinks;
-  /** Its `src`. */
+  /** The link in `src`. */
   readonly link: OwnLink;
   readonly tag: Tag;
 }
@@ -35,8 +38,8 @@ const PIXELS = /^\s*(\d+)(?:px)?\s*$/iu;
 const SIZED_BY_STYLE = /(?:^|[;\s])(?:width|height|aspect-ratio)\s*:/iu;
 
 /**
- * Width and height as far as they are missing. With one of them the other keeps the shape; a picture that has a
- * size by its style, or in per cent, has none of them.
+ * Missing width and height. If one is given, the other is computed from the aspect ratio; a picture with a
+ * size in its style, or in per cent, gets neither.
  */
 const sizeAttributes = ({ attributes }: Tag, { width, height }: PictureSize): Attributes => {
   if (SIZED_BY_STYLE.test(attributes.get('style')?.value ?? '')) return {};
@@ -68,16 +71,16 @@ const shownSize = (
   return variantSizesOf(imagePresets, { [preset]: '' }, size)?.[preset];
 };
 
-/** A blank ends an address of a `srcset`, a comma may. */
+/** A blank would end an address of a `srcset`, and a trailing comma too. */
 const inSrcset = (url: string): string => url.replaceAll(/[\s,]/gu, encodeURIComponent);
 
-/** A picture that a link of a text leads to, and its own size. */
+/** The picture that a link leads to, and its size. */
 interface SizedItem {
   readonly item: Item;
   readonly size: PictureSize;
 }
 
-/** Smaller variants in the picture's own shape, and the picture itself, by their widths. */
+/** Links to smaller variants with the aspect ratio of the picture, and to the picture itself, by width. */
 const linksByWidth = async (
   { thumbnails, links, signal }: PictureServices,
   link: OwnLink,
@@ -102,7 +105,7 @@ const linksByWidth = async (
   return byWidth.size === 0 ? byWidth : byWidth.set(size.width, urlOf(path));
 };
 
-/** `srcset`, and `sizes` for it. */
+/** The attribute `srcset` and its `sizes`. */
 const srcsetAttributes = async (
   services: PictureServices,
   { link, tag: { attributes } }: TextPicture,
@@ -121,7 +124,7 @@ const srcsetAttributes = async (
   };
 };
 
-/** The attributes that a picture of a text lacks, as far as they are wanted. */
+/** The requested attributes that a picture of a text lacks. */
 export const pictureAttributes = async (
   services: PictureServices,
   picture: TextPicture,

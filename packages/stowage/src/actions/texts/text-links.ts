@@ -15,13 +15,16 @@ import {
 import { type OwnLink, OwnLinks, renewedUrl } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
 
-/** Whose text it is. */
+/** The context of a text. */
 export interface TextOptions {
-  /** Where the connector is mounted, as links of the text say it (default: `publicUrl`, else the host's root). */
+  /**
+   * The mount of the connector, as the links of the text contain it (default: `publicUrl`, else the host's
+   * root).
+   */
   readonly base?: string | undefined;
   /**
-   * The links are those of a tenant's sources: `resolveSources` gets these fields of a request, and reads the tenant
-   * from them as ever. Absent: the configured sources.
+   * For links to a tenant's sources: `resolveSources` gets these fields as a request, and finds the tenant by
+   * them. Absent: the configured sources.
    */
   readonly request?:
     | {
@@ -32,49 +35,55 @@ export interface TextOptions {
     | undefined;
 }
 
-/** What `renewLinks` does besides renewing signatures. */
+/** Options of `renewLinks`. */
 export interface RenewOptions extends TextOptions, PictureOptions {}
 
 /** A link of a text to a file of a source. */
 export interface FoundLink {
   /** Name of the source. */
   readonly source: string;
-  /** The file inside the source, without a leading slash; of a thumbnail or variant the picture that it shows. */
+  /**
+   * Path of the file inside the source, without a leading slash; of a thumbnail or variant that of the
+   * original.
+   */
   readonly path: string;
   readonly kind: 'file' | 'thumbnail' | 'variant';
-  /** Of a variant. */
+  /** Set for a variant. */
   readonly preset?: string;
-  /** It has a signature of this service. */
+  /** It has a valid or expired signature of this service. */
   readonly signed?: true;
-  /** The time of its signature is over. */
+  /** Its signature has expired. */
   readonly expired?: true;
   /** The file had this name, and is now at `source` and `path`: see `redirectMoved`. */
   readonly moved?: true;
 }
 
 /**
- * The text with own links that live longer: links of `signed` sources get a new signature, when their own was valid
- * once, and links of moved files lead to where these are. All else stays byte for byte. Asks the stores only
- * for what has moved, where sources remember it, and for `sizes` and `srcset`: a store that fails is logged.
+ * Renews the own links of a text: a link of a `signed` source with a valid or expired signature gets a new
+ * one, and a link to a moved file gets its current path. Everything else stays byte for byte. Stores are read
+ * only for moved files, where sources remember names, and for `sizes` and `srcset`; a failing store is
+ * logged.
  * @throws InvalidParametersError for options that are not valid, texts of more than 16 MB and with more than
  *   20,000 different own links; UnsupportedError without the package parse5
  */
 export type RenewLinks = (html: string, options?: RenewOptions) => Promise<string>;
 
 /**
- * The own links of a text, each time that they stand there, in its order. Whether their files exist does not
- * matter.
- * @throws as `renewLinks`; errors of the stores
+ * Lists the own links of a text, with repetitions, in its order. The files need not exist.
+ * @throws the errors of `renewLinks`; errors of the stores
  */
 export type LinksIn = (html: string, options?: TextOptions) => Promise<readonly FoundLink[]>;
 
 export interface TextServices extends PictureServices {
   readonly log: Logger;
-  /** Opens the sources with the addresses that texts may have for them, until the work is done; all may be seen. */
+  /**
+   * Opens the sources, with the addresses that texts may use for them, until the work is done. No access
+   * control.
+   */
   readonly inSources: <T>(options: TextOptions, work: (views: SourceViews) => Promise<T>) => Promise<T>;
 }
 
-/** Tags whose files are looked up at the same time. */
+/** Tags whose files are looked up concurrently. */
 const AT_ONCE = 8;
 
 const foundLink = async (own: OwnLinks, link: OwnLink): Promise<FoundLink> => {

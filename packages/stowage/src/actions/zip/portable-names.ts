@@ -1,13 +1,13 @@
 import { fileCopyNames, isWindowsDevice, withoutCase } from '../../basics/content/file-name.ts';
 
 const REPLACEMENT = '_';
-/** What Windows takes in no name. Control characters and backslashes are in none of a source. */
+/** Characters that Windows rejects. Names of a source contain neither control characters nor backslashes. */
 const REFUSED = /[<>:"|?*]/gu;
 
-/** All that may have to be changed: most names need no closer look. */
+/** A quick test for names that may have to be changed: few match. */
 const SUSPECT = /[<>:"|?*]|[. ]$|^(?:con|prn|aux|nul|com|lpt)/iu;
 
-/** A name as Windows can unpack it; nearly all stay as they are. */
+/** A name that Windows can unpack; nearly all stay unchanged. */
 const portable = (segment: string): string => {
   if (!SUSPECT.test(segment)) return segment;
   const safe = segment.replaceAll(REFUSED, REPLACEMENT);
@@ -16,18 +16,18 @@ const portable = (segment: string): string => {
 };
 
 /**
- * The names in an archive, such that nothing is lost where it is unpacked: what Windows refuses becomes `_`,
- * and a file whose name differs from another one by letter case alone gets a number. Folders that differ so
- * become one. Memory: the path of each entry.
+ * Makes the names in an archive safe to unpack: characters that Windows rejects become `_`, and a file whose
+ * name differs from another only by letter case gets a number. Folders that differ so become one. Memory: the
+ * path of each entry.
  */
 export class PortableNames {
-  /** By path without its case: the number to be tried next. */
+  /** Next number to try, by path without letter case. */
   readonly #taken = new Map<string, number>();
-  /** The folder of the last file, and what it is called. */
+  /** The folder of the last file, and its name in the archive. */
   #folder = '';
   #parent = '';
 
-  /** A folder, before the files are named: with a slash at its end. */
+  /** Adds a folder, with a trailing slash; folders must be added before files. */
   folder(path: string): string {
     const name = path.split('/').map(portable).join('/');
     const key = withoutCase(name.slice(0, -1));
@@ -61,7 +61,7 @@ export class PortableNames {
 }
 
 export interface PlannedEntry {
-  /** With slashes between folders, and one at the end of a folder. */
+  /** With slashes between folders, and a trailing one for a folder. */
   readonly name: string;
   readonly size: number | undefined;
   readonly modifiedAt: number | undefined;
@@ -70,9 +70,9 @@ export interface PlannedEntry {
 const PAGE = 1000;
 
 interface Page {
-  /** UTF-8, with a line feed behind each, which no name holds. */
+  /** UTF-8, each followed by a line feed, which no name contains. */
   readonly names: Buffer;
-  /** NaN where nothing is known. */
+  /** NaN for unknown values. */
   readonly sizes: Float64Array;
   readonly times: Float64Array;
 }
@@ -80,7 +80,7 @@ interface Page {
 const known = (value: number | undefined): number | undefined =>
   value === undefined || Number.isNaN(value) ? undefined : value;
 
-/** Many entries in little memory: some 16 bytes and the name each. */
+/** A compact list of many entries: some 16 bytes and the name each. */
 export class PlannedEntries {
   readonly #pages: Page[] = [];
   #last: PlannedEntry[] = [];
@@ -103,7 +103,7 @@ export class PlannedEntries {
     this.#last = [];
   }
 
-  /** All entries, once: they are forgotten as they are taken. */
+  /** All entries, once: each page is freed when it has been read. */
   *take(): Generator<PlannedEntry, void, undefined> {
     for (let page = this.#pages.shift(); page !== undefined; page = this.#pages.shift()) {
       const { sizes, times } = page;

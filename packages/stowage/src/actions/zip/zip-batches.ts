@@ -5,9 +5,9 @@ import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts'
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ReadResult, ReusedMemory, SourceView } from '../../view/source-view.ts';
 
-/** Smaller files are read whole. */
+/** Files up to this size are read whole. */
 const SMALL_BYTES = 256 * 1024;
-/** Of the files that are read together. */
+/** Limits of a batch of files. */
 const BATCH_BYTES = 512 * 1024;
 const BATCH_FILES = 64;
 
@@ -16,11 +16,11 @@ const isSmall = (size: number | undefined): boolean => size !== undefined && siz
 interface Located {
   readonly entry: ZipEntry;
   readonly path: SourcePath;
-  /** Undefined for a folder, and where it is not known. */
+  /** Undefined for a folder, and for an unknown size. */
   readonly size: number | undefined;
 }
 
-/** Gives the entries of an archive their paths: those of one folder come after each other. */
+/** Turns names of entries into paths. Fast because entries of one folder are consecutive. */
 class Paths {
   readonly #root: SourcePath;
   #prefix = '';
@@ -45,7 +45,7 @@ class Paths {
   }
 }
 
-/** All of a small file: a connection to a store does not wait for its turn. */
+/** Reads a small file whole, so that its connection to the store is released before the file is sent. */
 const contentOf = (read: ReadResult): Promise<Uint8Array> | Readable | Uint8Array =>
   read.bytes ?? (isSmall(read.stat.size) ? buffer(read.stream) : read.stream);
 
@@ -53,7 +53,7 @@ class Batches {
   readonly #view: SourceView;
   readonly #paths: Paths;
   readonly #names: PortableNames;
-  /** Of batches that are over. */
+  /** Memory of finished batches. */
   readonly #spare: ReusedMemory[] = [];
 
   constructor(view: SourceView, root: SourcePath, names: PortableNames) {
@@ -63,7 +63,7 @@ class Batches {
   }
 
   *of(entries: Iterable<PlannedEntry>): Generator<ZipBatch, void, undefined> {
-    // A store that reads many at once is asked for many; others are asked for one after the other.
+    // A store with bulk reads gets many files at a time; others get one after the other.
     const most = this.#view.readsMany ? BATCH_FILES : 1;
     let batch: Located[] = [];
     let bytes = 0;
@@ -125,7 +125,7 @@ class Batches {
       paths.map(async (path) => {
         const opened = await this.#open(path);
         if (opened.content instanceof Uint8Array) return { ...opened, content: opened.content };
-        // It has grown: it is opened again when its turn comes.
+        // It has grown: it is reopened and streamed when it is next in the archive.
         opened.content.destroy();
         return undefined;
       }),
@@ -139,7 +139,7 @@ class Batches {
   }
 }
 
-/** Entries below `root` in batches for an archive. They are forgotten as they are taken. */
+/** Entries below `root` in batches for an archive. Each is freed when it has been read. */
 export const zipBatches = (
   view: SourceView,
   root: SourcePath,

@@ -1,13 +1,13 @@
-/** What an archive says of an entry, before and behind its content. */
+/** Metadata of an entry in an archive. */
 export interface EntryHead {
-  /** UTF-8, with slashes between folders, and one at the end of a folder. */
+  /** UTF-8, with slashes between folders, and a trailing one for a folder. */
   readonly name: Buffer;
   readonly isFolder: boolean;
   /** Milliseconds since 1970. */
   readonly modifiedAt: number;
 }
 
-/** What is known of content. */
+/** Checksum and length of content. */
 export interface ContentSum {
   readonly crc: number;
   /** Bytes. */
@@ -17,11 +17,11 @@ export interface ContentSum {
 export const MAX_32 = 0xff_ff_ff_ff;
 const MAX_16 = 0xff_ff;
 const UTF_8 = 0x08_00;
-/** The sum stands behind the content. */
+/** Flag: checksum and length follow the content. */
 const SUM_BEHIND = 0x00_08;
 const VERSION = 20;
 const VERSION_64 = 45;
-/** Made by Unix: the upper half of the external attributes are its modes. */
+/** Creator Unix: the upper half of the external attributes is the file mode. */
 const UNIX = 3 << 8;
 const FILE_MODE = 0o100_644;
 const FOLDER_MODE = 0o40_755;
@@ -33,7 +33,10 @@ const TIME_BYTES = 9;
 const YEAR_1980 = 1980;
 const YEAR_2107 = 2107;
 
-/** Time in the lower half and date in the upper one, local to the server, to two seconds. */
+/**
+ * Time in the lower half and date in the upper one, in the server's time zone, with a resolution of two
+ * seconds.
+ */
 const dosTime = (milliseconds: number): number => {
   const date = new Date(milliseconds);
   const year = Math.min(Math.max(date.getFullYear(), YEAR_1980), YEAR_2107);
@@ -60,8 +63,8 @@ const write64 = (into: Buffer, at: number, ...values: readonly number[]): void =
 };
 
 /**
- * What stands before an entry. Without the sum of its content it stands behind it, in 64 bits where `is64`
- * says so.
+ * Header before the content of an entry. Without `sum` a descriptor follows the content, in 64 bits if
+ * `is64`.
  */
 export const localHeader = (
   { name, modifiedAt }: EntryHead,
@@ -90,7 +93,7 @@ export const localHeader = (
   return header;
 };
 
-/** What stands behind content whose header says nothing of it. */
+/** Descriptor after content whose header has no checksum. */
 export const descriptor = ({ crc, size }: ContentSum, is64: boolean): Buffer => {
   const bytes = Buffer.allocUnsafe(is64 ? 24 : 16);
   bytes.writeUInt32LE(0x08_07_4b_50, 0);
@@ -105,11 +108,11 @@ export const descriptor = ({ crc, size }: ContentSum, is64: boolean): Buffer => 
   return bytes;
 };
 
-/** An entry as it lies in the archive. */
+/** An entry that has been written to the archive. */
 export interface WrittenEntry extends EntryHead, ContentSum {
-  /** Where its header begins. */
+  /** Offset of its header. */
   readonly offset: number;
-  /** Whether its sum stands behind its content. */
+  /** Whether its checksum follows the content. */
   readonly isSumBehind: boolean;
 }
 
@@ -143,7 +146,7 @@ const directoryEntry = (entry: WrittenEntry): Buffer => {
 
 const PART_BYTES = 64 * 1024;
 
-/** The directory of an archive, kept as the bytes that will be sent: some 55 an entry and its name. */
+/** The directory of an archive, stored in its final bytes: some 55 an entry and its name. */
 export class CentralDirectory {
   readonly #parts: Buffer[] = [];
   #part = Buffer.allocUnsafeSlow(PART_BYTES);
@@ -159,7 +162,10 @@ export class CentralDirectory {
     this.#bytes += record.length;
   }
 
-  /** The directory and the end of the archive; `offset` is where they begin. Frees what it has given. */
+  /**
+   * The directory and the end of the archive; `offset` is the position of the directory. Frees each part that
+   * it has yielded.
+   */
   *end(offset: number): Generator<Buffer, void, undefined> {
     this.#finishPart();
     for (let part = this.#parts.shift(); part !== undefined; part = this.#parts.shift()) yield part;

@@ -13,9 +13,9 @@ import {
 const PIECE_BYTES = 128 * 1024;
 
 /**
- * Joins the parts of a stream, such as headers and contents, to pieces that are worth sending. They are copied: the
- * memory of a part is free as soon as all pieces of `take` were taken. The first part is not held back: it
- * shows that the answer has begun. What `take` and `rest` yield is what goes out, in order.
+ * Joins the parts of a stream, such as headers and contents, into pieces of a useful size. Parts are copied:
+ * the memory of a part is free once all pieces of `take` have been consumed. The first part is sent
+ * immediately, to show that the response has begun. `take` and `rest` yield the output in order.
  */
 export class PartJoiner {
   #piece: Buffer | undefined;
@@ -44,13 +44,13 @@ export class PartJoiner {
   }
 }
 
-/** A file of an archive, as it is when it is opened. */
+/** A file of an archive at the time of opening. */
 export interface OpenedFile {
-  /** Bytes, where they are known. */
+  /** Bytes; undefined when unknown. */
   readonly size: number | undefined;
   /** Milliseconds since 1970. */
   readonly modifiedAt: number | undefined;
-  /** All of a small file; a stream is ended with the entry, whatever becomes of it. */
+  /** All of a small file, or a stream, which is destroyed after the entry in every case. */
   readonly content: Readable | Uint8Array;
 }
 
@@ -59,20 +59,20 @@ export interface WholeFile extends OpenedFile {
 }
 
 export interface ZipEntry {
-  /** With slashes between folders, and one at the end of a folder. */
+  /** With slashes between folders, and a trailing one for a folder. */
   readonly name: string;
-  /** Milliseconds since 1970; for folders, which are not opened. */
+  /** Milliseconds since 1970; used for folders, which are not opened. */
   readonly modifiedAt: number | undefined;
   /** Undefined for a folder. */
   readonly open: (() => Promise<OpenedFile>) | undefined;
 }
 
-/** Entries that come after each other. */
+/** Consecutive entries. */
 export interface ZipBatch {
   readonly entries: readonly ZipEntry[];
-  /** Reads what is small before it is wanted; undefined for what is to be opened when its turn comes. */
+  /** Reads small files in advance; undefined for entries that are to be opened later. */
   readonly readAhead: () => Promise<readonly (WholeFile | undefined)[]>;
-  /** The archive has ended: what `readAhead` has read is not used. */
+  /** Called when the archive no longer uses the results of `readAhead`. */
   readonly release: () => void;
 }
 
@@ -96,7 +96,7 @@ class ZipWriter {
     yield this.#counted(localHeader(head, sum));
     if (file === undefined) return;
     yield this.#counted(file.content);
-    // Behind them: the answer has begun, and breaks off.
+    // Checked after the content: the response has begun, and is aborted.
     requireSize(file, sum);
   }
 
@@ -119,7 +119,7 @@ class ZipWriter {
       this.#directory.add({ ...head, ...sum, offset, isSumBehind: true });
       yield this.#counted(descriptor(sum, is64));
     } finally {
-      // Also when the client has left before its first byte was asked for.
+      // Also when the client disconnects before the first byte is read.
       content.destroy();
     }
   }
@@ -153,7 +153,7 @@ const requireSize = ({ size }: OpenedFile, sum: ContentSum): void => {
     throw changed('a file of an archive has another length than its store said');
 };
 
-/** Batches that are read before their turn, so that the disk works while others are sent. */
+/** Batches that are read ahead, so that the disk works while others are sent. */
 const AHEAD = 4;
 
 async function* inOrder(
@@ -168,7 +168,7 @@ async function* inOrder(
         if (next.done === true) break;
         const batch = next.value;
         const files = batch.readAhead();
-        // Told when its turn comes.
+        // The failure is handled when the batch is awaited.
         files.catch(() => undefined);
         waiting.push({ batch, files });
       }
@@ -192,7 +192,7 @@ async function* piecesOf(
   for await (const entries of inOrder(batches)) {
     for (const [entry, read] of entries) {
       const file = read ?? (await entry.open?.());
-      // Not `yield*`, which waits once more for each part.
+      // Not `yield*`, which awaits once more for each part.
       if (file === undefined || isWhole(file)) {
         for (const part of writer.whole(entry, file)) for (const piece of joiner.take(part)) yield piece;
       } else {
@@ -208,10 +208,10 @@ async function* piecesOf(
 const isWhole = (file: OpenedFile): file is WholeFile => file.content instanceof Uint8Array;
 
 /**
- * An archive of these entries, nothing compressed, bit by bit: one large file is open at a time, some batches
- * of small ones are read ahead, and memory grows with the number of entries alone (some 55 bytes and the name
- * each). A file that yields another length than it has said, or more than `most` bytes with those before it,
- * fails the archive with ChangedMeanwhileError; so does what opening and reading throw.
+ * An uncompressed archive of these entries, generated as a stream: one large file is open at a time, some
+ * batches of small ones are read ahead, and memory grows only with the number of entries (some 55 bytes and
+ * the name each). A file whose length differs from its stat, or that exceeds `most` bytes in total, fails the
+ * archive with ChangedMeanwhileError; errors of opening and reading fail it too.
  */
 export class ZipStream extends Readable {
   readonly #pieces: AsyncGenerator<Uint8Array, void, undefined>;
@@ -229,7 +229,7 @@ export class ZipStream extends Readable {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    // Waits for a read that is under way; a client that leaves has aborted it.
+    // Waits for a running read; a disconnecting client has aborted it.
     this.#pieces.return().then(
       () => callback(error),
       (failure: unknown) => callback(error ?? (failure as Error)),
