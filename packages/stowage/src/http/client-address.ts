@@ -15,7 +15,7 @@ const parseNetwork = (text: string): Network => {
 const isIn = (address: Address, [network, bits]: Network): boolean =>
   address.kind() === network.kind() && address.match(network, bits);
 
-// On a socket for IPv6 an IPv4 client has an address like ::ffff:127.0.0.1.
+// On an IPv6 socket, an IPv4 client has an address like ::ffff:127.0.0.1.
 const parseAddress = (text: unknown): Address | undefined =>
   typeof text === 'string' && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 
@@ -24,7 +24,7 @@ export type ClientRequest = Pick<ConnectorRequest, 'headers' | 'native' | 'peer'
 const peerOf = ({ native, peer }: Pick<ClientRequest, 'native' | 'peer'>): Address | undefined =>
   parseAddress(peer ?? peerAddress(native));
 
-/** Tells whether a request has come from one of these addresses or networks itself. */
+/** Checks whether the peer of a request has one of these addresses or networks. */
 export const createPeerCheck = (
   from: readonly string[],
 ): ((request: Pick<ClientRequest, 'native' | 'peer'>) => boolean) => {
@@ -35,11 +35,11 @@ export const createPeerCheck = (
   };
 };
 
-/** Some proxies name the port too: `192.0.2.1:5000`, `[2001:db8::1]:5000`. */
+/** Some proxies append the port: `192.0.2.1:5000`, `[2001:db8::1]:5000`. */
 const withoutPort = (text: string | undefined): string | undefined =>
   text?.replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/u, '$1$2');
 
-/** A client may have the whole of such a network: more of its addresses do not make it more clients. */
+/** A single client may own a whole /64 network: its addresses count as one client. */
 const withoutHost = (address: Address): string => {
   if (address.kind() === 'ipv4') return address.toString();
   const parts = (address as ipaddr.IPv6).parts.map((part, index) => (index < 4 ? part : 0));
@@ -47,9 +47,9 @@ const withoutHost = (address: Address): string => {
 };
 
 /**
- * Finds the address of a request's client: who has connected, or whom the trusted proxies name by
- * `X-Forwarded-For`, read from its end so that nothing counts that a client has written there. Of IPv6 it is
- * the network of 64 bits. Undefined where the host knows no address.
+ * Finds the client address of a request: the peer, or the address that trusted proxies report in
+ * `X-Forwarded-For`, read from the end so that entries by the client are ignored. An IPv6 address is reduced
+ * to its /64 network. Undefined where the host knows no address.
  */
 const createClientAddress = (
   trustedProxies: readonly string[],
@@ -70,8 +70,8 @@ const createClientAddress = (
 };
 
 /**
- * One name for all requests of a client: the user of a tenant, as far as known, from whatever address, else
- * the address. All whose address is not known are one client.
+ * One name for all requests of a client: the user of a tenant if known, from any address, else the address.
+ * All requests without an address are one client.
  */
 export type ClientNames = (
   request: ClientRequest,
@@ -81,7 +81,7 @@ export type ClientNames = (
 
 const UNKNOWN = 'unknown';
 
-/** Names clients. Warns once where the host gives no address of any request. */
+/** Names clients. Logs one warning when the host provides no address at all. */
 export const createClientNames = (trustedProxies: readonly string[], log: Logger): ClientNames => {
   const addressOf = createClientAddress(trustedProxies);
   let isWarned = false;
@@ -90,7 +90,7 @@ export const createClientNames = (trustedProxies: readonly string[], log: Logger
     if (subject !== undefined) return `subject:${JSON.stringify([tenant, subject])}`;
     const address = addressOf(request);
     isKnown ||= address !== undefined;
-    // Where others have an address, this client has only closed its connection before it was read.
+    // If other requests have an address, this client merely closed its connection before it was read.
     if (!isKnown && !isWarned) {
       isWarned = true;
       log.warn('The host tells no client address: all requests without a subject count as one client.');

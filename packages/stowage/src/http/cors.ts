@@ -5,9 +5,9 @@ import { asHookFailure, type ConnectorHooks } from '../hooks.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
 export interface CorsVerdict {
-  /** Go with every answer to the request. */
+  /** Added to every response to the request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** `none`: not a cross-origin matter. `failed`: the hook threw. */
+  /** `none`: not a cross-origin request. `failed`: the hook threw. */
   readonly origin: 'none' | 'accepted' | 'refused' | 'failed';
   readonly failure?: unknown;
 }
@@ -18,13 +18,12 @@ export type OriginCheck = (request: HookRequest) => CorsVerdict | Promise<CorsVe
 const off: CorsVerdict = { headers: {}, origin: 'none' };
 const vary = { vary: 'Origin' } as const;
 /**
- * What pages need beyond the headers that every page may read: the name of a download, its length and its
- * version.
+ * Response headers that scripts need beyond the CORS-safelisted ones: name, length and version of a download.
  */
 const exposedHeaders =
   'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
 
-/** What clients of uploads in parts read besides. */
+/** Further headers that tus clients read. */
 const tusHeaders =
   'Location, Tus-Extension, Tus-Resumable, Tus-Version, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset';
 
@@ -44,9 +43,9 @@ const senderOf = ({ headers }: HookRequest): Sender => {
   return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
 };
 
-/** So many foreign origins are named in the log, each once. */
+/** Maximum number of foreign origins that are logged, each once. */
 const MOST_NAMED = 100;
-/** What browsers send. Anything else comes from no page, and must not reach the log. */
+/** Origins as browsers send them. Anything else is not from a browser, and must not reach the log. */
 const ORIGIN = /^(?:null|[a-z][a-z\d+.-]{0,30}:\/\/[\w.:[\]-]{1,260})$/iu;
 
 const createForeignOriginLog = (log: Pick<Logger, 'warn'>, reason: string): ((origin: string) => void) => {
@@ -66,8 +65,8 @@ const NOT_LISTED = 'allowedOrigins does not have it. Add it if the page is yours
 const NOT_ACCEPTED = 'the hook allowedOrigins did not accept it.';
 
 /**
- * Makes the check of an instance. With `allowCrossOrigin` off nothing is ever added to an answer, and no hook
- * is asked. Each origin whose pages are turned away is named once in the log, up to a hundred of them.
+ * Creates the origin check of an instance. With `allowCrossOrigin` off it adds no headers, and calls no hook.
+ * Each rejected origin is logged once, up to a hundred of them.
  */
 export const createOriginCheck = (
   settings: Pick<Settings, 'allowCrossOrigin' | 'allowedOrigins' | 'tus'>,
@@ -91,7 +90,7 @@ export const createOriginCheck = (
     const { origin } = request.headers;
     if (origin === undefined) return { headers: vary, origin: 'none' };
     try {
-      // Only `true` accepts: a hook that returns something else has not said yes.
+      // Only `true` accepts: other truthy results of a hook do not.
       if ((await isAccepted(origin, request)) !== true) {
         if (senderOf(request) === 'foreign') name(origin);
         return { headers: vary, origin: 'refused' };
@@ -124,8 +123,8 @@ const allowedHeaders = (asked: string | undefined): string => {
 };
 
 /**
- * Answers OPTIONS: a preflight of an accepted origin with what it may do (`methods`), other requests with
- * `Allow`.
+ * Responds to OPTIONS: to a preflight of an accepted origin with its permissions (`methods`), to other
+ * requests with `Allow`.
  * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
  */
 export const answerOptions = (
@@ -147,8 +146,8 @@ export const answerOptions = (
 };
 
 /**
- * The guard of `refuseCrossSite`: pages of other origins may use the service only when cross-origin rules
- * accept them.
+ * The check of `refuseCrossSite`: pages of other origins may use the service only if the cross-origin
+ * settings accept them.
  * @throws StowageError ORIGIN_REFUSED
  * @see https://www.w3.org/TR/fetch-metadata/
  */
@@ -157,9 +156,9 @@ export const refuseCrossSite = (request: HookRequest, cors: CorsVerdict): void =
 };
 
 /**
- * The part of the guard that has to know the action: a GET that changes something must come with evidence
- * that no other page sent it. Browsers report nothing about a picture on plain http whose page hides the
- * referrer; they always report a POST.
+ * The part of the check that depends on the action: a GET that makes a change needs evidence that no other
+ * site sent it. Browsers send no such headers for an image on plain http whose page hides the referrer; for a
+ * POST they always do.
  * @throws StowageError ORIGIN_REFUSED
  */
 export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): void => {
@@ -167,13 +166,13 @@ export const refuseUnknownSender = (request: HookRequest, cors: CorsVerdict): vo
   if (request.method === 'GET' && !isProven) throw new OriginRefusedError();
 };
 
-/** The headers of an answer with those of its verdict. Headers that its content depends on stay in `Vary`. */
+/** Adds the CORS headers to those of a response. `Vary` is merged. */
 export const withCorsHeaders = (
   headers: Readonly<Record<string, string>>,
   cors: CorsVerdict,
 ): Record<string, string> => {
   const names = [headers['vary'], cors.headers['vary']].filter((name) => name !== undefined);
-  // Object.assign: V8 merges objects by it many times faster than by several spreads in one.
+  // Object.assign: in V8 it merges objects many times faster than an expression with several spreads.
   const merged: Record<string, string> = Object.assign({}, headers, cors.headers);
   if (names.length > 1) merged['vary'] = names.join(', ');
   return merged;

@@ -17,17 +17,17 @@ import type { ConnectorResponse } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 
 interface Failure {
-  /** For programs: a key of the error table. */
+  /** Key of the error table, for programs. */
   readonly code: ErrorCode;
   readonly status: number;
   readonly messages: readonly string[];
   readonly details: ErrorDetails | undefined;
-  /** The host's own words, in whatever language. */
+  /** The message is the host's own, in any language. */
   readonly isHosts?: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Statuses of range and conditional requests: programs ask for them and read the status line. */
+/** Statuses of range and conditional requests: clients expect them in the status line. */
 const alwaysInStatusLine: ReadonlySet<number> = new Set([412, 416]);
 
 const internal: Failure = {
@@ -38,7 +38,7 @@ const internal: Failure = {
   headers: {},
 };
 
-/** A hook chooses a status, not a cause; the code follows from what a program should do about that status. */
+/** A hook chooses a status, not a cause; the code is derived from the status. */
 const codeOfHook = (status: number): ErrorCode => {
   if (status >= 500) return 'INTERNAL';
   if (status === 401) return 'UNAUTHENTICATED';
@@ -50,7 +50,7 @@ const describe = (error: unknown): Failure => {
   if (!isHttpError(error)) return internal;
   const { status, message } = error;
   if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
-  // A hook written in JavaScript may give no message; what `messages` holds is shown to people.
+  // A hook written in JavaScript may omit the message; `messages` is shown to users.
   const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
   return {
     code: codeOfHook(status),
@@ -63,8 +63,8 @@ const describe = (error: unknown): Failure => {
 };
 
 /**
- * What the reason phrase may hold: printable ASCII, at most 120 characters. A translation with other letters
- * is said in English.
+ * A valid reason phrase: printable ASCII, at most 120 characters. A translation with other letters is
+ * replaced by the English text.
  */
 const reasonPhrase = (message = '', english = ''): string | undefined => {
   const ascii = (/^[\x20-\x7e]*$/u.test(message) ? message : english)
@@ -88,7 +88,7 @@ const logFailure = (error: unknown, status: number, scope: RequestScope): void =
     requestId: id,
     ...about,
     method: request.method,
-    // Without the query: it may hold what the log must not.
+    // Without the query, which may contain secrets.
     path: request.url.split('?', 1)[0],
     status,
     milliseconds,
@@ -113,7 +113,7 @@ const languageFor = ({
   return { language: accepted, headers: { 'content-language': accepted, vary: 'Accept-Language' } };
 };
 
-/** What one file of a form is refused for, and the others with it. */
+/** Errors that concern one file of a form, but reject the whole form. */
 const OF_A_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'ALREADY_EXISTS',
   'BROKEN_IMAGE',
@@ -127,8 +127,8 @@ const wordingOf = (failure: Failure, scope: RequestScope): Wording => {
   const { form } = scope;
   // While a form arrives, more files may follow.
   const ofSeveral = form.files > 1 || (form.files === 1 && !form.isRead);
-  // After a failure of the store something may be left that could not be withdrawn; a folder that is missing
-  // is missing for all files. Files that cannot be read here, as HEIC, are refused before anything is stored.
+  // After a failure of the store some files may remain that could not be removed; a missing folder is missing
+  // for all files. Undecodable files, such as HEIC, are rejected before anything is stored.
   const isRefusal = failure.status < 500 || failure.code === 'UNSUPPORTED';
   const isRefused = isRefusal && failure.status !== 404 && failure.details?.['name'] !== undefined;
   const isOfFile = OF_A_FILE.has(failure.code) || isRefused;
@@ -137,7 +137,7 @@ const wordingOf = (failure: Failure, scope: RequestScope): Wording => {
   return { messages: [...messagesIn(language, failure), ...more], headers };
 };
 
-/** How the client of a request is told what failed and, beside data, what was done: in its language. */
+/** The messages to the client of a request, about failures and about successful work, in its language. */
 export const clientWording = (scope: RequestScope): ClientWording => ({
   failure: (error) => {
     const failure = describe(error);
@@ -172,10 +172,11 @@ const textResponse = (
 });
 
 /**
- * Turns any thrown value into an answer and a log line: the only module that knows how errors look on the wire.
- * The client reads the public messages, nothing else; the log gets the rest, with stacks when `debug` is on.
- * Failures of the service are always logged, those of requests only with `debug`, and what fails because the
- * client has gone not at all. The scope says whether it was thrown by an action or on the way to it.
+ * Converts any thrown value into a response and a log entry: only this module knows the wire format of
+ * errors. The response contains the public messages only; the rest is logged, with stacks when `debug` is on.
+ * Failures of the service are always logged, rejected requests only with `debug`, and failures due to a
+ * disconnect never. Until the request has reached an action, the HTTP status is that of the error; afterwards
+ * `errorHttpStatus` decides.
  */
 export const answerError = (error: unknown, scope: RequestScope): ConnectorResponse => {
   const { ofAction, isFile, editor, edge, request } = scope;

@@ -11,8 +11,8 @@ import type { ConnectorResponse, HookRequest } from './message.ts';
 import { listMatches } from './representation.ts';
 
 /**
- * Reads a `Range` header for a file of that size. Undefined: to be ignored (another unit, malformed, several
- * ranges), the whole file is sent. `unsatisfiable`: it lies outside of the file.
+ * Parses a `Range` header for a file of that size. Undefined: the header is ignored (other unit, malformed,
+ * several ranges), and the whole file is sent. `unsatisfiable`: the range lies outside of the file.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2
  */
 const parseRange = (header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined => {
@@ -31,9 +31,9 @@ const parseRange = (header: string | undefined, size: number): ByteRange | 'unsa
 };
 
 export interface Version {
-  /** Strong, quoted; undefined: none. */
+  /** Strong, quoted; undefined without one. */
   readonly etag: string | undefined;
-  /** Milliseconds since 1970; undefined: not known. */
+  /** Milliseconds since 1970; undefined if unknown. */
   readonly modifiedAt: number | undefined;
 }
 
@@ -50,7 +50,7 @@ const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boole
   modifiedAt === undefined || date === undefined ? undefined : seconds(modifiedAt) > date;
 
 /**
- * Decides a conditional GET or HEAD in the order of the standard.
+ * Evaluates a conditional GET or HEAD in the order of the standard.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
  */
 const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-modified' | 'failed' => {
@@ -67,8 +67,7 @@ const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-m
 };
 
 /**
- * Whether `If-Range`, when given, still means this version: an exact strong tag, or exactly the last
- * modification.
+ * Whether `If-Range`, if present, matches this version: the same strong tag, or the same modification time.
  */
 const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boolean => {
   const header = headers['if-range']?.trim();
@@ -77,10 +76,10 @@ const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boo
   return modifiedAt !== undefined && parseDate(header) === seconds(modifiedAt);
 };
 
-/** The answer depends on who asks; it may be kept, but not shown again without asking. */
+/** The response depends on the requester; caches may store it, but must revalidate it. */
 const CACHE_CONTROL = 'private, no-cache';
 
-/** Adds to the headers given: spreads of spreads take a tenth of the time of a small file. */
+/** Mutates `headers`: nested spreads take a tenth of the time of a small file. */
 const addValidators = (
   headers: Record<string, string>,
   { stat: { etag, modifiedAt }, headers: own }: FileAnswer,
@@ -100,11 +99,11 @@ const contentHeaders = (
     answer.filename,
   ),
   'x-content-type-options': 'nosniff',
-  // Should a browser show it after all, it is a page without scripts and without an origin.
+  // If a browser displays it nevertheless, the page has no scripts and no origin.
   'content-security-policy': 'sandbox',
 });
 
-/** The part that a GET asks for. @throws StowageError RANGE_NOT_SATISFIABLE */
+/** The range that a GET requests. @throws StowageError RANGE_NOT_SATISFIABLE */
 const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | undefined => {
   const { size } = answer.stat;
   if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, answer.stat))
@@ -115,14 +114,15 @@ const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | u
 };
 
 /**
- * Answers with a file: whole (200), a part (206), or not at all because of a condition (304, and 412 and 416
- * as errors). Conditions and ranges count for GET and HEAD; a request for several ranges gets the whole file.
+ * Responds with a file: whole (200), a part (206), or only a status because of a condition (304; 412 and 416
+ * as errors). Conditions and ranges apply to GET and HEAD; a request for several ranges gets the whole file.
  * The file is opened only when its bytes are sent.
  */
 export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
   const verdict = reads ? checkPreconditions(request.headers, answer.stat) : 'send';
-  // Not a ChangedMeanwhileError: nothing has changed under the download, which is not a reason to start over.
+  // Not a ChangedMeanwhileError: the file has not changed during the download, so the download is not
+  // restarted.
   if (verdict === 'failed') throw new StowageError('CHANGED_MEANWHILE');
   if (verdict === 'not-modified') return { status: 304, headers: addValidators({}, answer), body: undefined };
   const { size } = answer.stat;
@@ -139,7 +139,7 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
 };
 
 /**
- * Answers with a file that has to be made. HEAD learns all but the length and makes nothing.
+ * Responds with a generated file. HEAD gets all headers but the length, and generates nothing.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
  */
 export const madeFileResponse = async (
@@ -147,7 +147,7 @@ export const madeFileResponse = async (
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
   const { filename, contentType } = answer;
-  // Made anew at every request, so there is no version of it.
+  // Generated for every request, so it has no version.
   if (request.method !== 'HEAD')
     return fileResponse(answerOfBytes(await answer.make(), { filename, contentType }), request);
   const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(answer) };

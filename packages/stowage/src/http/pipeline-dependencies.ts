@@ -14,8 +14,8 @@ import type { RateLimits } from './rate-limits.ts';
 import type { ResumableUploads } from './tus/resumable-uploads.ts';
 
 /**
- * Stores content without a name, as near to the store as it can, or in memory where it is to be read whole
- * and rarely stored as it is. Owns the content.
+ * Stores content as a staged file: close to its destination if possible, or in memory if it will be read
+ * completely and is rarely stored unchanged. Owns the content.
  */
 export type StageUpload = (
   storage: StorageAdapter,
@@ -23,21 +23,18 @@ export type StageUpload = (
   options: StageOptions & { readonly isReadWhole: boolean },
 ) => Promise<StagedFile>;
 
-/**
- * All that the edge needs of the rest of the service. Functions that call hooks may throw whatever the hooks
- * throw.
- */
+/** The dependencies of the HTTP layer. Functions that call hooks may throw the errors of the hooks. */
 export interface PipelineDependencies {
   readonly settings: Settings;
   readonly actions: ReadonlyMap<string, Action>;
   readonly services: ActionServices;
   readonly log: Logger;
-  /** Sent with every answer as `X-App-Version`: standalone instances only. */
+  /** Sent with every response as `X-App-Version`: standalone instances only. */
   readonly version?: string | undefined;
   readonly observe?: RequestObserver | undefined;
-  /** Whether URLs may still carry the prefix of a mount: not every framework cuts it. */
+  /** Whether URLs may still contain the prefix of a mount: not every framework removes it. */
   readonly isMounted?: boolean | undefined;
-  /** The sources for a request; the edge gives them back when the request has ended. */
+  /** Leases the sources for a request; the HTTP layer releases them when the request has ended. */
   readonly resolveSources: (request: HookRequest) => Promise<SourceLease>;
   readonly authenticate: (request: HookRequest) => unknown;
   readonly accessFor: (identity: Identity, request: HookRequest) => Access | Promise<Access>;
@@ -46,14 +43,14 @@ export interface PipelineDependencies {
   readonly rateLimits?: RateLimits | undefined;
   /** @see ClientNames */
   readonly clientOf: ClientNames;
-  /** Uploads in parts; undefined: they are off. */
+  /** Resumable uploads; undefined when disabled. */
   readonly resumable?: ResumableUploads | undefined;
-  /** How long bodies may take; else as long as `bodyTimes` says. */
+  /** Time limits of bodies; default: `bodyTimes`. */
   readonly times?: BodyTimes | undefined;
 }
 
-/** The edge of one connector: what it was given, and what it has made of that once. */
+/** The HTTP layer of one connector: its dependencies, and values derived from them once. */
 export interface Edge extends PipelineDependencies {
-  /** Of all parameters that any action takes. */
+  /** Limits of the parameters of all actions. */
   readonly bounds: TextBounds;
 }

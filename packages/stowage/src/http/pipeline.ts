@@ -45,7 +45,7 @@ const readTarget = (
 };
 
 /**
- * Notes what the URL says of who reads the answer: what is refused at the door is refused in its words too.
+ * Notes language and editor from the URL, so that early errors already have the right language and format.
  */
 const noteReader = (scope: RequestScope, { action, query }: Target): void => {
   if (query === '') return;
@@ -69,7 +69,7 @@ const describeInput = (
   const [first] = uploads;
   const names = [text('path').replaceAll(/^\/+|\/+$/gu, ''), text('name') || (first?.filename ?? '')];
   about.item = text('from') || names.filter((part) => part !== '').join('/');
-  // What changes something does so in one source; listings may be of all.
+  // A change happens in one source; listings may cover all of them.
   if (edge.actions.get(actionName)?.changes === true) about.source ||= sources.all[0]?.name ?? '';
   if (first !== undefined) about.files = uploads.length;
 };
@@ -95,18 +95,18 @@ const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
   requireKnownMethod(request, settings.onlyPOST);
   scope.ofAction = true;
 
-  // 4. The sources that serve this request. 5. Who asks, and what they may do.
+  // 4. The sources that serve this request. 5. Its role and access rules.
   const granted = await grant(scope, ownSegments(target));
 
-  // 6. What they ask for.
+  // 6. The parameters and files.
   const input = await readInput(granted, target);
   describeInput(granted, input);
   granted.views.isWide = actions.get(input.actionName ?? '')?.changes === true;
 
-  // 7. Whether they may.
+  // 7. The access check.
   requireAccess(granted, input);
 
-  // 8. Do it.
+  // 8. The action.
   const action = findAction(actions, input.actionName);
   const isChange = asksForChange(action, input.parameters);
   requireMethodOf(action, request, { onlyPOST: settings.onlyPOST, isChange });
@@ -115,7 +115,7 @@ const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
   return runAction(action, granted.actionContext(input.uploads), input, request, () => clientWording(scope));
 };
 
-/** Answers by what the URL asks for: a file itself, an upload in parts, or an action. */
+/** Responds according to the URL: with a served file, a resumable upload, or an action. */
 const answer = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
   const { edge, request } = scope;
   const { resumable, isMounted = false } = edge;
@@ -127,7 +127,7 @@ const answer = async (scope: RequestScope, cors: CorsVerdict): Promise<Connector
     : answerTus(resumable, path, scope, cors);
 };
 
-/** Writes down what was changed, and with `logRequests` also what was only looked at. */
+/** Logs changes, and with `logRequests` reads as well. */
 const logAnswer = (scope: RequestScope, response: ConnectorResponse): void => {
   const { settings, log } = scope.edge;
   if (scope.isChange) log.info('Changed.', scope.logFields(response));
@@ -141,7 +141,7 @@ const outcomeOf = (
   const { action } = about;
   const length = headers['content-length'];
   return {
-    // Whatever stands in a request may be its action, and would be another series of measurements.
+    // Clients can send any name: unknown ones would create unlimited series of metrics.
     action: action !== undefined && (isFile || isTus || edge.actions.has(action)) ? action : undefined,
     status,
     bytes: length === undefined ? undefined : Number(length),
@@ -149,8 +149,8 @@ const outcomeOf = (
 };
 
 /**
- * Signed links are secrets beside names that others may choose: the length of a compressed answer would tell them
- * apart (BREACH), and a copy on a disk would outlive the session.
+ * Signed links are secrets next to names that other users may choose: the length of a compressed response
+ * would reveal them (BREACH), and a cached copy on disk would outlive the session.
  */
 const rulesFor = (scope: RequestScope): RepresentationRules => {
   const { method } = scope.request;

@@ -8,18 +8,16 @@ import type { RedisConnection } from '../operations/state/redis-state.ts';
 
 type Limits = NonNullable<Settings['rateLimits']>;
 
-/**
- * Most clients whose requests are counted at a time; the one that was seen longest ago is forgotten first.
- */
+/** Maximum number of clients that are counted at a time; the least recently seen one is dropped first. */
 const MOST_CLIENTS = 100_000;
 const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfies readonly Load[];
 
-/** Counts requests that are expensive, by client. */
+/** Counts expensive requests by client. */
 export interface RateLimits {
   /**
-   * Counts one more request of the client.
-   * @param client the name that `ClientNames` gives
-   * @throws RateLimitedError with `Retry-After` when it is one too many
+   * Counts a request of the client.
+   * @param client the name from `ClientNames`
+   * @throws RateLimitedError with `Retry-After` when the limit is exceeded
    */
   count(load: Load, client: string): Promise<void>;
 }
@@ -41,7 +39,7 @@ const createCounters = async (
     max: MOST_CLIENTS,
     dispose: (forget) => void forget(),
   });
-  /** Has no bound of its own. */
+  /** RateLimiterMemory itself has no bound. */
   class BoundedMemory extends RateLimiterMemory {
     override consume(key: string | number, points?: number): Promise<RateLimiterRes> {
       const name = `${this.keyPrefix}:${String(key)}`;
@@ -59,7 +57,7 @@ const createCounters = async (
       duration: limit.seconds,
     };
     const own = new BoundedMemory(options);
-    // While Redis cannot be reached, each instance counts for itself: no request waits for that.
+    // While Redis is unreachable, each instance counts by itself: no request waits for it.
     counters.set(
       load,
       redis === undefined
@@ -71,8 +69,8 @@ const createCounters = async (
 };
 
 /**
- * Counts by `rateLimits`: by Redis where there is one, for all instances together. The packages are loaded,
- * and Redis is connected, at the first request.
+ * Rate limits by the setting `rateLimits`: with Redis, all instances share the counters. The packages are
+ * loaded, and Redis is connected, at the first request.
  */
 export const createRateLimits = (limits: Limits, redis: RedisConnection | undefined): RateLimits => {
   let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;

@@ -26,7 +26,7 @@ import type { GrantedRequest, RequestScope } from './request-scope.ts';
 import { actionParameter, type Target } from './target.ts';
 import { UploadReceiver } from './upload-receiver.ts';
 
-/** Largest JSON or urlencoded body in bytes, as sent and after decompression. */
+/** Maximum size of a JSON or urlencoded body in bytes, both compressed and decompressed. */
 const TEXT_LIMIT = 102_400;
 
 const decompressors = new Map([
@@ -36,7 +36,7 @@ const decompressors = new Map([
   ['br', promisify(brotliDecompress)],
 ]);
 
-/** The body as it was sent. @throws BodyTooLargeError as soon as the limit is passed */
+/** The raw body. @throws BodyTooLargeError as soon as the limit is exceeded */
 const collect = async (body: Readable, signal: AbortSignal, times: BodyTimes): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -65,9 +65,9 @@ const decompressed = async (bytes: Buffer, encoding: string): Promise<Buffer> =>
 };
 
 /**
- * Reads a JSON or urlencoded body as UTF-8 text. Compressed bodies (gzip, deflate, br) are read; the limit
- * holds for the bytes as sent and as decompressed, whatever `Content-Length` says.
- * @throws BodyTooLargeError; BrokenBodyError for a body that is cut off or is not such a text;
+ * Reads a JSON or urlencoded body as UTF-8 text. Compressed bodies (gzip, deflate, br) are supported; the
+ * limit applies to the compressed and the decompressed bytes, regardless of `Content-Length`.
+ * @throws BodyTooLargeError; BrokenBodyError for a body that is truncated or not valid text;
  *   RequestTimeoutError
  */
 const readBoundedText = async (body: Readable, { headers, signal, times }: BodyContext): Promise<string> => {
@@ -124,7 +124,7 @@ const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
 const READ_BEFORE =
   'Something in this server has read the body before the request reached the connector. Mount the connector before it.';
 
-/** Files that a host has received go the same way as those of a form that we read. */
+/** Files that the host has parsed are received like those of a form. */
 const receiveParsed = async (
   { fields, files }: ParsedBody,
   { receiver, bounds }: FormReading,
@@ -141,7 +141,7 @@ const receiveParsed = async (
         const store = await taker.accept({ field, filename, content, fields: seen });
         if (store !== undefined) uploads.push(await store());
       } finally {
-        // Read to its end, skipped or refused: this is its only owner.
+        // This function is the only owner of the content, whether it was read, skipped or rejected.
         content.destroy();
       }
     }
@@ -153,9 +153,9 @@ const receiveParsed = async (
 };
 
 /**
- * Reads what a request's body says, by its content type; bodies of other types are left unread and say
- * nothing. A body that the host has read is taken as it was parsed.
- * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
+ * Reads a body by its content type; bodies of other types are left unread and give no parameters. A body that
+ * the host has parsed is used as it is.
+ * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and errors of the receiver.
  */
 const readBody = async ({ request, edge }: RequestScope, reading: FormReading): Promise<FormContent> => {
   const { body, headers, signal, parsedBody } = request;
@@ -168,7 +168,7 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   if (body === undefined || kind === undefined) return { fields: noParameters(), uploads: [] };
   const context: BodyContext = { headers, signal, times: edge.times ?? bodyTimes };
   if (kind === 'multipart') {
-    // The parser is loaded with the first form: a service starts without it.
+    // The parser is loaded at the first form, so that the service starts faster.
     const { readMultipart } = await import('./body/multipart.ts');
     return readMultipart(body, context, reading);
   }
@@ -181,7 +181,10 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   };
 };
 
-/** All that a request says, after precedence: the path wins over the query, the query over the body. */
+/**
+ * Action, parameters and files of a request. The path takes precedence over the query, and the query over the
+ * body.
+ */
 export interface RequestInput {
   readonly actionName: string | undefined;
   readonly parameters: RawParameters;
@@ -189,8 +192,8 @@ export interface RequestInput {
 }
 
 /**
- * Reads the parameters of a request and receives its files, which its scope holds from then on.
- * @throws RateLimitedError; AccessDeniedError before the body is read, when nothing in it could make the
+ * Reads the parameters of a request and receives its files, which the scope owns from then on.
+ * @throws RateLimitedError; AccessDeniedError before the body is read, when no content of it could make the
  *   action allowed.
  */
 export const readInput = async (granted: GrantedRequest, target: Target): Promise<RequestInput> => {

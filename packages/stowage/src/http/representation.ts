@@ -7,7 +7,9 @@ import { StreamedText } from '../actions/file-answer.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 
-/** Values that are written as one piece: above it, lists and objects are written member by member. */
+/**
+ * Size up to which a value is serialized in one piece; larger lists and objects are written member by member.
+ */
 const SMALL = 500;
 const CHUNK = 64 * 1024;
 const TEXT_PER_ITEM = 200;
@@ -22,9 +24,9 @@ const isIterable = (value: object): value is Iterable<unknown> | AsyncIterable<u
 
 const hasToJson = (value: object): boolean => typeof (value as { toJSON?: unknown }).toJSON === 'function';
 
-/** Whether a value is plain JSON of few members, so that `JSON.stringify` writes it in no time. */
+/** Whether a value is plain JSON with few members, for which `JSON.stringify` is fast. */
 const isSmall = (value: unknown, budget: Budget): boolean => {
-  // A long text counts as many: writing it in one piece would hold the event loop.
+  // A long text counts as many members: in one piece it would block the event loop.
   budget.left -= typeof value === 'string' ? 1 + value.length / TEXT_PER_ITEM : 1;
   if (typeof value !== 'object' || value === null || hasToJson(value)) return budget.left >= 0;
   if (Array.isArray(value))
@@ -74,7 +76,7 @@ class ChunkedJson {
 
   async *#list(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
     this.#text += '[';
-    // Not `for await` over both: it would cost a turn of the microtask queue for every item of an array.
+    // Not `for await` over both: it would cost a microtask for every item of an array.
     if (Symbol.iterator in items) yield* this.#itemsInBatches(items);
     else {
       let comma = '';
@@ -88,7 +90,7 @@ class ChunkedJson {
     this.#text += ']';
   }
 
-  /** Small items are written together: one call for many costs a third less than one for each. */
+  /** Small items are serialized together: one call for many takes a third less time than single calls. */
   async *#itemsInBatches(items: Iterable<unknown>): AsyncGenerator<string> {
     let comma = '';
     let batch: unknown[] = [];
@@ -137,7 +139,7 @@ const toStream = (first: string, rest: AsyncGenerator<string>, yieldToLoop: Yiel
         this.push(first);
         return;
       }
-      // Between two chunks everyone else gets a turn of the event loop.
+      // Yields to the event loop between two chunks.
       yieldToLoop()
         .then(() => rest.next())
         .then(
@@ -154,10 +156,10 @@ const toStream = (first: string, rest: AsyncGenerator<string>, yieldToLoop: Yiel
 };
 
 /**
- * Writes a value as JSON. Small values come back as one string. Others, and all that hold iterables (written
- * as lists), come back as a stream of bounded chunks that obeys back-pressure and never holds the event loop
- * for longer than one chunk takes: each waits for `yieldToLoop`. Rejects when the value fails before its first
- * 64 KB; after that the stream fails.
+ * Serializes a value as JSON. Small values are returned as one string. Others, and all that contain iterables
+ * (written as lists), become a stream of bounded chunks that respects back-pressure and blocks the event loop
+ * for at most one chunk: each waits for `yieldToLoop`. Rejects when the value fails within the first 64 KB;
+ * after that the stream fails.
  */
 export const writeJson = async (
   value: unknown,
@@ -176,14 +178,15 @@ export const writeJson = async (
   return toStream(first.value, chunks, yieldToLoop);
 };
 
-/** Shorter answers fit into the packet that their headers travel in. */
+/** Shorter responses fit into one packet with their headers. */
 const LEAST_BYTES = 1024;
 
-/** In the order of preference where a client likes several as much: Brotli is smaller and faster here. */
+/** By preference among codings with the same weight: Brotli is smaller and faster here. */
 const CODINGS = ['br', 'gzip'] as const;
 type Coding = (typeof CODINGS)[number];
 
-// Chosen for listings: higher ones take twice the time for some percent. The window bounds the memory of a stream.
+// Chosen for listings: higher levels take twice the time for some percent. The window limits the memory of a
+// stream.
 const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_PARAM_MODE, BROTLI_MODE_TEXT } = zlib.constants;
 const BROTLI = {
   params: {
@@ -206,7 +209,7 @@ const streaming = (coding: Coding): Transform =>
 const WEIGHT = /^q=([01](?:\.\d{0,3})?)$/iu;
 
 /**
- * The coding that a client likes best of those that are made here; undefined: it takes the answer as it is.
+ * The supported coding with the highest weight for the client; undefined: no compression.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3
  */
 const codingFor = (accepted: string | undefined): Coding | undefined => {
@@ -225,7 +228,7 @@ const codingFor = (accepted: string | undefined): Coding | undefined => {
 
 export interface RepresentationRules {
   readonly compresses: boolean;
-  /** Browsers may keep the answer and ask whether it is still the same. */
+  /** Browsers may store the response and revalidate it. */
   readonly isKept: boolean;
 }
 
@@ -236,7 +239,7 @@ const isJson = (response: ConnectorResponse): response is Sent =>
   !(response.body instanceof Uint8Array);
 
 const isLong = ({ headers, body }: Sent): boolean =>
-  // A stream has no length; HEAD has none of it either.
+  // A stream has no known length; HEAD has no length for it either.
   typeof body === 'string'
     ? Number(headers['content-length']) >= LEAST_BYTES
     : headers['content-length'] === undefined;
@@ -244,7 +247,7 @@ const isLong = ({ headers, body }: Sent): boolean =>
 const tagOf = (text: string): string =>
   `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 
-/** Whether a list of entity tags names one. They may hold commas, so the list is not split but searched. */
+/** Whether a list of entity tags contains one. Tags may contain commas, so the list is matched, not split. */
 export const listMatches = (header: string, etag: string | undefined, weak: boolean): boolean => {
   if (header.trim() === '*') return true;
   const tags = header.match(/(?:W\/)?"[^"]*"/gu) ?? [];
@@ -261,15 +264,15 @@ const compressed = async (response: Sent, coding: Coding, method: string): Promi
   }
   if (body === undefined || method === 'HEAD') return { ...response, headers: coded };
   const packing = streaming(coding);
-  // A failure of either ends both; the receiver of the answer meets it.
+  // A failure of either ends both; the receiver of the response handles it.
   pipeline(body, packing, () => undefined);
   return { ...response, headers: coded, body: packing };
 };
 
 /**
- * The answer in the form that suits the client: JSON of a kilobyte or more is compressed when asked for, and a GET
- * of it that has not changed since the client's copy is answered without a body. Files stay as they are stored:
- * their ranges and versions are those of the bytes.
+ * Adapts a response to the client: JSON of a kilobyte or more is compressed if accepted, and a GET whose
+ * response equals the client's copy gets 304. Files are sent unchanged: their ranges and versions refer to
+ * the stored bytes.
  */
 export const represented = async (
   response: ConnectorResponse,
@@ -281,7 +284,7 @@ export const represented = async (
   if (compresses) headers['vary'] = 'Accept-Encoding';
   if (isKept && response.status === 200 && typeof response.body === 'string') {
     const tag = tagOf(response.body);
-    // Weak: the same answer may come in several codings.
+    // Weak: the same response may come in several codings.
     headers['etag'] = `W/${tag}`;
     headers['cache-control'] = 'private, no-cache';
     if (listMatches(asked['if-none-match'] ?? '', tag, true)) {

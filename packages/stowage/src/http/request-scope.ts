@@ -19,31 +19,31 @@ import type { ConnectorRequest, ConnectorResponse, Identity } from './message.ts
 import type { Edge } from './pipeline-dependencies.ts';
 import { segmentsOf } from './target.ts';
 
-/** What a log line says of a request beside its failure. Grows while the request goes through its steps. */
+/** Log fields of a request besides its failure. Filled while the request is processed. */
 export interface RequestFacts {
   readonly id: string;
   role?: string;
-  /** The user, as far as the host says. */
+  /** The user, if the host names one. */
   subject?: string;
   action?: string;
   source?: string;
   /** The item or folder inside the source. */
   item?: string;
-  /** How many files were uploaded; `item` is the first of them. */
+  /** Number of uploaded files; `item` is the first of them. */
   files?: number;
 }
 
 const identityFrom = (result: unknown): Identity => {
   const given = typeof result === 'object' && result !== null && 'role' in result ? result : { role: result };
   const { role, subject }: { role: unknown; subject?: unknown } = given;
-  // The empty text is what a host has of users who are not logged in.
+  // An empty text is what many hosts have for users who are not logged in.
   const isRole = typeof role === 'string' && role.trim() !== '';
   if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
   const what = role === '' ? 'an empty text' : typeof result;
   throw new InternalError({ detail: `checkAuthentication returned ${what}, not a role` });
 };
 
-/** Where the request has come to: what was cut from its URL, and what a mount has left in it. */
+/** Address of the request: the prefix that was removed from its URL, and the one that is left in it. */
 const addressOf = (
   { mount = '', url, headers, isExact = false }: ConnectorRequest,
   isMounted: boolean,
@@ -62,33 +62,33 @@ const addressOf = (
   };
 };
 
-/** How a stream says that its reader has left. */
+/** Error codes of a stream whose reader has disconnected. */
 const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']);
 
 /**
- * A request, and what it holds and has to give back, whatever happens: its sources and the files it has received.
+ * A request and the resources that it owns and always releases: its sources, and the files it has received.
  */
 export class RequestScope {
   readonly edge: Edge;
   readonly request: ConnectorRequest;
-  /** The request has come as far as the steps that concern an action. */
+  /** Set once the request has reached the steps that concern an action. */
   ofAction = false;
   isChange = false;
-  /** The request asks for a file itself: its errors are short texts. */
+  /** True for a served file: its errors are plain text. */
   isFile = false;
   isTus = false;
-  /** Go with the answer, also with that of an error. */
+  /** Added to the response, also to an error. */
   readonly headers: Record<string, string> = {};
-  /** The editor that reads the answer, as far as the request has named one. */
+  /** The editor that the response is for, once it is known. */
   editor: Editor | undefined;
-  /** The parameter `language`, as far as the request has sent it. */
+  /** The parameter `language`, once it is known. */
   language: unknown;
   /**
-   * How many uploaded files have begun to arrive, whether all of them have arrived, and a field whose file was
-   * skipped because it holds no uploads.
+   * Number of uploaded files that have started to arrive, whether the form is complete, and the first field
+   * whose file was skipped because it is not an upload field.
    */
   readonly form: { files: number; isRead: boolean; otherField?: string } = { files: 0, isRead: false };
-  /** Those that no action stores are discarded at the end. */
+  /** Uploads that no action has stored are discarded at the end. */
   uploads: readonly UploadedFile[] = [];
   readonly about: RequestFacts = { id: randomUUID() };
   readonly #startedAt = performance.now();
@@ -100,12 +100,12 @@ export class RequestScope {
     this.request = request;
   }
 
-  /** Milliseconds since the request came, in whole ones. */
+  /** Milliseconds since the request arrived, rounded. */
   get milliseconds(): number {
     return Math.round(performance.now() - this.#startedAt);
   }
 
-  /** What the log says of the request and its answer. `bytes` is unknown of what is made while it is sent. */
+  /** Log fields of the request and its response. `bytes` is unknown for streams without a length. */
   logFields({ status, headers }: Pick<ConnectorResponse, 'status' | 'headers'>): LogFields {
     const { id, ...about } = this.about;
     const length = headers['content-length'];
@@ -122,20 +122,23 @@ export class RequestScope {
     this.#atEnd.push(work);
   }
 
-  /** The sources that serve the request, as they are configured, until it ends. */
+  /** Leases the configured sources of the request until it ends. */
   async lease(): Promise<SourceLease> {
     const { resolveSources } = this.edge;
     this.#lease ??= await fromHook('resolveSources', () => resolveSources(this.request));
     return this.#lease;
   }
 
-  /** Sources as the request addresses them. `ownSegments`: how many at the end of its path are no mount. */
+  /**
+   * Sources with addresses as seen by the request. `ownSegments`: number of trailing segments of its path
+   * that do not belong to the mount.
+   */
   seen(sources: SourceSet, ownSegments: number): SourceSet {
     const { settings, isMounted = false } = this.edge;
     return seenFrom(addressOf(this.request, isMounted, ownSegments), sources, settings.publicUrl);
   }
 
-  /** What the role of the request may do. */
+  /** Authenticates the request and returns the access of its role. */
   async authorize(): Promise<Access> {
     const { authenticate, accessFor } = this.edge;
     const identity = identityFrom(await fromHook('checkAuthentication', () => authenticate(this.request)));
@@ -144,15 +147,15 @@ export class RequestScope {
     return fromHook('accessControl', () => accessFor(identity, this.request));
   }
 
-  /** Whether the answer may hold links with signatures, which are as good as a password while they last. */
+  /** Whether the response may contain signed links, which grant access like a password until they expire. */
   get maySign(): boolean {
     return this.#lease?.sources.all.some(({ settings }) => settings.serve === 'signed') === true;
   }
 
   /**
-   * Discards files that no action has stored, and gives the sources back: immediately, or when a streamed
-   * body has been sent or dropped. A body that fails after its answer has begun is logged; the client sees
-   * that it is cut off.
+   * Discards files that no action has stored, and releases the sources: immediately, or when a streamed body
+   * has been sent or dropped. A body that fails after its response has begun is logged; for the client the
+   * response is truncated.
    */
   async endWith(body: ConnectorResponse['body']): Promise<void> {
     const { log } = this.edge;
@@ -176,23 +179,22 @@ export class RequestScope {
   }
 }
 
-/** Made at its first use: signals are expensive, and many actions have no use for one. */
+/** Created on first use: signals are expensive, and many actions do not need one. */
 const lifeOf = (owner: { readonly signal: AbortSignal }): Life => ({
   get signal() {
     const { signal } = owner;
-    // Copies of a folder and files of a form listen to it: more than Node's warning expects, each with a
-    // bound.
+    // Copies of a folder and files of a form add listeners: more than Node's warning expects, but bounded.
     setMaxListeners(0, signal);
     return signal;
   },
 });
 
-/** A request whose sources and rights are known: what its body and its action are read and run with. */
+/** A request whose sources and access are known: the context for reading its body and running its action. */
 export class GrantedRequest {
   readonly scope: RequestScope;
   readonly sources: SourceSet;
   readonly access: Access;
-  /** The sources as the role may see them, while the request lasts. */
+  /** The sources with the access of the role, valid until the request ends. */
   readonly views: SourceViews;
   readonly #lease: SourceLease;
   readonly #counted = new Map<Load, Promise<void>>();
@@ -205,15 +207,15 @@ export class GrantedRequest {
     this.#lease = lease;
   }
 
-  /** Whether the rules may allow the named action, in a folder or, when it is absent, anywhere. */
+  /** Whether the rules may allow the named action in a folder or below; by default, anywhere. */
   mayAllow(actionName: string, folder = SourcePath.root): boolean {
     return mayAllowAction(this.access, this.scope.edge.actions, actionName, folder);
   }
 
   /**
-   * Counts the request once for each kind of load, as soon as it is known which action it asks for: a form may
-   * hold files before it names another action than an upload. Is told so perhaps several times, and at last
-   * with all parameters. @throws RateLimitedError
+   * Counts the request once for each kind of load, as soon as its action is known: a form may contain files
+   * before it names another action. May be called several times, the last time with all parameters. @throws
+   * RateLimitedError
    */
   async count(actionName = '', parameters?: RawParameters): Promise<void> {
     const { edge, request, about } = this.scope;
@@ -230,15 +232,15 @@ export class GrantedRequest {
     await counting;
   }
 
-  /** Keeps the sources open beyond the request; returns the way to give them back. */
+  /** Extends the lease of the sources beyond the request; returns the function that releases it. */
   readonly holdSources = (): (() => void) => {
     const longer = this.#lease.extend();
     return () => longer.release();
   };
 
   /**
-   * All that an action is to know of the request, whose files are `uploads`. `longer`: its work does not end with
-   * the request but by this signal, and takes room that is kept for it.
+   * Context of an action. `longer`: the work continues after the request until this signal, and uses the room
+   * that is reserved under `keptRoom`.
    */
   actionContext(
     uploads: readonly UploadedFile[],
@@ -265,7 +267,7 @@ export class GrantedRequest {
   }
 }
 
-/** Finds the sources that serve a request, and what its role may do. `ownSegments` as for `RequestScope.seen`. */
+/** Leases the sources of a request, and authenticates it. `ownSegments` as for `RequestScope.seen`. */
 export const grant = async (scope: RequestScope, ownSegments: number): Promise<GrantedRequest> => {
   const lease = await scope.lease();
   const sources = scope.seen(lease.sources, ownSegments);

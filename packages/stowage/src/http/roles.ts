@@ -6,14 +6,14 @@ import { isInstalled } from '../errors/optional-package.ts';
 import type { HookRequest, Identity } from './message.ts';
 import { createPeerCheck } from './client-address.ts';
 
-/** Clocks of two machines may differ by so much. */
+/** Tolerance for clocks that differ. */
 const TOLERANCE_SECONDS = 30;
-/** Keys are fetched in this time, or the request is answered with 503. */
+/** Time limit for fetching the key set; after it the response is 503. */
 const FETCH_MS = 5000;
-/** A key set is some kilobytes long. */
+/** Maximum size of a key set; usual ones have some kilobytes. */
 const MAX_KEYS_BYTES = 1024 * 1024;
 
-/** Whether tokens can be checked: the npm package `jose` is installed. */
+/** Whether tokens can be verified: the npm package `jose` is installed. */
 export const canReadTokens = (): boolean => isInstalled(() => import.meta.resolve('jose'));
 
 const readBounded = async (response: Response): Promise<Uint8Array<ArrayBuffer>> => {
@@ -33,7 +33,7 @@ const fetchKeys: Jose.FetchImplementation = async (url, options) => {
   return new Response(await readBounded(response), { status: response.status });
 };
 
-/** Faults of a token, not of the key set, that show when its key is looked for. */
+/** Errors of the key lookup that are faults of the token, not of the key set. */
 const TOKEN_FAULTS = ['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWKS_MULTIPLE_MATCHING_KEYS'];
 
 const codeOf = (error: unknown): string => {
@@ -42,8 +42,8 @@ const codeOf = (error: unknown): string => {
 };
 
 /**
- * The published keys. They are fetched at the first token, again after ten minutes, and for a key that is
- * not known at most every thirty seconds; one fetch serves all who wait.
+ * The published keys. They are fetched at the first token, again after ten minutes, and for an unknown key at
+ * most every thirty seconds; concurrent requests share one fetch.
  */
 const publishedKeys = (
   { createRemoteJWKSet, customFetch }: typeof Jose,
@@ -83,7 +83,7 @@ const tokenOf = ({ headers }: HookRequest, cookie: string | undefined): string |
   return token?.trim() === '' ? undefined : token?.trim();
 };
 
-/** The value of a claim: that of the whole name, which may be a URL, or of the way that its dots describe. */
+/** The value of a claim: by its full name, which may be a URL, else by the path that its dots describe. */
 const claimNamed = (payload: object, name: string): unknown => {
   if (Object.hasOwn(payload, name)) return Reflect.get(payload, name);
   return name.split('.').reduce<unknown>((inner, key) => {
@@ -92,7 +92,7 @@ const claimNamed = (payload: object, name: string): unknown => {
   }, payload);
 };
 
-/** @throws HttpError 401 where it cannot be told which role is meant. */
+/** @throws HttpError 401 when the role cannot be determined. */
 const roleOf = (payload: object, { roleClaim, roles }: TokenSettings, defaultRole: string): string => {
   const claim = claimNamed(payload, roleClaim);
   if (claim === undefined || claim === null) return defaultRole;
@@ -110,10 +110,10 @@ const roleOf = (payload: object, { roleClaim, roles }: TokenSettings, defaultRol
 };
 
 /**
- * Takes the role of a request, and the user, from a signed token. The package that reads tokens is loaded at
- * the first one.
- * @throws HttpError 401 for a token that is not valid, and without one unless it is optional; BusyError
- *   (503) when the keys cannot be had.
+ * Reads role and user of a request from a signed token. The package that verifies tokens is loaded with the
+ * first one.
+ * @throws HttpError 401 for a token that is not valid, and without one unless it is optional; BusyError (503)
+ *   when the keys cannot be fetched.
  */
 export const createTokenRole = (
   settings: TokenSettings,
@@ -123,7 +123,7 @@ export const createTokenRole = (
   const options: Jose.JWTVerifyOptions = {
     algorithms: [...algorithms],
     clockTolerance: TOLERANCE_SECONDS,
-    // A token without an end could never be taken back.
+    // A token without an expiry could never be revoked.
     requiredClaims: ['exp'],
     ...(issuer === undefined ? {} : { issuer }),
     ...(audience === undefined ? {} : { audience }),
@@ -136,7 +136,7 @@ export const createTokenRole = (
     try {
       return (await jose.jwtVerify(token, keys, options)).payload;
     } catch (error) {
-      // The package's own errors hold what the token says, which does not belong in the log.
+      // The package's own errors contain claims of the token, which do not belong in the log.
       if (error instanceof jose.errors.JOSEError) throw unauthenticated(`${error.code}: ${error.message}`);
       throw error;
     }
@@ -158,8 +158,8 @@ export const createTokenRole = (
 };
 
 /**
- * Takes the role of a request from the header of a trusted proxy.
- * @throws HttpError 401 for requests of others, and for those whose header is not one role.
+ * Reads the role of a request from the header of a trusted proxy.
+ * @throws HttpError 401 for requests of other peers, and for a header that is not a single role.
  */
 export const createProxyRole = (
   header: string,
@@ -169,7 +169,7 @@ export const createProxyRole = (
   const isTrusted = createPeerCheck(from);
   return (request) => {
     const role = request.headers[name]?.trim() ?? '';
-    // A header that came twice, once perhaps from the client, is joined by a comma.
+    // A repeated header, perhaps first set by the client, is joined by a comma.
     if (!isTrusted(request) || role === '' || role.includes(',')) throw new HttpError(401, 'Please log in.');
     return role;
   };

@@ -25,10 +25,10 @@ const jsonHeaders = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** The code of every success, in `data.code`. */
+/** `data.code` of every success. */
 export const SUCCESS_CODE = 220;
 
-/** An answer whose JSON text is at hand. */
+/** A response with JSON text. */
 export const jsonResponse = (
   status: number,
   text: string,
@@ -60,8 +60,8 @@ export interface PublicFailure {
 }
 
 /**
- * The envelope with a result for each item: a success when all of them are, else with the code of the first
- * failure and a message for each. Failures of the service are logged.
+ * The envelope with a result for each item: a success when all are, else with the code of the first failure
+ * and a message for each. Failures of the service are logged.
  */
 export const manyResults = (
   { outcomes }: ManyAnswer,
@@ -97,8 +97,8 @@ const folderOf = (path: RawValue | undefined): SourcePath => {
 };
 
 /**
- * The access check before an action: refuses when the rules deny it for `path` and all that lies there,
- * whatever the other parameters are. The action checks requests that pass item by item.
+ * The access check before an action: rejects when the rules deny it for `path` and everything below,
+ * regardless of the other parameters. The action itself checks each item.
  * @throws AccessDeniedError
  */
 export const requireAccess = (granted: GrantedRequest, { actionName, parameters }: RequestInput): void => {
@@ -126,13 +126,10 @@ const valueResponse = async (
   return { status: 200, headers: jsonHeaders, body: undefined };
 };
 
-/** How often a download starts over because its file was replaced between the headers and the bytes. */
+/** Maximum number of attempts of a download whose file is replaced between the headers and the bytes. */
 const MOST_STARTS = 3;
 
-/**
- * Runs an action until its answer is of one piece: headers of one version of a file never go with bytes of
- * another.
- */
+/** Runs an action until its response is consistent: headers and bytes are of the same version of a file. */
 export const answerWhole = async (
   run: () => Promise<Exclude<ActionResult, ManyAnswer> | HandedOverAnswer>,
   request: HookRequest,
@@ -165,7 +162,7 @@ const worded = <Result extends object>(result: Result, wording: () => ClientWord
   return Array.isArray(messages) ? { ...result, messages: wording().messages(messages as string[]) } : result;
 };
 
-/** Checks the parameters, runs the action and turns its result into an answer. */
+/** Validates the parameters, runs the action and converts its result into a response. */
 export const runAction = async (
   action: Action,
   context: ActionContext,
@@ -177,8 +174,8 @@ export const runAction = async (
   try {
     parameters = parseParameters(action.parameters, input.parameters);
   } catch (error) {
-    // What kind of item it is about remains unknown: then the key that the action's name promises decides
-    // first.
+    // The kind of the item is still unknown, so access is decided by the key of the action's name: a denial
+    // takes precedence over the invalid parameters.
     const folder = folderOf(input.parameters['path']);
     if (!context.views.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
     throw error;

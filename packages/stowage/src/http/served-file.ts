@@ -8,7 +8,7 @@ import { SourceViews } from '../view/source-views.ts';
 import { answerWhole } from './run-action.ts';
 import { findServedPath, isOfFileRoute } from './target.ts';
 
-/** Headers that make an answer depend on the version of the file, before it is opened. */
+/** Headers for which the version of the file must be known before it is opened. */
 const CONDITIONS = [
   'range',
   'if-range',
@@ -19,8 +19,8 @@ const CONDITIONS = [
 ];
 
 /**
- * A file itself, in place of the eight steps: no action, no parameters, and only protected sources ask who it
- * is. Undefined: the URL may be that of an action.
+ * Responds with a file itself, without the eight steps: no action, no parameters, and only protected sources
+ * authenticate. Undefined: the URL may be that of an action.
  * @throws NotFoundError for files of unknown sources
  */
 export const answerFile = async (
@@ -30,7 +30,7 @@ export const answerFile = async (
   if (cors.origin === 'failed') throw cors.failure;
   const { request, edge } = scope;
   const { isMounted = false, services } = edge;
-  // As configured: no address of a source goes into a file.
+  // As configured: the content of a file contains no addresses of sources.
   const { sources } = await scope.lease();
   const served = findServedPath(request, isMounted, sources);
   if (served === undefined) {
@@ -38,7 +38,7 @@ export const answerFile = async (
     modes.delete('off');
     if (modes.size === 0 || !isOfFileRoute(request, isMounted)) return undefined;
     scope.isFile = true;
-    // The names of protected sources stay unknown to requests without a role.
+    // Requests without a role must not learn the names of protected sources.
     if (modes.has('protected')) await scope.authorize();
     throw new NotFoundError();
   }

@@ -22,7 +22,7 @@ const refusal = (code: ErrorCode, more: Headers): Refusal => {
   return { status, headers, body };
 };
 
-/** Answers a request that the connector does not get to see, and closes its connection. */
+/** Rejects a request before it reaches the connector, and closes its connection. */
 const refuse = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
   const answer = refusal(code, headers);
   response.writeHead(answer.status, answer.headers);
@@ -34,7 +34,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
 };
 
-/** Answers what the server could not read as a request, and closes its connection. */
+/** Responds to bytes that the server could not parse as a request, and closes the connection. */
 const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, more: Headers): void => {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -46,9 +46,8 @@ const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, more: He
 };
 
 /**
- * The connections of a server and the answers that each still owes. The server's own list takes a connection
- * on which nothing has been sent yet (browsers open such in advance) for a busy one; a shutdown must not wait
- * for it.
+ * The connections of a server and their pending responses. The server's own list counts a connection without
+ * any request (browsers open such in advance) as busy; a shutdown must not wait for it.
  */
 class Connections {
   readonly #owed = new Map<Socket, Set<ServerResponse>>();
@@ -71,12 +70,12 @@ class Connections {
     });
   }
 
-  /** Whether an answer has begun on a connection, so that nothing else may be written there. */
+  /** Whether a response has begun on a connection, so that nothing else may be written there. */
   isAnswering(socket: Socket): boolean {
     return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
 
-  /** Closes the connections that owe nothing now, and the others as soon as they owe nothing. */
+  /** Closes idle connections now, and the others as soon as they are idle. */
   closeWhenIdle(): void {
     this.#isClosing = true;
     for (const [socket, owed] of this.#owed) {
@@ -87,27 +86,27 @@ class Connections {
 }
 
 export interface ListenOptions {
-  /** 0: any free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly host: string;
-  /** Go with the answers that the server gives by itself, without the connector. */
+  /** Added to responses that the server sends itself, without the connector. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A service that listens. */
+/** A running HTTP server. */
 export interface ListeningServer {
   readonly port: number;
   readonly host: string;
   /**
-   * Stops: new connections and requests are refused (503), running requests may finish for `graceMs` (default
-   * 30 s), then their connections are closed. Resolves when all are closed.
+   * Stops: new connections and requests are rejected (503), running requests may finish for `graceMs`
+   * (default 30 s), then their connections are closed. Resolves when all are closed.
    */
   close(graceMs?: number): Promise<void>;
 }
 
 const GRACE_MS = 30_000;
 
-/** Says "go on" to a client that waits for it, when the reading of its body begins. */
+/** Sends 100 Continue to a client that waits for it, when its body is first read. */
 const continueWhenRead = (request: IncomingMessage, response: ServerResponse): void => {
   const goOn = (event: string): void => {
     if (event !== 'data' && event !== 'readable') return;
@@ -117,7 +116,7 @@ const continueWhenRead = (request: IncomingMessage, response: ServerResponse): v
   request.on('newListener', goOn);
 };
 
-/** Serves a connector by `node:http`. Rejects when the address cannot be had. */
+/** Serves a connector by `node:http`. Rejects when the address is not available. */
 export const listen = async (handler: NodeHandler, options: ListenOptions): Promise<ListeningServer> => {
   const { headers = {} } = options;
   const connections = new Connections();
@@ -133,32 +132,32 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
 
   const server = createServer(
     {
-      // No limit for a whole request: uploads over slow lines are long. `body/pour.ts` has limits for bodies
-      // that stall.
+      // No limit for a whole request: uploads over slow lines take long. `body/pour.ts` limits bodies that
+      // stall.
       requestTimeout: 0,
       headersTimeout: 60_000,
-      // Longer than the minute that proxies keep idle connections, so that it is not us who close under a
-      // request.
+      // Longer than the minute for which proxies keep idle connections, so that the server never closes one
+      // that the proxy is about to use.
       keepAliveTimeout: 65_000,
-      // We refuse such requests ourselves, in words that clients of ours understand.
+      // The connector rejects such requests itself, in its own format.
       requireHostHeader: false,
     },
     onRequest,
   );
-  // A client that asks before it sends hears "go on" when the reading begins: what is refused before is
-  // not sent at all.
+  // 100 Continue is sent when the reading begins: the body of a request that is rejected earlier is not sent
+  // at all.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     continueWhenRead(request, response);
     onRequest(request, response);
   });
-  // Of what a client may expect of us we know nothing but 100-continue, and may pass over the rest.
+  // 100-continue is the only expectation that is known; others may be ignored.
   server.on('checkExpectation', onRequest);
   server.on('clientError', (error, socket) => {
     if (connections.isAnswering(socket as Socket)) socket.destroy();
     else refuseUnreadable(socket, error, headers);
   });
   server.on('connection', (socket) => {
-    // Node remembers the address that it has read once: after a reset it could not be read any more.
+    // Node caches the address at the first read: after a reset it could not be read.
     peerAddress({ socket });
     connections.add(socket);
   });

@@ -7,16 +7,16 @@ import type { Source, SourceSet } from '../sources/source.ts';
 
 export interface Target {
   /**
-   * The decoded path without slashes around it: the action's name; undefined at the root. Unknown paths are
+   * The decoded path without surrounding slashes: the action's name; undefined at the root. Unknown paths are
    * unknown actions.
    */
   readonly action: string | undefined;
   /**
-   * What stands in the path and names no action: the prefix of a mount, or a mistake when no parameter names
-   * an action either.
+   * The part of the path that does not name an action: the prefix of a mount, or a mistake when no parameter
+   * names an action either.
    */
   readonly prefix?: string | undefined;
-  /** The query without `?`, as sent. */
+  /** The raw query without `?`. */
   readonly query: string;
 }
 
@@ -29,8 +29,8 @@ const decoded = (segment: string): string | undefined => {
 };
 
 /**
- * Reads the path and query below the mount point. Percent escapes are decoded once; a slash at the end does
- * not count.
+ * Parses the path and query below the mount point. Percent escapes are decoded once; a trailing slash is
+ * ignored.
  */
 export const parseTarget = (url: string): Target => {
   // A proxy may send the absolute form: http://host/files.
@@ -43,8 +43,8 @@ export const parseTarget = (url: string): Target => {
 };
 
 /**
- * What a URL says when it may still carry the prefix that the connector is mounted below: only the last
- * segment can name an action, and what names none is the prefix.
+ * The target of a URL that may still contain the prefix of the mount: only the last segment can name an
+ * action; a path that names none is the prefix.
  */
 export const withinMount = ({ action, query }: Target, isAction: (name: string) => boolean): Target => {
   if (action === undefined || isAction(action)) return { action, query };
@@ -53,15 +53,15 @@ export const withinMount = ({ action, query }: Target, isAction: (name: string) 
 };
 
 /**
- * How many segments at the end of its path are not part of a mount: that of the action, where the path names
- * one.
+ * The number of trailing path segments that do not belong to a mount: that of the action, where the path
+ * names one.
  */
 export const ownSegments = ({ action, prefix }: Target): number =>
   action === undefined || prefix !== undefined ? 0 : 1;
 
 /**
- * The action's name among the parameters of a query or body; undefined when it is absent or empty.
- * @throws InvalidParametersError when it is given several times or is not text.
+ * The action's name among the parameters of a query or body; undefined when absent or empty.
+ * @throws InvalidParametersError when it is repeated or not text.
  */
 export const actionParameter = (parameters: RawParameters): string | undefined => {
   const { action } = parameters;
@@ -74,22 +74,22 @@ const refuse = (allow: string): never => {
   throw new MethodNotAllowedError({ headers: { Allow: allow } });
 };
 
-/** What `Allow` says where no action is known. */
+/** Value of `Allow` when the action is unknown. */
 export const allowedMethods = (onlyPOST: boolean): string =>
   onlyPOST ? 'POST, OPTIONS' : 'GET, HEAD, POST, OPTIONS';
 
-/** The guard of `onlyPOST`. @throws StowageError METHOD_NOT_ALLOWED */
+/** The check of `onlyPOST`. @throws StowageError METHOD_NOT_ALLOWED */
 export const refuseGetIfOnlyPost = ({ method }: HookRequest, onlyPOST: boolean): void => {
   if (onlyPOST && (method === 'GET' || method === 'HEAD')) refuse(allowedMethods(onlyPOST));
 };
 
-/** Refuses methods that the service never serves. @throws StowageError METHOD_NOT_ALLOWED */
+/** Rejects methods that no action supports. @throws StowageError METHOD_NOT_ALLOWED */
 export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): void => {
   if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') refuse(allowedMethods(onlyPOST));
 };
 
 /**
- * Refuses methods that the action does not serve. HEAD works where GET does and the request asks for no
+ * Rejects methods that the action does not support. HEAD works where GET does and the request makes no
  * change.
  * @throws StowageError METHOD_NOT_ALLOWED
  */
@@ -105,37 +105,37 @@ export const requireMethodOf = (
   refuse([...names, 'OPTIONS'].join(', '));
 };
 
-/** A URL that asks for a file itself: `<mount>/file/<source>/<path…>`. */
+/** A URL of a served file: `<mount>/file/<source>/<path…>`. */
 export interface ServedPath {
   readonly source: Source;
-  /** Below the source, each decoded once. */
+  /** Segments below the source, each decoded once. */
   readonly segments: readonly string[];
 }
 
-/** The path of a URL without the slash at its beginning, in segments as sent. */
+/** The path of a URL without its leading slash, in raw segments. */
 export const segmentsOf = (url: string): readonly string[] => {
   const [path = ''] = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/iu, '').split('?', 1);
   return path.replace(/^\//u, '').split('/');
 };
 
 /**
- * Where the route may begin: only at the mount when the bridge knows it, else behind any prefix that was left
+ * Possible positions of the route: only at the mount when that is known, else after any prefix that was left
  * in the URL.
  */
 const candidates = (segments: readonly string[], isExact: boolean): readonly number[] =>
   segments.flatMap((segment, index) => (segment === FILE_ROUTE && (index === 0 || !isExact) ? [index] : []));
 
-/** Whether a request may ask for a file itself, before it is known which sources there are. */
+/** Whether a request may be for a served file, before the sources are known. */
 export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
   (method === 'GET' || method === 'HEAD') && segmentsOf(url).includes(FILE_ROUTE);
 
-/** Whether a URL can ask for nothing but a file, whatever sources there are: no action has such a path. */
+/** Whether a URL can only be that of a file, whatever the sources are: no action has such a path. */
 export const isOfFileRoute = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): boolean => {
   const segments = segmentsOf(url);
   return (isExact || !isMounted) && segments.length > 2 && segments[0] === FILE_ROUTE;
 };
 
-/** The file that a URL asks for; undefined when no source serves files there. */
+/** The file that a URL means; undefined when no source serves files there. */
 export const findServedPath = (
   { url, isExact = false }: ConnectorRequest,
   isMounted: boolean,
@@ -156,12 +156,12 @@ export const TUS_ROUTE = 'tus';
 const TUS_ID = /^[0-9a-f]{40}$/u;
 
 export interface TusPath {
-  /** Undefined for the route itself, where uploads begin. */
+  /** Undefined for the route itself, where uploads are created. */
   readonly id: string | undefined;
   readonly ownSegments: number;
 }
 
-/** What of the route a URL asks for; undefined when it is about something else. */
+/** The upload that a URL means, or the route itself; undefined for other URLs. */
 export const findTusPath = (
   { url, isExact = false }: ConnectorRequest,
   isMounted: boolean,

@@ -22,7 +22,7 @@ import { TUS_ROUTE, type TusPath } from './target.ts';
 
 const announcedBounds = textBoundsOf([announcedUploadFields]);
 
-/** Some proxies let nothing but GET and POST pass; the protocol has a header for them. */
+/** Some proxies pass only GET and POST; the protocol has a header for them. */
 const methodOf = ({ method, headers }: ConnectorRequest): string => {
   const override = headers['x-http-method-override']?.toUpperCase();
   return method === 'POST' && override !== undefined ? override : method;
@@ -35,15 +35,15 @@ const requireMethod = (method: string, { id }: TusPath): void => {
 };
 
 /**
- * The address of a new upload, relative to that of the request: whatever proxies have cut from the path, the
- * client knows it.
+ * The address of a new upload, relative to that of the request: valid whatever proxies have removed from the
+ * path.
  */
 const locationFor =
   ({ url }: ConnectorRequest) =>
   (id: string): string =>
     url.split('?', 1)[0]?.endsWith('/') === true ? id : `${TUS_ROUTE}/${id}`;
 
-/** A file that has arrived, as fileUpload takes it. It stays with its owner. */
+/** A complete file as input of fileUpload. It stays with its owner. */
 const uploadOf = ({ destination, bytes, mayBeStored, file, open }: ArrivedFile): UploadedFile => ({
   field: 'files',
   filename: destination.filename,
@@ -58,7 +58,7 @@ const uploadOf = ({ destination, bytes, mayBeStored, file, open }: ArrivedFile):
   mayBeStored,
 });
 
-/** What an upload needs of the service, for the one who asks: both by the ways of fileUpload. */
+/** The checks and the storing of an upload for a requester; both work like fileUpload. */
 const serviceFor = (granted: GrantedRequest): Pick<TusRequest, 'mayContinue' | 'check' | 'store'> => {
   const { scope, sources, access } = granted;
   const { edge, request, about } = scope;
@@ -88,7 +88,7 @@ const serviceFor = (granted: GrantedRequest): Pick<TusRequest, 'mayContinue' | '
       const { source, path, filename } = file.destination;
       Object.assign(about, { source, item: [path, filename].filter((part) => part !== '').join('/') });
       scope.isChange = true;
-      // The client may leave: the file is stored, and the answer kept.
+      // The client may disconnect: the file is stored nevertheless, and the response is saved.
       const context = granted.actionContext([uploadOf(file)], { signal, keptRoom: file.id });
       const actionName = 'fileUpload';
       const input = { actionName, parameters: { source, path }, uploads: context.uploads };
@@ -112,7 +112,7 @@ const plainResponse = ({ status, headers, body = '' }: TusAnswer): ConnectorResp
   body: body === '' ? undefined : body,
 });
 
-/** Uploads in parts (tus 1.0), in place of the eight steps. */
+/** Resumable uploads (tus 1.0), in place of the eight steps. */
 export const answerTus = async (
   resumable: ResumableUploads,
   path: TusPath,

@@ -36,7 +36,7 @@ const limited = (
   most: number,
   room: number,
 ): Readable =>
-  // Errors reach the reader of the limited stream; the callback only keeps them from the process.
+  // Errors reach the reader of the limited stream; the callback only prevents an uncaught exception.
   pipeline(
     content,
     new ByteLimit(Math.min(most, room), () =>
@@ -45,16 +45,15 @@ const limited = (
     () => undefined,
   );
 
-/** Most bytes of text fields, except for actions that take long texts. */
+/** Maximum bytes of text fields, except for actions that take long texts. */
 const MAX_TEXT_BYTES = 1024 * 1024;
-/** What a form needs besides its files: text fields, boundaries, headers. */
+/** Allowance for a form besides its files: text fields, boundaries, headers. */
 const FORM_BYTES = MAX_TEXT_BYTES + 64 * 1024;
 
 /**
- * Receives the files of one request into the store of the source they are meant for, and stops each at the
- * source's `maxUploadFileSize`. Files in other fields and files for actions that take none are skipped.
- * Names, types and the final limits are the action's to check: what is not known of the request yet may follow
- * behind the files.
+ * Receives the files of a request into the store of their source, and limits each to the source's
+ * `maxUploadFileSize`. Files in other fields, and files for actions that take none, are skipped. Names, types
+ * and final limits are checked by the action: fields after the files may still change the request.
  */
 export class UploadReceiver implements FileReceiver {
   readonly #granted: GrantedRequest;
@@ -62,7 +61,7 @@ export class UploadReceiver implements FileReceiver {
   readonly #actionName: string | undefined;
   readonly #checkedFolders = new Set<string>();
 
-  /** @param actionName as far as path and query name it; else a field of the form does, perhaps after the files */
+  /** @param actionName if path or query name it; else a field of the form does, perhaps after the files */
   constructor(granted: GrantedRequest, query: RawParameters, actionName: string | undefined) {
     this.#granted = granted;
     this.#query = query;
@@ -93,7 +92,7 @@ export class UploadReceiver implements FileReceiver {
       return undefined;
     }
     scope.form.files += 1;
-    // A form that names no action yet is an upload in any case.
+    // Until a form names its action, it counts as an upload.
     await this.#granted.count(actionName === '' ? 'fileUpload' : actionName);
     const isUpload = actionName === 'fileUpload';
     if (isUpload) await this.#refuseFolder(fields);
@@ -103,7 +102,7 @@ export class UploadReceiver implements FileReceiver {
     });
   }
 
-  /** Where the file is staged and how large it may be, by what is known of its source so far. */
+  /** Store and maximum size of the file, by what is known of its source so far. */
   async #receiving(
     { field, fields, content }: IncomingFile,
     filename: string,
@@ -112,7 +111,7 @@ export class UploadReceiver implements FileReceiver {
     const { scope, sources, views } = this.#granted;
     const name = this.#text(fields, 'source');
     const source = views.first(name);
-    // A later field may still name another source; the action then checks its own limit.
+    // A later field may name another source; the action then checks that source's limit.
     const most = name === undefined ? this.largestFile : source.settings.maxUploadFileSize;
     const storage = await source.storage();
     const isKnown = name !== undefined || sources.all.length === 1;
@@ -134,12 +133,12 @@ export class UploadReceiver implements FileReceiver {
     return text === '' ? undefined : text;
   }
 
-  /** Empty while none is named. */
+  /** Empty until the form names one. */
   #nameOfAction(fields: ParameterDraft): string {
     return this.#actionName ?? fields.text('action') ?? '';
   }
 
-  /** While no action is named, it may still become any. */
+  /** Until the request names an action, all are possible. */
   #possibleActions(fields: ParameterDraft): readonly Action[] {
     const { actions } = this.#granted.scope.edge;
     const name = this.#nameOfAction(fields);
@@ -149,7 +148,7 @@ export class UploadReceiver implements FileReceiver {
   }
 
   /**
-   * Whether the action that the request names (so far) takes files.
+   * Whether the action of the request, as known so far, takes files.
    * @throws AccessDeniedError when no path and no type of file could be allowed.
    */
   #takesFiles(fields: ParameterDraft): boolean {
@@ -159,14 +158,14 @@ export class UploadReceiver implements FileReceiver {
     return isAllowed;
   }
 
-  /** The sources that a form may mean, by what is known of it so far. @throws UnknownSourceError */
+  /** The sources that a form may mean, as known so far. @throws UnknownSourceError */
   #possibleSources(fields: ParameterDraft): readonly Source[] {
     const { sources, views } = this.#granted;
     const name = this.#text(fields, 'source');
     return name === undefined ? sources.all : [views.first(name)];
   }
 
-  /** The folder that the request has named so far, if a path can lead there. */
+  /** The folder of the request, as known so far; undefined for an invalid path. */
   #folder(fields: ParameterDraft): SourcePath | undefined {
     try {
       return SourcePath.parse(this.#text(fields, 'path') ?? '');
@@ -182,7 +181,7 @@ export class UploadReceiver implements FileReceiver {
   }
 
   /**
-   * Refuses a file for `fileUpload` that no source would take, before its bytes come.
+   * Rejects a file for `fileUpload` before its bytes arrive if no source would accept it.
    * @throws TypeNotAllowedError, UnsafeNameError
    */
   #refuseName(filename: string, fields: ParameterDraft): void {
@@ -199,8 +198,8 @@ export class UploadReceiver implements FileReceiver {
   }
 
   /**
-   * Refuses all files of a form for `fileUpload` where query or earlier fields name a folder that takes none.
-   * Checks that a later field may still change are left to the action.
+   * Rejects all files of a form for `fileUpload` if query or earlier fields name a folder that does not
+   * accept them. Checks that depend on later fields are left to the action.
    * @throws AccessDeniedError, NotFoundError, UnsafePathError
    */
   async #refuseFolder(fields: ParameterDraft): Promise<void> {
@@ -213,15 +212,15 @@ export class UploadReceiver implements FileReceiver {
     const view = await this.#view(source);
     if (!mayAllowAction(view, this.#granted.scope.edge.actions, 'fileUpload', folder))
       throw new AccessDeniedError();
-    // Without a source in the query a later field may name another one.
+    // Without a source in the query, a later field may name another one.
     const isCertain = typeof this.#query['source'] === 'string' || this.#granted.sources.all.length === 1;
     if (isCertain) await view.requireFolder(folder);
     this.#checkedFolders.add(key);
   }
 
   /**
-   * The bytes that the source has room for.
-   * @throws QuotaExceededError when the length of the request says that it has too many
+   * The bytes that still fit into the source.
+   * @throws QuotaExceededError when the length of the request exceeds the room
    */
   async #roomIn(source: Source): Promise<number> {
     const { scope, holdSources } = this.#granted;

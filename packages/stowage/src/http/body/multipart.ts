@@ -8,35 +8,35 @@ import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
 import type { TextBounds } from '../../parameters/fields.ts';
 import { type BodyContext, type BodyTimes, pour, refuseEncoding } from './pour.ts';
 
-/** Part headers, text fields and what stands around the parts. */
+/** Allowance for part headers, text fields and boundaries. */
 const OVERHEAD_BYTES = 32 * 1024 * 1024;
-/** Files of a form that are stored at the same time: one is read, the store writes the others to the disk. */
+/** Files of a form that are stored concurrently: one is being read, the store writes the others to disk. */
 const STORED_AT_ONCE = 8;
 
 export interface IncomingFile {
   readonly field: string;
-  /** Last path segment of the name as sent, not empty. */
+  /** Last path segment of the submitted name, not empty. */
   readonly filename: string;
   readonly content: Readable;
-  /** Text fields that came before (some that came after it may be known too). */
+  /** Text fields before the file (some after it may be included). */
   readonly fields: ParameterDraft;
 }
 
-/** Takes the files of a form, one after the other. */
+/** Receives the files of a form, one after the other. */
 export interface FileReceiver {
-  /** Largest file that any form may bring, in bytes: bounds the form as a whole. */
+  /** Maximum size of a file in any form, in bytes: limits the form as a whole. */
   readonly largestFile: number;
-  /** Most bytes of all text fields together, by what is known of the request so far. */
+  /** Maximum bytes of all text fields together, according to the fields received so far. */
   largestText(fields: ParameterDraft): number;
   /**
-   * Checks what is known of a file before its bytes come. Returns what reads the content to its end and stores
-   * it; undefined: the file is skipped, and its content stays unread.
+   * Checks a file before its bytes arrive. Returns the function that reads and stores the content; undefined:
+   * the file is skipped, and its content stays unread.
    */
   accept(file: IncomingFile): Promise<(() => Promise<UploadedFile>) | undefined>;
 }
 
 export interface FormReading {
-  /** Is asked for when the body is a form. */
+  /** Called when the body is a form. */
   readonly receiver: () => FileReceiver;
   readonly bounds: TextBounds;
 }
@@ -47,7 +47,7 @@ export interface FormContent {
 }
 
 /**
- * A file name as it was before the browser put it between quotes. @see
+ * Restores a file name that the browser escaped for quotes. @see
  * https://html.spec.whatwg.org/#multipart-form-data
  */
 const unquoted = (filename: string): string => filename.replaceAll('%22', '"');
@@ -60,7 +60,8 @@ const createParser = (contentType: string, fieldSize: number): Busboy => {
     return busboy({
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
-      // The parser reports at the end of a part that the limit is reached: one more is one too many.
+      // The parser reports the limit at the end of the last allowed part, so the limit is one higher than
+      // ours.
       limits: { parts: MAX_FORM_PARTS + 1, fieldSize: fieldSize + 1 },
     });
   } catch (cause) {
@@ -74,8 +75,9 @@ const asBodyFailure = (error: unknown): unknown =>
     : new BrokenBodyError({ message: 'The form is broken or was cut off.', cause: error });
 
 /**
- * Reads one form. Files are checked and read strictly one after the other; the next one begins when the bytes of
- * the one before are read, while the store still writes them. The form waits while more than one file waits.
+ * Reads one form. Files are checked and read strictly one after the other; the next one starts when the bytes
+ * of the previous one have been read, while the store may still write them. Reading pauses while more than
+ * one file is waiting.
  */
 class FormReader {
   readonly #parser: Busboy;
@@ -132,7 +134,7 @@ class FormReader {
     const most = this.#receiver.largestFile * MAX_FORM_PARTS + OVERHEAD_BYTES;
     let bytes = 0;
     await pour(body, {
-      // The body is let go as soon as the form has failed: it is drained elsewhere then.
+      // The body is released as soon as the form has failed: it is drained elsewhere then.
       signal: AbortSignal.any([signal, this.#stop.signal]),
       times,
       isPaced: true,
@@ -147,7 +149,7 @@ class FormReader {
   }
 
   /**
-   * The parser takes nothing more while files wait to be received: small ones would all gather in its
+   * The parser is paused while files wait to be received: otherwise small ones would all accumulate in its
    * buffers.
    */
   async #catchUp(isFull: boolean): Promise<void> {
@@ -157,7 +159,7 @@ class FormReader {
     ]);
   }
 
-  /** Resolves when no file waits behind the one that is being read. */
+  /** Resolves when no file waits behind the current one. */
   #caughtUp(): Promise<void> {
     if (this.#waiting <= 1) return Promise.resolve();
     return new Promise((resolve) => {
@@ -188,7 +190,7 @@ class FormReader {
         this.#waiting -= 1;
         if (this.#waiting <= 1) this.#wake?.();
       });
-    // Reported immediately: the parser may wait for a file that is not read any more.
+    // Reported immediately: the parser may wait for a file that is no longer being read.
     this.#queue.catch((error: unknown) => {
       this.#fail(error as Error);
     });
@@ -211,7 +213,7 @@ class FormReader {
     else await this.#store(content, store);
   }
 
-  /** Resolves when the content is read to its end. @throws why it could not be stored, where that is known by then */
+  /** Resolves when the content has been read. @throws the error of storing it, if it fails before that */
   async #store(content: Readable, store: () => Promise<UploadedFile>): Promise<void> {
     const index = this.#uploads.push(undefined) - 1;
     let read: Promise<void> | undefined;
@@ -242,9 +244,9 @@ class FormReader {
 
 /**
  * Reads a multipart form: at most 1,000 parts, and as much text as the receiver allows. Names are UTF-8; of
- * file names only the last path segment is kept, and `filename*` wins over `filename`. Fields may stand
- * before and after the files. When anything fails, what was stored before is discarded.
- * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and what the receiver throws.
+ * file names only the last path segment is used, and `filename*` takes precedence over `filename`. Fields may
+ * come before and after the files. On any failure, files that were stored before are discarded.
+ * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and errors of the receiver.
  */
 export const readMultipart = async (
   body: Readable,

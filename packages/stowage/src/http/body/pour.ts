@@ -3,14 +3,14 @@ import { BrokenBodyError, RequestTimeoutError, StowageError } from '../../errors
 import type { ConnectorRequest } from '../message.ts';
 
 export interface BodyTimes {
-  /** The request fails when the client sends nothing for this long while we are ready to read. */
+  /** The request fails when the client sends nothing for this long while the service is reading. */
   readonly stallMs: number;
   /**
-   * A JSON or urlencoded body must have come by then: a client that sends a byte now and then would hold its
+   * Time limit of a JSON or urlencoded body: a client that sends single bytes could otherwise occupy a
    * request for days.
    */
   readonly textMs: number;
-  /** A form may be slow for so long; after that it must have come at `formBytesPerMs`. */
+  /** Time for which a form may be slow; after that its average rate must be `formBytesPerMs`. */
   readonly formMs: number;
   readonly formBytesPerMs: number;
 }
@@ -26,9 +26,9 @@ export interface BodyContext {
 export interface PourOptions {
   readonly signal: AbortSignal;
   readonly times: BodyTimes;
-  /** Whether the body must come at `formBytesPerMs` after a while; pauses of `write` do not count. */
+  /** Whether `formBytesPerMs` applies; pauses of `write` do not count. */
   readonly isPaced?: boolean;
-  /** Takes a chunk; a promise pauses the body until it resolves. May throw to stop. */
+  /** Handles a chunk; a promise pauses the body until it resolves. May throw to stop. */
   write(chunk: Buffer): Promise<void> | undefined;
 }
 
@@ -36,14 +36,14 @@ class Pace {
   readonly #options: PourOptions;
   readonly #begun = Date.now();
   #bytes = 0;
-  /** Time that the writer took is not the client's. */
+  /** Time spent in the writer, which does not count against the client. */
   pausedMs = 0;
 
   constructor(options: PourOptions) {
     this.#options = options;
   }
 
-  /** @throws RequestTimeoutError when the body is slower than its times allow */
+  /** @throws RequestTimeoutError when the body is slower than its limits allow */
   count(bytes: number): void {
     const { isPaced = false, times } = this.#options;
     this.#bytes += bytes;
@@ -58,9 +58,9 @@ const readFailure = (cause: unknown): Error =>
     : new BrokenBodyError({ message: 'The request body was cut off.', cause });
 
 /**
- * Reads a body to its end, at the pace of `write`. The body is not destroyed when this fails, only paused:
- * with `node:http` that would destroy the connection that the answer has to go through. The owner of the body
- * drains it. Rejects with BrokenBodyError, RequestTimeoutError, what `write` threw, or the signal's reason.
+ * Reads a body to its end, at the pace of `write`. On failure the body is only paused, not destroyed: with
+ * `node:http` that would destroy the connection, which the response still needs. The owner of the body drains
+ * it. Rejects with BrokenBodyError, RequestTimeoutError, errors of `write`, or the signal's reason.
  */
 export const pour = (body: Readable, options: PourOptions): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
     const fail = (error: unknown): void => {
       if (!settle()) return;
       body.pause();
-      // A stream without a listener would throw its later errors at the process.
+      // Without a listener, later errors of the stream would be uncaught exceptions.
       body.on('error', () => undefined);
       reject(error instanceof Error ? error : new Error('The request was given up.', { cause: error }));
     };
@@ -96,7 +96,7 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
       }, fail);
     };
     const onData = (data: Buffer | string): void => {
-      // A host may have set an encoding.
+      // The host may have set an encoding.
       const chunk = typeof data === 'string' ? Buffer.from(data) : data;
       stalled.refresh();
       try {
@@ -122,21 +122,21 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
     body.resume();
   });
 
-/** The client waits while chunks of so much memory wait for the reader. */
+/** The body is paused while unread chunks take so much memory. */
 const MOST_WAITING = 1024 * 1024;
-/** A client may send each byte in a chunk of its own. */
+/** Overhead of a chunk: a client may send each byte in its own chunk. */
 const BYTES_OF_CHUNK = 256;
 
 export interface BatchedBody {
-  /** The chunks that have come since the last batch, in order. They end where the body does or breaks. */
+  /** Chunks since the last batch, in order. Ends when the body ends or fails. */
   readonly batches: AsyncIterable<readonly Buffer[]>;
-  /** Resolves where the body ends. @throws its failure */
+  /** Resolves when the body ends. @throws its failure */
   readonly received: Promise<void>;
-  /** Ends the body with a failure. */
+  /** Fails the body. */
   readonly stop: (reason: Error) => void;
 }
 
-/** Chunks between the one who writes them and the one who reads them together. */
+/** Queue of chunks between a writer and a reader that takes all of them at once. */
 class Batches {
   #chunks: Buffer[] = [];
   #bytes = 0;
@@ -170,7 +170,7 @@ class Batches {
   }
 }
 
-/** Rejects compressed bodies where they are not read. @throws BrokenBodyError */
+/** Rejects compressed bodies where they are not supported. @throws BrokenBodyError */
 export const refuseEncoding = ({ headers }: Pick<ConnectorRequest, 'headers'>): void => {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   if (encoding !== '' && encoding !== 'identity')
@@ -178,9 +178,9 @@ export const refuseEncoding = ({ headers }: Pick<ConnectorRequest, 'headers'>): 
 };
 
 /**
- * Reads a body while the answer to it is made. It is read from the start: bytes that have come count, also
- * when the connection breaks before the reader takes them.
- * @throws what `answer` throws, else the failure of the body
+ * Reads a body while `answer` runs. Reading starts immediately: received bytes count, even if the connection
+ * fails before they are consumed.
+ * @throws errors of `answer`, else the failure of the body
  */
 export const withBatches = async <Answer>(
   request: Pick<ConnectorRequest, 'body' | 'headers' | 'signal'>,

@@ -3,14 +3,14 @@ import type { Handle } from '../message.ts';
 import { mountOf } from './fetch.ts';
 import { serveNode } from './node.ts';
 
-/** What the plugin needs of a connector: `createRouter` and `createApp` return it. */
+/** The part of a connector that the plugin needs: `createRouter` and `createApp` return it. */
 export interface HandlingConnector {
   readonly handle: Handle;
 }
 
 /**
- * Cuts as many segments as the prefix has: it may hold parameters, so that its text does not stand in the
- * URL.
+ * Removes as many segments as the prefix has: a prefix may contain parameters, so its text may not occur in
+ * the URL.
  */
 const cutter = (prefix: string): ((url: string) => string) => {
   const segments = prefix.split('/').filter((segment) => segment !== '').length;
@@ -23,15 +23,14 @@ const cutter = (prefix: string): ((url: string) => string) => {
 
 /**
  * A Fastify plugin that serves a connector: `app.register(fastifyConnector(router), { prefix: '/files' })`.
- * It is encapsulated: its own scope has no body parsers, the application's are untouched. Hooks of the
- * application (sessions, authentication) run before it; the connector's hooks get the Fastify request as
- * `native`.
+ * It is encapsulated: only its own scope is without body parsers. Hooks of the application (sessions,
+ * authentication) run before it; the connector's hooks get the Fastify request as `native`.
  */
 export const fastifyConnector =
   (connector: HandlingConnector): FastifyPluginCallback =>
   (instance, _options, done) => {
     const below = cutter(instance.prefix);
-    // Without a prefix it is not known whether a proxy has left one of its own in the URL.
+    // Without a prefix, a proxy may have left its own prefix in the URL.
     const isExact = instance.prefix !== '';
     instance.removeAllContentTypeParsers();
     instance.addContentTypeParser('*', (_request, _payload, next) => {

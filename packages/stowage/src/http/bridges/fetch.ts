@@ -6,11 +6,11 @@ interface WithSocket {
 }
 
 /**
- * The address of the other end of a request's connection, as far as the host's request knows its socket; no
- * header is read. Bridges ask when a request arrives: a client that resets its connection leaves no address.
+ * The peer address of a request's connection, from the host's socket; no header is read. Bridges call it when
+ * a request arrives: after a connection reset the address is lost.
  */
 export const peerAddress = (native: unknown): string | undefined => {
-  // Hono on Node keeps the request of node:http beside its own.
+  // Hono on Node stores the `node:http` request beside its own.
   const { socket, env } = (native ?? {}) as WithSocket & {
     readonly env?: { readonly incoming?: WithSocket } | null;
   };
@@ -18,23 +18,23 @@ export const peerAddress = (native: unknown): string | undefined => {
     const address = (socket ?? env?.incoming?.socket)?.remoteAddress;
     return typeof address === 'string' ? address : undefined;
   } catch {
-    // The socket of an HTTP/2 request whose session has ended.
+    // The socket of an HTTP/2 request throws once its session has ended.
     return undefined;
   }
 };
 
 export interface MountOptions {
-  /** Path that the connector is mounted below, when the framework leaves it in the URL: `/api/files`. */
+  /** Path of the mount, when the framework leaves it in the URL: `/api/files`. */
   readonly basePath?: string | undefined;
 }
 
 /**
- * Makes the cut of a base path from a URL: by whole segments, so that `/files2` is not below `/files`.
- * Undefined: not below it.
+ * Returns a function that removes a base path from a URL, by whole segments: `/files2` is not below `/files`.
+ * It returns undefined for URLs that are not below the base path.
  */
 export const createCut = (basePath: string): ((url: string) => string | undefined) => {
   const segments = basePath.split('/').filter((segment) => segment !== '');
-  // As it stands in a URL: `/größe` is sent as `/gr%C3%B6%C3%9Fe`.
+  // In the encoding of URLs: `/größe` is sent as `/gr%C3%B6%C3%9Fe`.
   const base = segments.length === 0 ? '' : new URL(`/${segments.join('/')}`, 'http://host').pathname;
   return (url) => {
     if (!url.startsWith(base)) return undefined;
@@ -44,7 +44,7 @@ export const createCut = (basePath: string): ((url: string) => string | undefine
   };
 };
 
-/** What stands before the rest of a URL. */
+/** The part of a URL before the rest. */
 export const mountOf = (whole: string, rest: string): string => {
   const [path = ''] = whole.split('?', 1);
   const [inside = ''] = rest.split('?', 1);
@@ -52,13 +52,13 @@ export const mountOf = (whole: string, rest: string): string => {
   return mount.replace(/\/+$/u, '');
 };
 
-/** How much of an unwanted body is read, so that the client gets round to reading the answer. */
+/** Limits for reading an unwanted body, so that the client can read the response. */
 const [DRAINED_BYTES, DRAIN_MS, SILENT_MS] = [1024 ** 3, 30_000, 5_000];
 
 /**
- * Reads and drops the rest of a body. A client that is still sending when its connection closes often loses
- * the answer, so the answer goes out first and the rest is taken for a while. True when the body has come to
- * its end; the stream is left to its owner. Never rejects.
+ * Reads and discards the rest of a body. A client that is still sending when its connection closes often
+ * loses the response, so the response is sent first, and the rest is read for a limited time. True when the
+ * body has ended; the stream stays with its owner. Never rejects.
  */
 export const drain = (body: Readable): Promise<boolean> =>
   new Promise((resolve) => {
@@ -79,7 +79,7 @@ export const drain = (body: Readable): Promise<boolean> =>
       idle.refresh();
       if (bytes > DRAINED_BYTES) giveUp();
     };
-    // Nothing waits for a drain: it must not keep a process alive.
+    // Draining must not keep the process alive.
     total.unref();
     idle.unref();
     body.on('error', () => undefined);
@@ -91,10 +91,10 @@ export const drain = (body: Readable): Promise<boolean> =>
     body.resume();
   });
 
-/** A handler of web requests: Hono, Next.js, Bun and all that speak `Request` and `Response`. */
+/** A handler of web requests: for Hono, Next.js, Bun and others that use `Request` and `Response`. */
 export type FetchHandler = (
   request: Request,
-  /** What hooks get as `native`, for example Hono's context. Default: the request. */
+  /** The value of `native` for hooks, for example Hono's context. Default: the request. */
   native?: unknown,
 ) => Promise<Response>;
 
@@ -102,7 +102,7 @@ type WebBody = ConstructorParameters<typeof Response>[0];
 
 const bodyOf = ({ body, bodyUsed }: Request): Readable | undefined => {
   if (body === null || bodyUsed) return undefined;
-  // A client may leave while nothing reads it yet: a failure without a listener would end the process.
+  // A client may disconnect before the body is read: an error without a listener would end the process.
   return Readable.fromWeb(body).on('error', () => undefined);
 };
 
@@ -127,7 +127,7 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
     };
     const answer = await handle(message);
     if (body !== undefined && !body.readableEnded) {
-      // The answer goes out meanwhile; cancelling immediately would cost many clients the answer.
+      // The response is sent meanwhile; with an immediate cancel many clients would lose it.
       void drain(body).then(() => body.destroy());
     }
     return new Response(toBody(answer.body), {

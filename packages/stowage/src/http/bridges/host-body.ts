@@ -21,7 +21,7 @@ const isMulterFile = (value: unknown): value is MulterFile =>
   typeof (value as Partial<MulterFile>).fieldname === 'string' &&
   typeof (value as Partial<MulterFile>).originalname === 'string';
 
-/** multer reads names as Latin-1 by default; a name that is UTF-8 read so is set right. */
+/** multer decodes names as Latin-1 by default; this restores names in UTF-8. */
 const repaired = (name: string): string => {
   if (!/^[\x00-\xff]*[\x80-\xff][\x00-\xff]*$/u.test(name)) return name;
   try {
@@ -40,23 +40,22 @@ const toContent = ({ fieldname, originalname, buffer, path }: MulterFile): Uploa
   },
 });
 
-/** Whatever parsers call files. multer: one file, a list, or lists by field. */
+/** Files under the names that parsers use. multer: one file, a list, or lists by field. */
 const filesOf = ({ file, files }: WithParsedBody): readonly unknown[] => {
   const lists: unknown[] =
     typeof files === 'object' && files !== null ? (Object.values(files) as unknown[]).flat() : [];
   return [file, ...lists].filter((one) => one !== undefined && one !== null);
 };
 
-/** A body that the host has read: parsed, or as the bytes it was. */
+/** A body that the host has read: parsed, or its raw bytes. */
 export type HostBody =
   | { readonly parsedBody: ParsedBody; readonly body?: undefined }
   | { readonly body: Readable; readonly parsedBody?: undefined };
 
 /**
- * The body as a body parser of the host has left it on the request (`express.json()`, `express.urlencoded()`,
- * `express.raw()`, multer). Undefined while the stream has not been read: some hosts set an empty `body`
- * beside a stream that is still whole. What another parser keeps elsewhere or in another form
- * (express-fileupload) is missing.
+ * The body that a body parser of the host has left on the request (`express.json()`, `express.urlencoded()`,
+ * `express.raw()`, multer). Undefined while the stream is unread: some hosts set an empty `body` although the
+ * stream is complete. Results of other parsers with other formats (express-fileupload) are not found.
  */
 export const hostBody = <Request extends Readable & WithParsedBody>(
   request: Request,

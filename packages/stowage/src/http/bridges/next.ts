@@ -3,8 +3,8 @@ import type { FetchHandler } from './fetch.ts';
 type RouteHandler = (request: Request) => Promise<Response>;
 
 /**
- * The functions that a route of Next.js exports: `export const { GET, HEAD, POST, OPTIONS } =
- * nextHandlers(router)`, and with the setting `tus` also PATCH and DELETE.
+ * Exports of a Next.js route: `export const { GET, HEAD, POST, OPTIONS } = nextHandlers(router)`; with the
+ * setting `tus` also PATCH and DELETE.
  */
 export const nextHandlers = (connector: {
   readonly fetch: FetchHandler;

@@ -7,19 +7,19 @@ import { createCut, drain, mountOf, type MountOptions, peerAddress } from './fet
 import { hostBody } from './host-body.ts';
 
 /**
- * Whether a request waits behind others of its connection: a client may send several before the first answer.
- * Until the response has the socket, nothing can be sent and a client that leaves is not noticed.
+ * Whether a request is queued behind others of its connection (HTTP pipelining). Until the response has the
+ * socket, nothing can be sent, and a disconnect goes unnoticed.
  */
 const isQueued = (request: IncomingMessage, response: ServerResponse): boolean => {
   if (response.socket !== null || response.writableEnded) return false;
   const { socket } = request;
-  // Some hosts hand on requests that never had a connection, or have only something like one.
+  // Some hosts pass requests without a real connection.
   return socket.destroyed || (socket.pending as boolean | undefined) === false;
 };
 
 /**
- * Waits until a request is the first of its connection. False: the client has left before. Free for most
- * requests.
+ * Waits until a request is the first of its connection. False: the client has disconnected. Costs nothing for
+ * most requests.
  */
 const untilFirst = (request: IncomingMessage, response: ServerResponse): Promise<boolean> | true => {
   if (!isQueued(request, response)) return true;
@@ -33,22 +33,22 @@ const untilFirst = (request: IncomingMessage, response: ServerResponse): Promise
     const onGone = settle(false);
     const onSocket = settle(true);
     if (socket.destroyed) return onGone();
-    // One packet may hold many requests: that many listeners are not a leak.
+    // One packet may contain many requests: so many listeners are not a leak.
     socket.setMaxListeners(0);
     socket.once('close', onGone);
     response.once('socket', onSocket);
   });
 };
 
-/** What a framework on top of node's HTTP may know better. */
+/** Details that a framework on top of `node:http` may know better. */
 export interface NodeRequestView {
   /** Path and query below the mount point. Default: `request.url`. */
   readonly url?: string;
-  /** Whether the URL begins at the mount for certain. */
+  /** Whether the URL is known to begin at the mount. */
   readonly isExact?: boolean;
-  /** What was cut from the URL. */
+  /** The prefix that was removed from the URL. */
   readonly mount?: string | undefined;
-  /** What hooks get as `native`. Default: the request. */
+  /** The value of `native` for hooks. Default: the request. */
   readonly native?: unknown;
 }
 
@@ -93,7 +93,7 @@ class NodeConnectorRequest implements ConnectorRequest {
     this.url = view.url ?? request.url ?? '/';
     this.isExact = view.isExact;
     this.mount = view.mount;
-    // Only `set-cookie` can be a list, and that is not a header of requests.
+    // Only `set-cookie` can be a list, and that is not a request header.
     this.headers = request.headers as ConnectorRequest['headers'];
     this.native = view.native ?? request;
     this.body = host === undefined && hasBody(request) ? request : host?.body;
@@ -101,14 +101,14 @@ class NodeConnectorRequest implements ConnectorRequest {
     this.#response = response;
   }
 
-  /** Made when it is first asked for: a signal costs as much as a tenth of a small answer. */
+  /** Created on first use: a signal costs a tenth of the time of a small response. */
   get signal(): AbortSignal {
     this.#signal ??= signalOf(this.#response);
     return this.#signal;
   }
 }
 
-/** The connection is closed when the client takes nothing for this long while we have something to send. */
+/** Default of `stallMs`. */
 const STALL_MS = 120_000;
 
 const writeBody = async (
@@ -119,7 +119,7 @@ const writeBody = async (
 ): Promise<void> => {
   response.setTimeout(stallMs, () => response.destroy());
   if (body instanceof Readable) {
-    // A pipeline cannot tell it from a client that has left.
+    // A pipeline would treat it as a disconnected client.
     const onClose = (): void => {
       if (response.writableFinished && !body.readableEnded)
         body.destroy(new Error('the host has ended the answer'));
@@ -131,7 +131,7 @@ const writeBody = async (
   else response.write(body);
 };
 
-/** Keeps what the host's own answers vary by: without it a shared cache would mix its users. */
+/** Adds the host's own `Vary` headers: without them a shared cache could mix responses of its users. */
 const withHostVary = (
   response: ServerResponse,
   headers: ConnectorResponse['headers'],
@@ -142,9 +142,9 @@ const withHostVary = (
 };
 
 /**
- * Sends an answer. `unread`: the client is still sending a body that is not read; over HTTP/1 the answer
- * goes out first, the rest is taken for a while, and then the connection is closed. Rejects when a stream
- * body fails or the client leaves.
+ * Sends a response. `unread`: the client is still sending a body that is not read; over HTTP/1 the response
+ * is sent first, the rest is read for a limited time, and then the connection is closed. Rejects when a
+ * stream body fails or the client disconnects.
  */
 export const send = async (
   request: IncomingMessage,
@@ -164,7 +164,7 @@ export const send = async (
     await drained;
     response.end();
   }
-  // HTTP/2 can stop the one request and keep the connection.
+  // HTTP/2 can stop this request and preserve the connection.
   if (unread && stream !== undefined) {
     stream.close();
     // Without a reader the stream would never end.
@@ -173,9 +173,9 @@ export const send = async (
 };
 
 /**
- * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and for
- * everything that hands on their requests. Resolves when the answer has been handed over; every path is
- * answered, so `next` only gets failures.
+ * A handler for `node:http`, `node:https` and `node:http2` servers, for `app.use` of Express and compatible
+ * frameworks. Resolves when the response has been handed over. It responds to every path, so `next` only gets
+ * failures.
  */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -190,7 +190,7 @@ export const serveNode = async (
   view: NodeRequestView,
   stallMs?: number,
 ): Promise<void> => {
-  // Read while there is one: Node remembers it for the socket.
+  // Read while the socket is connected: Node caches it on the socket.
   peerAddress(request);
   const isFirst = untilFirst(request, response);
   if (isFirst !== true && !(await isFirst)) {
@@ -208,29 +208,28 @@ export const serveNode = async (
   } catch (error) {
     if (answer.body instanceof Readable) answer.body.destroy();
     if (!response.headersSent) throw error;
-    // A body that broke off, or a client that left: what was sent is not a whole answer, and the client must
-    // see that.
+    // After a failed body or a disconnect the response is incomplete, and the client must notice that.
     response.destroy();
   }
 };
 
 interface MountedUrl {
   readonly url: string;
-  /** Whether the path begins at the mount for certain. */
+  /** Whether the path is known to begin at the mount. */
   readonly isExact: boolean;
-  /** What was cut. */
+  /** The prefix that was removed. */
   readonly mount?: string | undefined;
 }
 
 interface ExpressMarks {
-  /** What mounts have cut from the URL. */
+  /** The part of the URL that mounts have removed. */
   readonly baseUrl?: unknown;
   readonly originalUrl?: unknown;
-  /** The route that the request has come to; a route cuts nothing. */
+  /** The matched route; a route removes nothing. */
   readonly route?: unknown;
 }
 
-/** Express has cut the whole mount, unless a route stands between: its own path is still in the URL. */
+/** Express has removed the whole mount, unless a route is in between: its path is still in the URL. */
 const isCutByExpress = ({ baseUrl, route }: ExpressMarks): boolean =>
   typeof baseUrl === 'string' && baseUrl !== '' && route === undefined;
 
@@ -248,7 +247,7 @@ const createMountReader = ({
   return (request) => {
     const url = request.url ?? '/';
     const whole = typeof request.originalUrl === 'string' ? request.originalUrl : url;
-    // A host may have cut it by itself.
+    // The host may have removed it already.
     const rest = cut(whole) ?? url;
     return { url: rest, isExact: true, mount: mountOf(whole, rest) };
   };
@@ -256,7 +255,7 @@ const createMountReader = ({
 
 export interface NodeHandlerOptions extends MountOptions {
   /**
-   * The connection is closed when the client takes nothing for this long while there is something to send.
+   * The connection is closed when the client reads nothing for this long while there is data to send.
    * Default: two minutes.
    */
   readonly stallMs?: number | undefined;
@@ -269,7 +268,7 @@ export const toNodeHandler = (
   const readMount = createMountReader(options);
   return async (request, response, next) => {
     try {
-      // The compatibility API of HTTP/2 has all that is used here.
+      // The compatibility API of HTTP/2 has everything that is used here.
       const message = request as IncomingMessage;
       await serveNode(handle, message, response as ServerResponse, readMount(message), stallMs);
     } catch (error) {

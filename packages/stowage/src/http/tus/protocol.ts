@@ -10,7 +10,7 @@ import type { KeptRoom } from '../../operations/quotas/account.ts';
 /** The version of the protocol. @see https://tus.io/protocols/resumable-upload */
 export const TUS_VERSION = '1.0.0';
 
-/** Headers that say what is offered beyond the core of the protocol. */
+/** Headers that announce the supported extensions of the protocol. */
 export const offeredHeaders: Readonly<Record<string, string>> = {
   'tus-version': TUS_VERSION,
   'tus-extension': 'creation,creation-with-upload,expiration,termination',
@@ -22,7 +22,7 @@ export type TusHeaders = Readonly<Record<string, string | undefined>>;
 export type Metadata = ReadonlyMap<string, string | null>;
 
 const PART_TYPE = 'application/offset+octet-stream';
-/** Longest `Upload-Metadata`; it is kept with the upload. */
+/** Maximum length of `Upload-Metadata`; it is stored with the upload. */
 const MAX_METADATA = 4096;
 const METADATA_KEY = /^[\x21-\x2b\x2d-\x7e]{1,100}$/u;
 const BASE64 = /^(?:[\d+/A-Za-z]{4})*(?:[\d+/A-Za-z]{2}==|[\d+/A-Za-z]{3}=)?$/u;
@@ -30,13 +30,13 @@ const BASE64 = /^(?:[\d+/A-Za-z]{4})*(?:[\d+/A-Za-z]{2}==|[\d+/A-Za-z]{3}=)?$/u;
 const invalid = (header: string, reason: string): InvalidParametersError =>
   new InvalidParametersError(`${header}: ${reason}.`);
 
-/** @throws TusVersionError unless the client speaks this version */
+/** @throws TusVersionError unless the client uses this version */
 export const requireVersion = (headers: TusHeaders): void => {
   if (headers['tus-resumable'] !== TUS_VERSION)
     throw new TusVersionError({ headers: { 'Tus-Version': TUS_VERSION } });
 };
 
-/** A number of bytes, as the protocol writes it; undefined without the header. */
+/** A number of bytes in a header; undefined without the header. */
 const readBytes = (headers: TusHeaders, name: string): number | undefined => {
   const text = headers[name.toLowerCase()];
   if (text === undefined) return undefined;
@@ -69,13 +69,13 @@ const readMetadata = (header: string | undefined): Metadata => {
   return values;
 };
 
-/** `Upload-Metadata` as the client has sent it. */
+/** `Upload-Metadata` in its original form. */
 export const writeMetadata = (metadata: Readonly<Record<string, string | null>>): string =>
   Object.entries(metadata)
     .map(([key, value]) => (value === null ? key : `${key} ${Buffer.from(value).toString('base64')}`))
     .join(',');
 
-/** Rejects what belongs to extensions that are not offered. */
+/** Rejects headers of unsupported extensions. */
 const refuseExtensions = (headers: TusHeaders): void => {
   const concat = headers['upload-concat'];
   if (concat !== undefined && concat !== 'partial' && !concat.startsWith('final;'))
@@ -87,17 +87,17 @@ const refuseExtensions = (headers: TusHeaders): void => {
   if (deferred !== undefined) throw new UnsupportedError('Deferred lengths are not supported.');
 };
 
-/** A POST, which begins an upload. */
+/** A POST, which creates an upload. */
 export interface Creation {
   readonly bytes: number;
   readonly metadata: Metadata;
-  /** Whether the body is the first part. */
+  /** Whether the body contains the first part. */
   readonly hasPart: boolean;
 }
 
 /**
  * Reads the headers of a POST.
- * @throws TusVersionError, InvalidParametersError; UnsupportedError for extensions that are not offered
+ * @throws TusVersionError, InvalidParametersError; UnsupportedError for unsupported extensions
  */
 export const readCreation = (headers: TusHeaders): Creation => {
   requireVersion(headers);
@@ -110,8 +110,8 @@ export const readCreation = (headers: TusHeaders): Creation => {
 };
 
 /**
- * The offset that a PATCH begins at.
- * @throws InvalidParametersError; UnsupportedError for extensions that are not offered
+ * The offset of a PATCH.
+ * @throws InvalidParametersError; UnsupportedError for unsupported extensions
  */
 export const readPartOffset = (headers: TusHeaders): number => {
   const offset = readBytes(headers, 'Upload-Offset');
@@ -126,15 +126,15 @@ export const readPartOffset = (headers: TusHeaders): number => {
 export const partTooLong = (): BodyTooLargeError =>
   new BodyTooLargeError('The upload is longer than was announced.');
 
-/** The owner of an upload: no other client sees or continues it. */
+/** The owner of an upload: no other client can see or continue it. */
 export interface Owner {
-  /** Of the source that it goes to. */
+  /** Tenant of the destination source. */
   readonly tenant: string | undefined;
   readonly role: string;
   readonly subject: string | undefined;
 }
 
-/** Where a file is to be stored when it has arrived, as its creation was checked. */
+/** Where a complete file is to be stored, as checked at its creation. */
 export interface Destination {
   readonly source: string;
   readonly path: string;
@@ -145,13 +145,13 @@ export interface AnnouncedUpload {
   /** Random, 160 bits. */
   readonly id: string;
   readonly bytes: number;
-  /** As the client has sent it: HEAD answers it. */
+  /** In its original form, which HEAD returns. */
   readonly metadata: Readonly<Record<string, string | null>>;
   readonly owner: Owner;
-  /** The client whose bounds it counts against; undefined where the client is not known. */
+  /** The client whose limits it counts against; undefined where the client is not known. */
   readonly client?: string | undefined;
   readonly destination: Destination;
-  /** What the quota of the source keeps for it. */
+  /** Room that is reserved for it in the quota of the source. */
   readonly room?: KeptRoom | undefined;
 }
 
@@ -159,36 +159,36 @@ export interface ArrivedFile {
   readonly id: string;
   readonly destination: Destination;
   readonly bytes: number;
-  /** An earlier try to store it has ended without an answer. */
+  /** An earlier attempt to store it ended without a known result. */
   readonly mayBeStored: boolean;
-  /** Where they lie. */
+  /** Location and size of the received bytes on disk. */
   readonly file: { readonly path: string; readonly size: number };
-  /** The bytes from the start; the caller owns the stream. */
+  /** Opens the bytes from the start; the caller owns the stream. */
   readonly open: () => Readable;
 }
 
 export interface TusRequest {
   readonly method: string;
-  /** The upload that it is about; undefined for the route itself. */
+  /** The upload of the request; undefined for the route itself. */
   readonly id: string | undefined;
   readonly headers: TusHeaders;
   readonly signal: AbortSignal;
-  /** The bytes of the body; they end where it does or breaks, and its failure is the caller's. */
+  /** The bytes of the body; ends when the body ends or fails, and its failure is reported by the caller. */
   readonly batches: AsyncIterable<readonly Buffer[]>;
-  /** Resolves where the body ends. @throws its failure */
+  /** Resolves when the body ends. @throws its failure */
   readonly received: Promise<void>;
-  /** Ends the body with a failure. */
+  /** Fails the body. */
   readonly stop: (reason: Error) => void;
-  /** What `Location` says of a new upload. */
+  /** The `Location` of a new upload. */
   readonly locationOf: (id: string) => string;
-  /** Whether an upload is this client's. */
+  /** Whether an upload belongs to this client. */
   readonly mayContinue: (upload: AnnouncedUpload) => boolean;
-  /** Checks a file before its bytes come. @throws what `store` would throw, as far as that is known now */
+  /** Checks a file before its bytes arrive. @throws errors of `store`, as far as they can be foreseen */
   readonly check: (
     metadata: Metadata,
     upload: Pick<AnnouncedUpload, 'id' | 'bytes'>,
   ) => Promise<Pick<AnnouncedUpload, 'owner' | 'client' | 'destination' | 'room'>>;
-  /** Stores a file that has arrived, and returns what the client is answered: JSON. */
+  /** Stores a complete file, and returns the response body: JSON. */
   readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
 }
 

@@ -24,11 +24,11 @@ import {
 import { unknownUpload, UnfinishedUploads, type WaitingUpload } from './unfinished-uploads.ts';
 
 const SWEEP_MS = 10 * 60 * 1000;
-/** Most requests that wait for one upload. */
+/** Maximum number of requests that wait for one upload. */
 const MAY_WAIT = 20;
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
-/** The request that works on an upload now. */
+/** The request that currently works on an upload. */
 interface Holder {
   readonly interrupt: (reason: Error) => void;
   readonly ended: Promise<void>;
@@ -37,21 +37,21 @@ interface Holder {
 
 /** A file that is being stored. */
 interface Storing {
-  /** What its client is answered. */
+  /** The response to the client. */
   readonly answer: Promise<string>;
-  /** Resolves when the answer is noted on the disk, or was none. */
+  /** Resolves when the response is saved on disk, or storing has failed. */
   readonly ended: Promise<void>;
 }
 
-/** Whether asking again could end in another way. */
+/** Whether a retry could succeed. */
 const mayPass = (error: unknown): boolean => {
   if (!(error instanceof StowageError) && !isHttpError(error)) return true;
   return [408, 429].includes(error.status) || (error.status >= 500 && error.status !== 501);
 };
 
 /**
- * Uploads that go on where they were cut off. Nothing is read or written before the first request or use of
- * a quota, which waits for what is kept for them.
+ * Uploads that can be continued after an interruption. Nothing is read or written before the first request,
+ * or the first use of a quota, which waits for the rooms that are reserved for uploads.
  */
 export class ResumableUploads {
   readonly #uploads: UnfinishedUploads;
@@ -68,9 +68,9 @@ export class ResumableUploads {
   }
 
   /**
-   * Answers a request. A file whose bytes are all there is stored once, however many clients ask and how
-   * often; while that fails for a reason that may pass, the bytes stay.
-   * @throws NotFoundError for uploads of others; the errors of the protocol, and what `check` and `store` throw
+   * Handles a request. A complete file is stored once, however many requests there are; after a temporary
+   * failure its bytes stay for another attempt.
+   * @throws NotFoundError for uploads of others; the errors of the protocol, and those of `check` and `store`
    */
   async answer(request: TusRequest): Promise<TusAnswer> {
     if (this.#closing.signal.aborted) throw new ShuttingDownError();
@@ -85,7 +85,7 @@ export class ResumableUploads {
     return { status: 204, headers: {} };
   }
 
-  /** Stops what is being stored, whose bytes stay, and resolves when it has ended. */
+  /** Aborts running storage operations, whose bytes stay, and resolves when they have ended. */
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
     this.#closing.abort(new ShuttingDownError());
@@ -107,7 +107,7 @@ export class ResumableUploads {
       const body = await this.#finish(id, request);
       return { status: 201, headers: { ...headers, ...JSON_TYPE }, body };
     } catch (error) {
-      // The client has not learnt its address: neither bytes nor room are kept for it.
+      // The client does not know its address: neither bytes nor room are retained for it.
       await this.#uploads.remove(id);
       throw error;
     }
@@ -132,7 +132,7 @@ export class ResumableUploads {
       const upload = await this.#found(id);
       return { announced: upload.announced, offset: await this.#uploads.offset(upload) };
     });
-    // Clients take an upload with all its bytes for a finished one.
+    // Clients regard an upload with all its bytes as finished.
     if (offset === announced.bytes) await this.#finish(id, request);
     const headers = {
       'upload-offset': String(offset),
@@ -143,9 +143,8 @@ export class ResumableUploads {
   }
 
   /**
-   * Lets the requests of this process for one upload follow one another. A new one interrupts the one that
-   * was before: a client that comes again has lost the connection of its older request, which may take
-   * minutes to notice.
+   * Serializes the requests of this process for one upload. A new one interrupts the previous one: a client
+   * that reconnects has lost the connection of its older request, which may take minutes to detect.
    */
   async #alone<Result>(
     id: string,
@@ -175,7 +174,7 @@ export class ResumableUploads {
     return upload;
   }
 
-  /** Takes the part that a request brings; returns how many bytes there are then. */
+  /** Appends the part of a request; returns the number of bytes received. */
   async #append(upload: WaitingUpload, offset: number, request: TusRequest): Promise<number> {
     const left = upload.announced.bytes - offset;
     if (Number(request.headers['content-length'] ?? 0) > left) throw partTooLong();
@@ -192,7 +191,7 @@ export class ResumableUploads {
     const running = this.#storing.get(id);
     if (running !== undefined) return running.answer;
     const answer = this.#store(upload, request);
-    // The client need not wait for the note: without it, the next process finds the file in its store.
+    // The client need not wait for the record: without it, the next process finds the file in its store.
     const ended = answer
       .then(
         (text) => this.#uploads.finish(upload, text),
@@ -247,7 +246,7 @@ export const partsDirectory = (
   stateDirectory: string | undefined,
 ): string => directory ?? join(stateDirectory ?? '', 'tus');
 
-/** Makes the resumable uploads that the settings ask for; undefined: they are off. */
+/** Creates the resumable uploads of the settings; undefined when they are off. */
 export const createResumableUploads = (
   { tus, stateDirectory }: Pick<Settings, 'tus' | 'stateDirectory'>,
   quotas: Quotas,

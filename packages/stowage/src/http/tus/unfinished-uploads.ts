@@ -9,22 +9,23 @@ import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.
 
 interface Bounds {
   readonly uploads: number;
-  /** As announced. */
+  /** Announced size. */
   readonly bytes: number;
 }
 
-/** How much may wait, of all clients and of one, and how long. */
+/** Limits of unfinished uploads: for all clients, for one client, and their lifetime. */
 export interface WaitingLimits {
   readonly all: Bounds;
   readonly client: Bounds;
-  /** After the last byte. */
+  /** Lifetime after the last byte. */
   readonly milliseconds: number;
 }
 
-/** The answers of finished uploads are kept for clients that have lost them. */
+/** Responses of finished uploads are stored for clients that have lost them. */
 const ANSWERS_MS = 60 * 60 * 1000;
 /**
- * An upload without a byte: its client may have lost the answer that told its address, and have begun anew.
+ * Lifetime of an upload without a byte: its client may have lost the response with its address, and started
+ * anew.
  */
 const UNTOUCHED_MS = 60 * 60 * 1000;
 const MOST_ANSWERS = 1000;
@@ -33,12 +34,12 @@ const ID = /^[0-9a-f]{40}$/u;
 
 export interface WaitingUpload {
   readonly announced: AnnouncedUpload;
-  /** Milliseconds since 1970 of the last byte, or of its end. */
+  /** Time of the last byte, or of completion, in milliseconds since 1970. */
   touchedAt: number;
   hasBytes: boolean;
-  /** What the client was answered when the file was stored; undefined until then. */
+  /** The response to the client once the file was stored; undefined until then. */
   answer: string | undefined;
-  /** Whether a try to store it has begun, perhaps of a process that is gone. */
+  /** Whether an attempt to store it has begun, perhaps by a former process. */
   mayBeStored: boolean;
 }
 
@@ -60,7 +61,9 @@ const requireRoom = (waiting: readonly WaitingUpload[], announced: AnnouncedUplo
 const lengthOf = (chunks: readonly Uint8Array[]): number =>
   chunks.reduce((sum, { length }) => sum + length, 0);
 
-/** Writes all of the chunks: the system may take a part of them. @throws StorageFullError and the like */
+/**
+ * Writes all of the chunks; a single system call may write only some. @throws StorageFullError and the like
+ */
 const writeAt = async (
   handle: FileHandle,
   chunks: readonly Uint8Array[],
@@ -78,9 +81,8 @@ const writeAt = async (
 };
 
 /**
- * Uploads that have begun, on a local disk: a folder for each, with what is known of it and the bytes that
- * have come. They outlive the process. The directory is for one process at a time. Memory: about 2 KB for
- * each.
+ * Unfinished uploads on a local disk: a folder for each, with its metadata and the received bytes. They
+ * survive a restart. The directory must be used by only one process at a time. Memory: about 2 KB each.
  */
 export class UnfinishedUploads {
   readonly #directory: string;
@@ -89,7 +91,7 @@ export class UnfinishedUploads {
   readonly #release: (id: string) => Promise<void>;
   #loaded: Promise<void> | undefined;
 
-  /** @param release gives back the room that is kept for an upload */
+  /** @param release releases the room that is reserved for an upload */
   constructor(
     directory: string,
     limits: WaitingLimits,
@@ -101,8 +103,8 @@ export class UnfinishedUploads {
   }
 
   /**
-   * Begins an upload; where that fails, the caller removes it.
-   * @throws BusyError when too much waits already; errors of the disk
+   * Creates an upload; after a failure the caller removes it.
+   * @throws BusyError when the limits are reached; errors of the disk
    */
   async create(announced: AnnouncedUpload): Promise<WaitingUpload> {
     await this.#load();
@@ -110,7 +112,7 @@ export class UnfinishedUploads {
     requireRoom(waiting, announced, this.#limits.all);
     const { client } = announced;
     const own = waiting.filter((other) => client !== undefined && other.announced.client === client);
-    // A client without unfinished uploads may begin a large one.
+    // A client without unfinished uploads may start a large one.
     if (own.length > 0) requireRoom(own, announced, this.#limits.client);
     const upload: WaitingUpload = {
       announced,
@@ -122,7 +124,8 @@ export class UnfinishedUploads {
     this.#uploads.set(announced.id, upload);
     try {
       await mkdir(join(this.#directory, announced.id), { recursive: true, mode: 0o700 });
-      // The folder keeps others out: a store may give the file its own name, with the rights of a new one.
+      // The folder denies access to other users of the system. The file itself gets the default mode of new
+      // files: a store may rename it to its destination.
       const handle = await open(this.#bytesOf(announced.id), 'wx', 0o666);
       await handle.close();
       await this.#write(upload);
@@ -132,21 +135,21 @@ export class UnfinishedUploads {
     }
   }
 
-  /** Until when it is kept as it is now: milliseconds since 1970. */
+  /** Expiry in its current state: milliseconds since 1970. */
   expiresAt({ touchedAt, hasBytes, answer }: WaitingUpload): number {
     if (answer !== undefined) return touchedAt + ANSWERS_MS;
     const { milliseconds } = this.#limits;
     return touchedAt + (hasBytes ? milliseconds : Math.min(milliseconds, UNTOUCHED_MS));
   }
 
-  /** The upload of this id; undefined when there is none, or it has expired. */
+  /** The upload with this id; undefined when there is none, or it has expired. */
   async find(id: string): Promise<WaitingUpload | undefined> {
     await this.#load();
     const upload = this.#uploads.get(id);
     return upload !== undefined && this.#isExpired(upload) ? undefined : upload;
   }
 
-  /** How many bytes have come. @throws NotFoundError */
+  /** Number of received bytes. @throws NotFoundError */
   async offset({ announced: { id, bytes }, answer }: WaitingUpload): Promise<number> {
     if (answer !== undefined) return bytes;
     try {
@@ -157,9 +160,9 @@ export class UnfinishedUploads {
   }
 
   /**
-   * Adds bytes behind those that have come, and returns how many there are when all of them are safe on disk.
-   * Bytes that have come stay when the content fails. For one caller at a time.
-   * @throws the content's own error; BodyTooLargeError for more than was announced; StorageFullError and the
+   * Appends bytes, and returns the number of bytes received once all are synced to disk. Received bytes stay
+   * when the content fails. Not for concurrent calls.
+   * @throws errors of the content; BodyTooLargeError for more than was announced; StorageFullError and the
    *   other errors of a file system
    */
   async append(
@@ -195,7 +198,7 @@ export class UnfinishedUploads {
     return createReadStream(this.#bytesOf(id), { highWaterMark: READ_BYTES });
   }
 
-  /** Notes that the file is stored, and drops its bytes. The answer stays for an hour. */
+  /** Records that the file is stored, and deletes its bytes. The response is stored for an hour. */
   async finish(upload: WaitingUpload, answer: string): Promise<void> {
     Object.assign(upload, { answer, touchedAt: Date.now() });
     await this.#release(upload.announced.id);
@@ -209,7 +212,7 @@ export class UnfinishedUploads {
     await rm(join(this.#directory, id), { recursive: true, force: true });
   }
 
-  /** What is kept for the uploads that are not finished. @throws errors of the disk */
+  /** Rooms that are reserved for unfinished uploads. @throws errors of the disk */
   async rooms(): Promise<readonly KeptRoom[]> {
     await this.#load();
     return [...this.#uploads.values()].flatMap((upload) => {
@@ -220,7 +223,7 @@ export class UnfinishedUploads {
     });
   }
 
-  /** Removes what has expired, and the oldest answers where there are too many. */
+  /** Removes expired uploads, and the oldest responses if there are too many. */
   async sweep(isInUse: (id: string) => boolean): Promise<void> {
     await this.#load();
     const all = [...this.#uploads].filter(([id]) => !isInUse(id));
@@ -252,7 +255,7 @@ export class UnfinishedUploads {
     await rename(`${path}.new`, path);
   }
 
-  /** Reads once what another process has left. */
+  /** Loads the uploads of a former process once. */
   #load(): Promise<void> {
     this.#loaded ??= this.#read().catch((error: unknown) => {
       this.#loaded = undefined;
@@ -269,10 +272,10 @@ export class UnfinishedUploads {
       const known = parsed(await readFile(path, 'utf8').catch(() => ''));
       const bytes = known?.answer === undefined ? this.#bytesOf(id) : path;
       const { mtimeMs, size } = await stat(bytes).catch(() => ({ mtimeMs: undefined, size: 0 }));
-      // Nothing of it was answered yet, or its removal was cut off.
+      // Its creation was never confirmed, or its removal was interrupted.
       if (known === undefined || mtimeMs === undefined) await rm(folder, { recursive: true, force: true });
       else {
-        // A process that had all bytes may have stored them before it ended.
+        // A former process with all bytes may have stored the file before it ended.
         const mayBeStored = size === known.announced.bytes;
         this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0, mayBeStored });
       }
@@ -281,7 +284,8 @@ export class UnfinishedUploads {
 }
 
 /**
- * The refusal of an upload that does not exist or belongs to another client: the answer does not say which.
+ * The error for an upload that does not exist or belongs to another client: the response does not reveal
+ * which.
  */
 export const unknownUpload = (): NotFoundError =>
   new NotFoundError('This upload is not known here, or has expired.');
