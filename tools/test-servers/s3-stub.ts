@@ -10,8 +10,8 @@ import { etagOf, unescaped, xml } from './s3-text.ts';
 export interface Dialect {
   /** Conditional PutObject: obeyed, refused with 501, or ignored. */
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
-  /** CopyObject with a condition: ignored, refused with 501, or obeyed. */
-  readonly conditionalCopy?: 'ignored' | 'refused' | 'obeyed';
+  /** CopyObject with a condition: ignored, refused with 501, refused as a header that is unknown, or obeyed. */
+  readonly conditionalCopy?: 'ignored' | 'refused' | 'unknown' | 'obeyed';
   /**
    * UploadPartCopy: as AWS has it, absent (501), or without conditions on the source (501 when one is sent).
    */
@@ -100,6 +100,8 @@ export class S3Stub {
   readonly #dialect: Dialect;
   readonly #close: () => Promise<void>;
   readonly #headers = new Map<string, Readonly<Record<string, string>>>();
+  /** Uploads in parts that have told of the checksums of their parts. */
+  readonly #checked = new Set<string>();
   #begun = 0;
   #refused = 0;
 
@@ -172,7 +174,7 @@ export class S3Stub {
     if (this.expired.has(signedBy)) return this.#fail(response, 400, 'ExpiredToken', method === 'HEAD');
     if (method === 'GET' && query.has('list-type')) return this.#list(query, request, response);
     if (method === 'POST' && query.has('delete')) return this.#deleteMany(request, body, response);
-    if (method === 'POST') return this.#multipart(key, query, request, response);
+    if (method === 'POST') return this.#multipart(key, query, { request, body }, response);
     if (method === 'PUT') return this.#put(key, query, { request, body }, response);
     if (method === 'DELETE') return this.#delete(key, query, request, response);
     this.#note(method === 'HEAD' ? 'HeadObject' : 'GetObject', request);
@@ -261,7 +263,14 @@ export class S3Stub {
       return etagOf(bytes);
     };
     this.#note(typeof source === 'string' ? 'UploadPartCopy' : 'UploadPart', request);
-    if (typeof source !== 'string') return void response.writeHead(200, { etag: add(body) }).end();
+    if (typeof source !== 'string') {
+      const checksum = request.headers['x-amz-checksum-crc32'];
+      // As AWS does.
+      if (checksum !== undefined && !this.#checked.has(query.get('uploadId') ?? ''))
+        return this.#fail(response, 400, 'InvalidRequest');
+      const told = checksum === undefined ? {} : { 'x-amz-checksum-crc32': checksum };
+      return void response.writeHead(200, { etag: add(body), ...told }).end();
+    }
     const found = this.#source(source);
     const range = String(request.headers['x-amz-copy-source-range']);
     const [, start, end] = /^bytes=(\d+)-(\d+)$/u.exec(range) ?? [];
@@ -287,6 +296,8 @@ export class S3Stub {
     const { conditionalCopy } = this.#dialect;
     if (conditional !== undefined && conditionalCopy === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
+    if (conditional !== undefined && conditionalCopy === 'unknown')
+      return this.#fail(response, 400, 'InvalidArgument');
     if (conditional !== undefined && conditionalCopy === 'obeyed' && this.objects.has(key))
       return this.#fail(response, 412, 'PreconditionFailed');
     const found = this.#source(source);
@@ -301,13 +312,19 @@ export class S3Stub {
     this.#xml(response, `<CopyObjectResult><ETag>${xml(etag)}</ETag></CopyObjectResult>`);
   }
 
-  #multipart(key: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
+  #multipart(
+    key: string,
+    query: URLSearchParams,
+    { request, body }: { readonly request: IncomingMessage; readonly body: Buffer },
+    response: ServerResponse,
+  ): void {
     if (query.has('uploads')) {
       this.#note('CreateMultipartUpload', request);
       this.#begun += 1;
       const id = `upload-${this.#begun}`;
       this.uploads.set(id, new Map());
       this.#headers.set(id, storedHeaders(request.headers));
+      if (request.headers['x-amz-checksum-algorithm'] === 'CRC32') this.#checked.add(id);
       return this.#xml(
         response,
         `<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`,
@@ -320,6 +337,9 @@ export class S3Stub {
       return this.#fail(response, 412, 'PreconditionFailed');
     if (!this.uploads.has(id)) return this.#fail(response, 404, 'NoSuchUpload');
     const parts = [...(this.uploads.get(id) ?? [])].sort(([one], [other]) => one - other);
+    const checksums = body.toString().match(/<ChecksumCRC32>[^<]+</gu) ?? [];
+    if (this.#checked.has(id) && checksums.length !== parts.length)
+      return this.#fail(response, 400, 'InvalidRequest');
     this.uploads.delete(id);
     const etag = `"x-${parts.length}"`;
     this.put(key, Buffer.concat(parts.map(([, bytes]) => bytes)), this.#headers.get(id), etag);

@@ -3,7 +3,7 @@ import type * as SdkModule from '@aws-sdk/client-s3';
 import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
-import type { S3Options } from './options.ts';
+import { sendsChecksums, type S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { isOfOldKeys, s3Failures } from './errors.ts';
 
@@ -42,14 +42,13 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
   const { region, endpoint, forcePathStyle } = options;
   // The SDK writes into the object that it is given.
   const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
-  const checksums = options.checksums ?? endpoint === undefined;
   return {
     region,
     // Attempts are ours.
     maxAttempts: 1,
     // Services other than AWS may not understand the SDK's own checksums, some store their framing as
     // content.
-    requestChecksumCalculation: checksums ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
+    requestChecksumCalculation: sendsChecksums(options) ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     // It would open connections outside of the pool.
     expectContinueHeader: false,

@@ -92,6 +92,10 @@ export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, ser
     : [],
 );
 
+/** Whether uploads carry the SDK's checksums. */
+export const sendsChecksums = ({ checksums, endpoint }: S3Options): boolean =>
+  checksums ?? endpoint === undefined;
+
 /** The bucket, by its service. */
 export const backendOf = ({ endpoint, bucket }: S3Options): string => {
   const service = endpoint === undefined ? 'aws' : new URL(endpoint).href.replace(/\/$/u, '');

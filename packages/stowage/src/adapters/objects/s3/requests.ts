@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type {
+  CreateMultipartUploadCommandInput,
   HeadObjectCommandOutput,
   ListObjectsV2CommandOutput,
   PutObjectCommandInput,
@@ -30,7 +31,7 @@ import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import type { KnownServices } from './known-services.ts';
 import { openRequests } from './connection.ts';
-import type { S3Options } from './options.ts';
+import { sendsChecksums, type S3Options } from './options.ts';
 
 /** Metadata by which a write recognises its own object after its answer was lost. */
 export const WRITE_MARK = 'stowage-write';
@@ -103,12 +104,15 @@ export class Bucket {
   readonly requests: Requests<S3>;
   readonly name: string;
   readonly storedAs: StoredAs;
+  /** Told before any part is sent: AWS refuses parts with a checksum of which it has not been told. */
+  readonly checksumOfParts: Pick<CreateMultipartUploadCommandInput, 'ChecksumAlgorithm'>;
   readonly #cacheControl: string | undefined;
 
   constructor(options: S3Options, services: KnownServices) {
     this.requests = openRequests(options, services);
     this.name = options.bucket;
     this.#cacheControl = options.cacheControl;
+    this.checksumOfParts = sendsChecksums(options) ? { ChecksumAlgorithm: 'CRC32' } : {};
     this.storedAs = present<StoredAs>({
       ServerSideEncryption: options.serverSideEncryption,
       SSEKMSKeyId: options.sseKmsKeyId,

@@ -166,7 +166,7 @@ export abstract class S3Uploads extends Uploads {
       this.bucket,
       {
         key,
-        attributes: this.bucket.attributes(key),
+        attributes: { ...this.bucket.attributes(key), ...this.bucket.checksumOfParts },
         condition: support.complete ? conditionOf(target, support) : {},
         check: support.complete ? undefined : () => this.#requireFree(target, options),
       },
