@@ -15,7 +15,7 @@ import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { attemptsOf } from '../core/requests.ts';
 import { WRITE_MARK, type Bucket } from './requests.ts';
-import type { ConditionalWrites } from './conditional-writes.ts';
+import { isUnknownCondition, type ConditionalWrites } from './conditional-writes.ts';
 import { beginMultipart, MAX_PARTS, type MultipartTarget } from './write.ts';
 
 const RANGES_AT_ONCE = 4;
@@ -86,7 +86,7 @@ export class Copier {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
       if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
-      if (!conditional || !(error instanceof UnsupportedError)) throw error;
+      if (!conditional || !isUnknownCondition(error)) throw error;
       this.#sendsCondition = false;
       return this.copy(copy, options);
     }

@@ -7,8 +7,8 @@ import type { Bucket, Condition } from './requests.ts';
 import { failedRequest } from '../core/requests.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 
-/** Whether a service has answered that it does not have the condition. */
-const isUnknownCondition = (error: unknown): boolean => {
+/** Whether a service has answered that it does not have a condition, in one of the ways that services have. */
+export const isUnknownCondition = (error: unknown): boolean => {
   const { status, code = '' } = failedRequest(error) ?? {};
   return status === 501 || code === 'NotImplemented' || code === 'InvalidArgument';
 };

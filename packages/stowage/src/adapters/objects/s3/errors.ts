@@ -24,6 +24,7 @@ const byName = errorsByCode(
   [StorageDeniedError, 'TokenRefreshRequired'],
   [StorageDeniedError, 'CredentialsProviderError'],
   [StorageFullError, 'EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'],
+  [StorageFullError, 'XMinioAdminBucketQuotaExceeded'],
   [StorageTimeoutError, 'RequestTimeout', 'TimeoutError'],
   [BusyError, 'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequests', 'TooManyRequestsException'],
   [BusyError, 'RequestLimitExceeded', 'BandwidthLimitExceeded'],
