@@ -67,6 +67,16 @@ describe('an SFTP server that does not report sizes', () => {
   });
 });
 
+describe('an SFTP server that has a file when it is closed, as in front of an object store', () => {
+  it('stores, replaces and copies', async () => {
+    const { store, root } = await start({ storesAtClose: true });
+    for (const content of ['old', 'new']) await store.write(at('a.txt'), contentOf(content));
+    await store.copyFile(at('a.txt'), at('b.txt'));
+    for (const name of ['a.txt', 'b.txt']) expect(readFileSync(join(root, name), 'utf8')).toBe('new');
+    expect(readdirSync(root)).toEqual(['a.txt', 'b.txt']);
+  });
+});
+
 describe('what an SFTP server has open', () => {
   it('is not stored where the server refuses to close it, as at the end of a quota', async () => {
     const { stub, store, root } = await start({

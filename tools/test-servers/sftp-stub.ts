@@ -35,6 +35,8 @@ export interface SftpDialect {
   readonly followsInListings?: boolean;
   /** An attribute that no answer holds. */
   readonly untold?: 'size';
+  /** A new file is there when it is closed, as in front of an object store: before, nothing is told of it. */
+  readonly storesAtClose?: boolean;
   /** How an entry of a listing is shown as text. Default: by its name alone. */
   readonly longname?: (name: string, isLink: boolean) => string;
   /** The name that it has for one that it is given, as Windows has. */
@@ -77,6 +79,7 @@ interface Handle {
   readonly path: string;
   /** Of a file. */
   readonly fd?: number;
+  readonly isNew?: boolean;
   /** Of a folder: what is not listed yet. */
   names?: readonly string[];
 }
@@ -138,11 +141,13 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
   sftp.on('OPEN', (id, path, flags) =>
     act(id, 'OPEN', path, () => {
       const mode = ssh2.utils.sftp.flagsToString(flags) ?? 'r';
-      keep(id, { path, fd: openSync(whole(path), mode) });
+      keep(id, { path, fd: openSync(whole(path), mode), isNew: mode !== 'r' });
     }),
   );
   sftp.on('FSTAT', (id, bytes) =>
     act(id, 'FSTAT', pathOf(bytes), () => {
+      if (stub.dialect.storesAtClose === true && known(bytes).isNew === true)
+        return void sftp.status(id, NO_SUCH_FILE);
       tell(id, attributesFrom(fstatSync(fdOf(bytes))));
     }),
   );

@@ -86,6 +86,12 @@ export class Session implements PathSession {
     return last === undefined ? undefined : { ...last, name: path.name };
   }
 
+  /** What the server says of a file that was just stored; undefined where it has none. */
+  async stored(path: SourcePath): Promise<Found | undefined> {
+    const found = await this.#lstat(this.pathOf(path), path);
+    return found && { ...found, name: path.name };
+  }
+
   async kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined> {
     return (await this.#lstat(whole, path))?.kind;
   }

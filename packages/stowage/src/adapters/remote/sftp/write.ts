@@ -1,5 +1,5 @@
 import { createLimiter } from '../../../basics/concurrency/queues.ts';
-import { CorruptError, ifOnly, UnsupportedError } from '../../../errors/errors.ts';
+import { CorruptError, ifOnly, NotFoundError, UnsupportedError } from '../../../errors/errors.ts';
 import type { Found, Names } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { PIECE, readAhead, TOGETHER, type OpenFile } from './read.ts';
@@ -55,10 +55,15 @@ const storeNew = (
   derived: boolean,
   fill: (file: OpenFile) => Promise<number>,
 ): Promise<Found> => {
-  const storing = session.withHandle('wx', path, async (handle) => {
+  const filling = async (handle: Buffer): Promise<number> => {
     const size = await fill({ handle, path });
     if (!derived) await sync(session, handle, path);
-    const found = await session.fstat(handle, path);
+    return size;
+  };
+  const storing = session.withHandle('wx', path, filling).then(async (size) => {
+    // Only now: servers in front of an object store have a file when it is closed.
+    const found = await session.stored(path);
+    if (found === undefined) throw new NotFoundError({ detail: 'the upload is gone' });
     if (found.size !== undefined && found.size !== size)
       throw new CorruptError({ detail: `stored ${String(found.size)} of ${String(size)} bytes` });
     return { ...found, size };
