@@ -305,6 +305,66 @@ describe('dialects of WebDAV', () => {
     await expect(buffer(stream)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
   });
 
+  it('a part of a folder that a failing server has moved is not taken for a folder of another client', async () => {
+    const { stub, adapter, put } = await open({});
+    await put('f/a.txt', 'a');
+    stub.dialect = {
+      instead: ({ method, headers }) => {
+        if (method !== 'MOVE') return undefined;
+        stub.plant(
+          decodeURIComponent(new URL(String(headers['destination'])).pathname.slice(5, -1)),
+          undefined,
+        );
+        return { status: 500 };
+      },
+    };
+    await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    expect(stub.paths).toEqual(['f/', 'f/a.txt', 'g/']);
+  });
+
+  it.each([425, 503])(
+    'a server that is still at work on a file, and says so by %d, is asked again',
+    async (status) => {
+      const { stub, adapter, put, text } = await open({});
+      await put('a.txt', 'old');
+      const busy = new Map<string, number>();
+      stub.dialect = {
+        instead: ({ method = '' }) => {
+          const times = (busy.get(method) ?? 0) + 1;
+          busy.set(method, times);
+          const methods = status === 425 ? ['PROPFIND', 'MOVE', 'DELETE'] : ['MOVE', 'DELETE'];
+          return methods.includes(method) && times <= 2 ? { status } : undefined;
+        },
+      };
+      await put('a.txt', 'new');
+      expect(await text('a.txt')).toBe('new');
+      busy.clear();
+      await adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+      await adapter.removeFile(at('b.txt'));
+      expect(stub.paths).toEqual([]);
+    },
+  );
+
+  it('a change that a gateway calls unavailable after it was made is not made again', async () => {
+    const { stub, adapter, put } = await open({});
+    await put('a.txt', 'a');
+    stub.dialect = { lies: 503 };
+    await adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    await adapter.removeFile(at('b.txt'));
+    expect(stub.paths).toEqual([]);
+  });
+
+  it('requests name their client, which firewalls ask for, by another name where the options have one', async () => {
+    const { stub, put } = await open({});
+    await put('a.txt', 'a');
+    expect(new Set(stub.seen.map(({ headers }) => headers['user-agent']))).toEqual(new Set(['stowage']));
+    const named = await open({}, { headers: { 'User-Agent': 'Files/2' } });
+    await named.put('a.txt', 'a');
+    expect(new Set(named.stub.seen.map(({ headers }) => headers['user-agent']))).toEqual(
+      new Set(['Files/2']),
+    );
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

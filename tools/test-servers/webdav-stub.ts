@@ -40,6 +40,8 @@ export interface DavDialect {
   readonly storesBytes?: number;
   /** These are done, and never answered. */
   readonly mute?: readonly string[];
+  /** MOVE and DELETE are done, and answered so. */
+  readonly lies?: 503;
   /** Milliseconds that these methods take before they are looked at. */
   readonly takes?: Readonly<Record<string, number>>;
   /** Answers these instead, before anything else is looked at. */
@@ -158,6 +160,9 @@ export class DavStub {
     if (method === 'GET') return this.#get(request, response, node);
     const status = this.#change(method, path, request, body);
     if (this.dialect.mute?.includes(method) === true) return;
+    const { lies } = this.dialect;
+    if (lies !== undefined && status < 300 && (method === 'MOVE' || method === 'DELETE'))
+      return this.#status(request, response, lies);
     return this.#status(request, response, status === 201 ? (this.dialect.created ?? 201) : status);
   }
 

@@ -13,11 +13,11 @@ import { isStale, isTempName, newAsideName } from '../core/temporary.ts';
 import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './list.ts';
 import type { Names } from '../paths/session.ts';
-import type { Change, Outcome } from './requests.ts';
+import { PASSING, type Change, type Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
 /** Refused, perhaps while another client replaces the same file or works in the same folder. */
-const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 423, 500]);
+const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
 const MOST_NAMES = 1000;
 
 /**
@@ -95,7 +95,8 @@ export const giveFolderName = (store: Store, names: Names, options: OperationOpt
       move(store, names, 'folder', { overwrite: 'F', signal }),
     );
     if (isSuccess(status)) return;
-    if (status === 412 || (mayBeTaken(status) && !(await isFree()))) throw new AlreadyExistsError();
+    // Where the server has failed itself, a part of the folder may have the name.
+    if (status === 412 || (status < 500 && !(await isFree()))) throw new AlreadyExistsError();
     throw errorOfStatus({ method: 'MOVE', path: from }, status);
   });
 
@@ -121,7 +122,7 @@ export const remove = (
       const outcome = async (): Promise<Outcome> => ((await isGone(store, path)) ? 'done' : 'untouched');
       // Servers that remove entry by entry refuse at what others put into the folder meanwhile.
       const isPassing = (status: number): boolean =>
-        status === 423 || (kind === 'folder' && MAY_PASS.has(status));
+        PASSING.has(status) || (kind === 'folder' && MAY_PASS.has(status));
       const again = (): Promise<boolean> => resources.exists(path, { signal });
       return resources.act('DELETE', path, kind, { signal, headers, outcome, isPassing, again });
     };

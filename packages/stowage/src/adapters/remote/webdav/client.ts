@@ -169,6 +169,8 @@ export class DavClient {
       const response = await this.#connections.exchange(url, {
         method,
         headers: {
+          // Web application firewalls refuse requests of clients without a name.
+          'user-agent': 'stowage',
           ...(isOwn ? this.#headers : {}),
           ...headers,
           ...(login === undefined ? {} : { authorization: login }),

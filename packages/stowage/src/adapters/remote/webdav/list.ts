@@ -23,6 +23,8 @@ const MOST_LISTING = 512 * 1024 * 1024;
 const MOST_SMALL = 1024 * 1024;
 /** How often a PROPFIND is sent that the server fails to answer. */
 export const PROPFIND_ATTEMPTS = 4;
+/** 425: the server is still at work on what was just stored. */
+const FAILED_FOR_NOW: ReadonlySet<number> = new Set([425, 500]);
 /** Between attempts at what the server fails at for the moment. */
 export const BACKOFF = { firstMs: 30, longestMs: 250 } as const;
 const BATCH = 1000;
@@ -148,7 +150,7 @@ export class Propfind {
         const detail = 'PROPFIND is not allowed: url is not a WebDAV collection';
         throw new StorageDeniedError({ detail, cause: new StatusError(answer.status) });
       }
-      if (answer.status !== 500 || attempt === PROPFIND_ATTEMPTS)
+      if (!FAILED_FOR_NOW.has(answer.status) || attempt === PROPFIND_ATTEMPTS)
         throw errorOfStatus(asked, isSuccess(answer.status) ? 502 : answer.status);
       await pause(attempt, BACKOFF, asked.signal);
     }

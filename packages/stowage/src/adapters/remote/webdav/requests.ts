@@ -13,6 +13,11 @@ import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 
 /** How often something is sent that the server refuses for the moment: within about a second. */
 const ATTEMPTS = 8;
+/**
+ * 423, because some servers lock for the time of each request; 425 and 503, by which others say that they are still at
+ * work on what was just stored.
+ */
+export const PASSING: ReadonlySet<number> = new Set([423, 425, 503]);
 /** How many times `timeout` the server has to copy, move or remove a folder with all it holds. */
 const FOLDER_PATIENCE = 10;
 
@@ -21,7 +26,7 @@ export type Outcome = 'done' | 'untouched' | 'unknown';
 
 /** A request that changes something. */
 export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
-  /** Statuses that may pass. Default: 423, because some servers lock for the time of each request. */
+  /** Statuses that may pass. Default: `PASSING`. */
   readonly isPassing?: (status: number) => boolean;
   /** Asked before each repetition; false: the refusal stands. */
   readonly again?: () => Promise<boolean>;
@@ -56,14 +61,17 @@ export class Resources {
    * multistatus too. A passing refusal is asked again, unless its body cannot be sent twice.
    */
   async act(method: string, path: SourcePath, kind: 'file' | 'folder', change: Change): Promise<number> {
-    const { isPassing = (status) => status === 423, again, outcome, ...more } = change;
+    const { isPassing = (status) => PASSING.has(status), again, outcome, ...more } = change;
     const patience = kind === 'folder' && method !== 'MKCOL' ? FOLDER_PATIENCE : 1;
     const asked: DavRequest = { method, path, url: this.url(path, kind), patience, ...more };
     const mayRepeat = typeof asked.body !== 'object' || asked.body.repeatable;
     let status = await this.#sendChange(asked, outcome);
     for (let attempt = 1; mayRepeat && attempt < ATTEMPTS && isPassing(status); attempt += 1) {
       await pause(attempt, BACKOFF, asked.signal);
-      if (again !== undefined && !(await again())) return status;
+      // A server may fail after its work is done, and a gateway when it hears nothing of that.
+      const seen = status >= 500 ? await outcome?.().catch((): Outcome => 'unknown') : undefined;
+      if (seen === 'done') return 204;
+      if (seen === 'unknown' || (again !== undefined && !(await again()))) return status;
       status = await this.#sendChange(asked, outcome);
     }
     return status;
