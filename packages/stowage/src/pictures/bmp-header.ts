@@ -1,7 +1,7 @@
 import { BrokenImageError } from '../errors/errors.ts';
 import { MAX_DECODED_PIXELS } from './engine.ts';
 
-/** Unpacked pixels, row by row from the top, 8 bits a channel: RGB, or RGBA with straight alpha. */
+/** Decoded pixels, row by row from the top, 8 bits a channel: RGB, or RGBA with straight alpha. */
 export interface Pixels {
   readonly data: Uint8Array;
   readonly width: number;
@@ -10,19 +10,21 @@ export interface Pixels {
 }
 
 /**
- * Pixels (or bytes of packed ones) that are unpacked before other requests go on: some milliseconds
+ * Pixels (or bytes of run-length data) that are decoded before yielding to the event loop: some milliseconds
  * of work.
  */
 export const STEPS_PER_SLICE = 1_000_000;
 
-/** True when there is an alpha channel and it is zero everywhere: what programs write that know none. */
+/**
+ * True when an alpha channel exists and is zero everywhere, as programs without support for alpha write it.
+ */
 export const hasEmptyAlpha = ({ data, channels }: Pixels): boolean => {
   if (channels === 3) return false;
   for (let at = 3; at < data.length; at += 4) if (data[at] !== 0) return false;
   return true;
 };
 
-/** Bits of a 16 or 32 bit pixel that hold each channel. An alpha of 0 means that there is none. */
+/** Bit masks of the channels in a pixel of 16 or 32 bits. An alpha mask of 0 means no alpha channel. */
 export interface ChannelMasks {
   readonly red: number;
   readonly green: number;
@@ -30,17 +32,17 @@ export interface ChannelMasks {
   readonly alpha: number;
 }
 
-/** What a device-independent bitmap says of itself. Offsets count from the start of the bytes. */
+/** The header of a device-independent bitmap. Offsets count from the start of the bytes. */
 export interface BitmapHeader {
   readonly width: number;
   readonly height: number;
-  /** Rows come from the top; normally they come from the bottom. */
+  /** True: rows are stored from the top; the default is from the bottom. */
   readonly topDown: boolean;
   readonly bitsPerPixel: number;
   readonly compression: 'none' | 'rle8' | 'rle4';
   readonly masks: ChannelMasks;
   readonly palette: { readonly offset: number; readonly count: number; readonly entryBytes: 3 | 4 };
-  /** Where the pixels would follow directly: after header, masks and palette. */
+  /** Offset after header, masks and palette, where pixels may begin. */
   readonly end: number;
 }
 
@@ -64,7 +66,7 @@ const compressionOf = (code: number, bits: number): BitmapHeader['compression'] 
   throw broken(`bitmap compression ${code} with ${bits} bits`);
 };
 
-/** Masks stand inside the larger headers and after the 40 byte one, where they take room of their own. */
+/** Masks are part of the larger headers; after the 40-byte header they take extra bytes. */
 const masksOf = (
   bytes: Buffer,
   at: number,
@@ -132,9 +134,9 @@ const readInfoHeader = (bytes: Buffer, at: number, size: number): BitmapHeader =
 };
 
 /**
- * Reads a bitmap's header at `at` and checks it before anything is allocated. `icon`: the height counts the
- * mask below the picture too.
- * @throws BrokenImageError when it is malformed, of a kind that is not known, or of too many pixels.
+ * Reads a bitmap's header at `at` and validates it before anything is allocated. `icon`: the height includes
+ * the mask below the picture.
+ * @throws BrokenImageError when it is malformed, of an unknown kind, or of too many pixels.
  */
 export const readBitmapHeader = (bytes: Buffer, at: number, icon = false): BitmapHeader => {
   try {
@@ -148,7 +150,7 @@ export const readBitmapHeader = (bytes: Buffer, at: number, icon = false): Bitma
   }
 };
 
-/** Reads the header of a `.bmp` file and where its pixels begin. @throws BrokenImageError */
+/** Reads the header of a `.bmp` file and the offset of its pixels. @throws BrokenImageError */
 export const readBmpFileHeader = (bytes: Buffer): { header: BitmapHeader; pixels: number } => {
   if (bytes.length < FILE_HEADER_BYTES || bytes.toString('latin1', 0, 2) !== 'BM')
     throw broken('no BMP file');

@@ -13,7 +13,7 @@ const LINE_END = 0;
 const PICTURE_END = 1;
 const DELTA = 2;
 
-/** Reads one palette index out of a packed row of 1, 2, 4 or 8 bits a pixel. */
+/** Returns a reader of palette indexes in packed rows of 1, 2, 4 or 8 bits a pixel. */
 export const indexReader = (bits: number): ((bytes: Buffer, row: number, x: number) => number) => {
   if (bits === 8) return (bytes, row, x) => bytes[row + x] ?? 0;
   const perByte = 8 / bits;
@@ -23,8 +23,8 @@ export const indexReader = (bits: number): ((bytes: Buffer, row: number, x: numb
 };
 
 /**
- * The pixels of one run, cut at the end of the row: `packed` holds a byte a pixel, or two of them (RLE4), and
- * repeats.
+ * Writes the pixels of one run, cut at the end of the row: `packed` has one pixel per byte, or two (RLE4),
+ * and repeats.
  */
 const putRun = (row: Buffer, x: number, count: number, packed: Buffer, four: boolean): void => {
   const end = Math.min(row.length, x + count);
@@ -35,9 +35,9 @@ const putRun = (row: Buffer, x: number, count: number, packed: Buffer, four: boo
 };
 
 /**
- * Unpacks a run-length encoded bitmap (RLE8, RLE4) into one palette index a pixel, in the order of the file's
- * rows. Runs that leave their row are cut, pixels that are skipped keep index 0. Costs width x height bytes,
- * and time for what is kept, not for what is claimed.
+ * Decodes a run-length encoded bitmap (RLE8, RLE4) into one palette index per pixel, in the order of the
+ * file's rows. Runs are cut at the end of their row, skipped pixels get index 0. Takes width x height bytes;
+ * the time depends on the pixels that are stored, not on the lengths that the data claims.
  * @throws BrokenImageError when the data ends before the picture does.
  */
 const unpackRuns = async (bytes: Buffer, start: number, header: BitmapHeader): Promise<Buffer> => {
@@ -79,15 +79,15 @@ const unpackRuns = async (bytes: Buffer, start: number, header: BitmapHeader): P
 
 type WriteRow = (row: number, out: number) => void;
 
-/** Bytes of a stored row: rows are padded to 32 bits. */
+/** Bytes of a stored row; rows are padded to 32 bits. */
 export const rowBytes = (width: number, bits: number): number => Math.ceil((width * bits) / 32) * 4;
 
-/** Spreads the bits of a mask over 0 to 255. */
+/** Maps the values of a mask to 0 to 255. */
 const channel = (mask: number): { shift: number; table: Uint8Array } => {
   if (mask === 0) return { shift: 0, table: Uint8Array.of(0) };
   const low = 31 - Math.clz32(mask & -mask);
   const high = 32 - Math.clz32(mask);
-  // Of a channel wider than 8 bits only the upper 8 are read.
+  // Of a channel wider than 8 bits only the upper 8 are used.
   const shift = Math.max(low, high - 8);
   const table = new Uint8Array(1 << (high - shift));
   const top = table.length - 1;
@@ -142,7 +142,7 @@ const paletteRow = (
 
 const requireRows = (bytes: Buffer, start: number, header: BitmapHeader): number => {
   const stride = rowBytes(header.width, header.bitsPerPixel);
-  // Some writers leave out the padding of the last row.
+  // Some programs omit the padding of the last row.
   const needed = stride * (header.height - 1) + Math.ceil((header.width * header.bitsPerPixel) / 8);
   if (start < 0 || start + needed > bytes.length) throw new BrokenImageError({ detail: 'bitmap cut off' });
   return stride;
@@ -155,8 +155,8 @@ interface Rows {
 }
 
 /**
- * Most pixels that two bytes of runs can stand for. A picture that claims more is refused before memory is
- * taken.
+ * Maximum number of pixels that two bytes of runs can encode. A picture that claims more is rejected before
+ * memory is allocated.
  */
 const MAX_RUN = 255;
 
@@ -184,8 +184,7 @@ const rowsOf = async (
 };
 
 /**
- * Unpacks the pixels of a bitmap that begin at `start`, with the header's masks or others. Gives way to other
- * work between portions.
+ * Decodes the pixels of a bitmap from `start`, with the header's masks or others. Yields to the event loop.
  * @throws BrokenImageError when the data is too short.
  */
 export const unpackBitmap = async (
@@ -210,11 +209,11 @@ export const unpackBitmap = async (
 
 /**
  * Decodes a `.bmp` file: 1, 2, 4, 8, 16, 24 and 32 bits, bit masks, RLE4 and RLE8, OS/2 and Windows headers,
- * rows in either order. The dimensions are checked before memory is taken; costs three or four bytes a pixel.
- * An alpha channel that is zero everywhere counts as none.
+ * rows in either order. The dimensions are checked before memory is allocated; takes three or four bytes per
+ * pixel. An alpha channel that is zero everywhere is ignored.
  *
- * Written by hand because the libraries at hand lose pictures: they ignore where the header says that the
- * pixels begin, stop at the first row of a 4 bit picture of odd width, and unpack runs with skips wrongly.
+ * Own code, because available libraries fail on valid files: they ignore the header's offset of the pixels,
+ * stop at the first row of a 4-bit picture of odd width, and decode skips in runs incorrectly.
  * @throws BrokenImageError
  */
 export const decodeBmp = async (bytes: Buffer): Promise<Pixels> => {
@@ -225,7 +224,7 @@ export const decodeBmp = async (bytes: Buffer): Promise<Pixels> => {
 
 const FILE_HEADER_BYTES = 14;
 const INFO_HEADER_BYTES = 40;
-/** The version 4 header is the first that says where the alpha channel is. */
+/** The version 4 header is the first with a mask of the alpha channel. */
 const V4_HEADER_BYTES = 108;
 const BITFIELDS = 3;
 const SRGB = 0x73524742;
@@ -253,8 +252,8 @@ const writeHeaders = (file: Buffer, { width, height, channels }: Pixels, start: 
 };
 
 /**
- * Encodes pixels as a `.bmp` file: 24 bits a pixel, or 32 with an alpha channel. Costs memory for the whole
- * file. Gives way to other work between portions.
+ * Encodes pixels as a `.bmp` file: 24 bits a pixel, or 32 with an alpha channel. Takes memory for the whole
+ * file. Yields to the event loop.
  */
 export const encodeBmp = async (pixels: Pixels): Promise<Buffer> => {
   const { data, width, height, channels } = pixels;

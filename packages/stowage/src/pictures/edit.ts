@@ -13,9 +13,9 @@ import { encodeIco, requireIconSize } from './ico.ts';
 import { jpegWithOrientation, rotatedOrientation } from './metadata/jpeg.ts';
 import { isAnimatedPng, pictureBudget, type PictureFormat, type WritableFormat } from './picture-file.ts';
 
-/** Rotates a picture of one frame: it is rotated first, then mirrored as it is seen then. */
+/** Rotates a picture of one frame, then mirrors the result. */
 const rotateFrame = (picture: Sharp, { angle, flip }: Rotation): Sharp => {
-  // The library mirrors before it rotates, whatever the order of the calls.
+  // The library always mirrors before it rotates, in any order of calls.
   const isOnSide = angle === 90 || angle === 270;
   const mirrorsRows = flip === (isOnSide ? 'horizontal' : 'vertical');
   const mirrored = flip === undefined ? picture : mirrorsRows ? picture.flip() : picture.flop();
@@ -23,8 +23,8 @@ const rotateFrame = (picture: Sharp, { angle, flip }: Rotation): Sharp => {
 };
 
 /**
- * Rotates every frame of an animation. The library takes the frames for one tall picture, so each is rotated by
- * itself; the colour profile is applied on the way.
+ * Rotates every frame of an animation. For the library the frames are one tall picture, so each is rotated
+ * separately; the colour profile is applied in the process.
  */
 const rotateFrames = async (
   sharp: SharpLibrary,
@@ -50,7 +50,7 @@ const rotateFrames = async (
 const rotatedSize = ({ width, height }: PictureSize, { angle }: Rotation): PictureSize =>
   angle === 90 || angle === 270 ? { width: height, height: width } : { width, height };
 
-/** Rotates what has been decoded and stands upright. */
+/** Rotates a decoded upright picture. */
 const rotatePixels = (
   sharp: SharpLibrary,
   picture: Sharp,
@@ -60,8 +60,8 @@ const rotatePixels = (
   original.frames > 1 ? rotateFrames(sharp, picture, original, rotation) : rotateFrame(picture, rotation);
 
 /**
- * A JPEG rotated by what its EXIF data says of it, for browsers and thumbnails, without loss: its pixels stay
- * as they are. Undefined when that is not possible.
+ * Rotates a JPEG losslessly by its EXIF orientation, which browsers and thumbnails respect: its pixels stay
+ * unchanged. Undefined when that is not possible.
  */
 export const rotateJpeg = async (
   sharp: SharpLibrary,
@@ -71,24 +71,24 @@ export const rotateJpeg = async (
   if (format !== 'jpeg') return undefined;
   const orientation = rotatedOrientation(metadata?.orientation ?? 1, rotation);
   const rotated = jpegWithOrientation(file, orientation, pictureBudget(file));
-  // The library has the last word: odd files can say their orientation twice.
+  // Checked with the library: unusual files may contain the orientation twice.
   if (rotated === undefined) return undefined;
   return ((await sharp(rotated).metadata()).orientation ?? 1) === orientation ? rotated : undefined;
 };
 
 const JPEG_QUALITY = 92;
 const WEBP_QUALITY = 90;
-/** Finding the colours of a palette takes long. Larger results become true colour. */
+/** Computing a palette takes long. Larger results become true colour. */
 const PALETTE_PIXELS = 6_000_000;
 /**
- * Larger GIF and palette PNG results find their colours with less effort: noise takes ten seconds a megapixel
- * otherwise.
+ * Palettes of larger GIF and PNG results are computed with less effort: noise would take ten seconds per
+ * megapixel.
  */
 const CAREFUL_PALETTE_PIXELS = 1_000_000;
 /** Larger lossless WebP results are written with less effort. */
 const CAREFUL_WEBP_PIXELS = 4_000_000;
 const AVIF_QUALITY = 65;
-/** How hard the AVIF encoder tries, by size: at the highest effort a large picture takes minutes. */
+/** Effort of the AVIF encoder by size: at the highest effort a large picture takes minutes. */
 const AVIF_EFFORTS: readonly (readonly [pixels: number, effort: number])[] = [
   [1_000_000, 4],
   [6_000_000, 2],
@@ -106,14 +106,14 @@ const keepSamples = (picture: Sharp, original: OpenedPicture): Sharp => {
   return isGrey(original) ? picture.toColourspace('b-w') : picture;
 };
 
-// Print colours and greys become sRGB in another format.
+// CMYK and greyscale become sRGB in another format.
 const keepsProfile = (original: OpenedPicture, format: PictureFormat): boolean =>
   original.metadata?.hasProfile === true &&
   (format === original.format || !(isPrint(original) || isGrey(original)));
 
 /**
- * Keeps the print colours, the greys and the depth of the original, as far as its new format has them;
- * without it everything becomes RGB of 8 bits. A profile goes on describing the pixels that it belongs to.
+ * Preserves CMYK, greyscale and depth of the original, if the format stays the same; otherwise everything
+ * becomes RGB of 8 bits. A profile is preserved if it still describes the pixels.
  */
 export const keepColours = (
   picture: Sharp,
@@ -124,15 +124,15 @@ export const keepColours = (
   return format === original.format ? keepSamples(profiled, original) : profiled;
 };
 
-/** Keeps EXIF, XMP, IPTC and comments; the profile as `keepColours` has decided. */
+/** Preserves EXIF, XMP, IPTC and comments; the profile as in `keepColours`. */
 export const keepMetadata = (picture: Sharp, original: OpenedPicture, format: PictureFormat): void => {
   const dropsProfile = original.metadata?.hasProfile === true && !keepsProfile(original, format);
-  // The library keeps IPTC together with the profile only.
+  // The library preserves IPTC only together with the profile.
   if (dropsProfile) picture.keepExif().keepXmp();
   else picture.keepMetadata();
 };
 
-/** Loops and delays of an animation, for pixels that have lost them on their way. */
+/** Loops and delays of an animation, for pixels without them. */
 const timing = ({ frames, metadata }: OpenedPicture): { loop?: number; delay?: number[] } => {
   if (frames === 1) return {};
   return {
@@ -158,7 +158,7 @@ interface Edited {
   readonly picture: Sharp;
   readonly size: PictureSize;
   readonly original: OpenedPicture;
-  /** Of JPEG, WebP and AVIF, 1 to 100; by default one that shows no difference. */
+  /** Quality of JPEG, WebP and AVIF, 1 to 100; by default one without a visible difference. */
   readonly quality?: number | undefined;
 }
 
@@ -181,7 +181,7 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
   return picture.avif({ quality, effort: avifEffort(size), bitdepth }).toBuffer();
 };
 
-/** Each writes with the choices that the original was written with, as far as the format is the same. */
+/** Encoders; each uses the options of the original if the format is the same. */
 const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
   png: ({ picture, size, original: { metadata } }) => {
@@ -189,7 +189,7 @@ const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buff
     const effort = palette ? { palette, effort: paletteEffort(size, 1) } : {};
     return picture.png({ ...effort, progressive: metadata?.isProgressive ?? false }).toBuffer();
   },
-  // A box in which nothing moves is still as long as the animation.
+  // A crop without visible motion must last as long as the animation.
   gif: ({ picture, size, original }) => {
     const effort = paletteEffort(size, original.frames);
     return picture.gif({ keepDuplicateFrames: true, effort, ...timing(original) }).toBuffer();
@@ -205,7 +205,7 @@ const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buff
   ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
 };
 
-/** Writes a picture in a format. @throws BrokenImageError; errors of the library */
+/** Encodes a picture. @throws BrokenImageError; errors of the library */
 export const encodePicture = (format: WritableFormat, edited: Edited): Promise<Buffer> =>
   ENCODERS[format](edited);
 
@@ -227,7 +227,7 @@ export const sizeAfter = (edit: Edit, seen: PictureSize): PictureSize => {
   return edit.kind === 'resize' ? edit.to : edit.box;
 };
 
-/** The format in which an edited picture is stored. @throws BrokenImageError for HEIC */
+/** The format of an edited picture. @throws BrokenImageError for HEIC */
 export const formatOfEdited = ({ format }: OpenedPicture): WritableFormat => {
   if (format === 'heic') throw new BrokenImageError();
   return format;
@@ -236,7 +236,7 @@ export const formatOfEdited = ({ format }: OpenedPicture): WritableFormat => {
 const isOfWholeColours = (metadata: OpenedPicture['metadata']): boolean =>
   (metadata?.depth === 'uchar' || metadata?.depth === 'ushort') && !metadata.space.startsWith('lab');
 
-/** Refuses what the library could only give back in part, or with its frames in one heap. */
+/** Rejects pictures that the library would save incompletely, or with their frames in one picture. */
 export const requireEditable = (
   { file, format, frames, metadata }: OpenedPicture,
   result: PictureSize,
@@ -245,7 +245,7 @@ export const requireEditable = (
   if ((format === 'tiff' || format === 'heif') && frames > 1) {
     throw new BrokenImageError('Pictures of several pages cannot be edited.');
   }
-  // The library would make it sRGB of 8 bits.
+  // The library would convert it to sRGB of 8 bits.
   if (format === 'tiff' && !isOfWholeColours(metadata)) {
     throw new BrokenImageError('TIFF images in Lab colours or of floating-point numbers cannot be edited.');
   }
@@ -255,7 +255,7 @@ export const requireEditable = (
   if (format === 'heif' && metadata?.compression !== 'av1') throw new BrokenImageError();
 };
 
-/** Decodes, turns upright, edits and encodes. @throws BrokenImageError; errors of the library */
+/** Decodes, orients, edits and encodes. @throws BrokenImageError; errors of the library */
 export const renderEdit = async (
   sharp: SharpLibrary,
   original: OpenedPicture,

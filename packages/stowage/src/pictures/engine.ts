@@ -1,45 +1,45 @@
 /**
- * Most bytes of a picture that is read into memory to be decoded. Of a larger file a listing shows the icon
- * of its extension.
+ * Maximum size in bytes of a picture that is read into memory for decoding. For a larger file a listing shows
+ * the icon of its extension.
  */
 export const MAX_PICTURE_BYTES = 64 * 1024 * 1024;
 
-/** Most pixels that are decoded for one task, all frames together, as the header gives them. */
+/** Maximum number of decoded pixels per task, all frames together, according to the header. */
 export const MAX_DECODED_PIXELS = 0x4000 * 0x3fff;
 
-/** Most pixels of a frame that an edit may make. */
+/** Maximum number of pixels in a frame of an edited picture. */
 export const MAX_RESULT_PIXELS = 100_000_000;
 
-/** Formats that thumbnails are written in. */
+/** Formats of thumbnails. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif';
 
-/** A point of a picture as it is seen, as shares of its sides from the upper left corner. */
+/** A point of a displayed picture, as fractions of its sides from the upper left corner. */
 export interface PicturePoint {
   readonly x: number;
   readonly y: number;
 }
 
-/** What a thumbnail shall be. */
+/** Parameters of a thumbnail. */
 export interface ThumbnailSpec {
-  /** Pixels of the box that it is made for; without one side the other decides. */
+  /** Size of the box in pixels; a missing side follows from the other. */
   readonly width: number | undefined;
   readonly height: number | undefined;
-  /** `inside`: scaled down until it fits; `cover` and `contain`: exactly the box, cut off or with space. */
+  /** `inside`: scaled down to fit; `cover` and `contain`: exactly the box, cropped or padded. */
   readonly fit: 'inside' | 'cover' | 'contain';
-  /** What `cover` keeps in view; by default the middle. */
+  /** The point that `cover` keeps in view; by default the centre. */
   readonly focus?: PicturePoint | undefined;
   readonly format: ThumbnailFormat;
-  /** Of JPEG, WebP and AVIF, 1 to 100. */
+  /** Quality of JPEG, WebP and AVIF, 1 to 100. */
   readonly quality: number;
 }
 
-/** Size in pixels of a picture as it is meant to be seen. */
+/** Size in pixels of a picture in its displayed orientation. */
 export interface PictureSize {
   readonly width: number;
   readonly height: number;
 }
 
-/** The size that a picture has in a thumbnail or variant: what `inside` leaves as it is keeps its own. */
+/** The size of a picture in a thumbnail or variant; `inside` never enlarges it. */
 export const sizeWithin = (
   { width, height, fit }: Pick<ThumbnailSpec, 'width' | 'height' | 'fit'>,
   seen: PictureSize,
@@ -50,7 +50,7 @@ export const sizeWithin = (
   return { width: side(seen.width), height: side(seen.height) };
 };
 
-/** Whether a size is that of the picture scaled, to the nearest pixel. */
+/** Whether a size has the aspect ratio of the picture, to the nearest pixel. */
 export const hasShapeOf = ({ width, height }: PictureSize, seen: PictureSize): boolean =>
   Math.abs(width * seen.height - height * seen.width) <= Math.max(seen.width, seen.height) / 2;
 
@@ -60,55 +60,55 @@ export interface PictureBox extends PictureSize {
   readonly y: number;
 }
 
-/** How a picture is rotated: clockwise by the angle, then mirrored as it is seen then. */
+/** A rotation: clockwise by the angle, then mirrored. */
 export interface Rotation {
   readonly angle: 0 | 90 | 180 | 270;
-  /** `horizontal`: left and right change sides. */
+  /** `horizontal` swaps left and right. */
   readonly flip: 'horizontal' | 'vertical' | undefined;
 }
 
-/** What is to be done with a picture: scale it to a size, cut a box out of it, or rotate it. */
+/** An edit of a picture: scale it to a size, crop it to a box, or rotate it. */
 export type Edit =
   | { readonly kind: 'resize'; readonly to: PictureSize }
   | { readonly kind: 'crop'; readonly box: PictureBox }
   | { readonly kind: 'rotate'; readonly rotation: Rotation };
 
-/** What is done to pictures that come in. */
+/** Processing of uploaded pictures. */
 export interface ReceivingPolicy {
-  /** Pixels are stored upright instead of with a note of how the camera was held. */
+  /** Stores pixels upright instead of with an EXIF orientation. */
   readonly autoOrient: boolean;
-  /** Pixels, as it is seen; smaller pictures stay as they are. */
+  /** Limits in pixels, in displayed orientation; smaller pictures are not scaled. */
   readonly maxWidth?: number | undefined;
   readonly maxHeight?: number | undefined;
-  /** What stays of EXIF, XMP, IPTC and comments; the colour profile always does. */
+  /** Treatment of EXIF, XMP, IPTC and comments; the colour profile always stays. */
   readonly metadata: 'keep' | 'strip' | 'strip-location';
   readonly format: 'keep' | 'webp' | 'avif' | 'jpeg';
-  /** Of JPEG, WebP and AVIF that are drawn anew, 1 to 100. */
+  /** Quality of JPEG, WebP and AVIF that are encoded again, 1 to 100. */
   readonly quality?: number | undefined;
 }
 
-/** A picture that came in, as it is to be stored. */
+/** An uploaded picture in the form to be stored. */
 export interface Received {
   readonly bytes: Buffer;
-  /** False: byte for byte what came. */
+  /** False: the bytes of the upload. */
   readonly isChanged: boolean;
-  /** Extensions of its format without dot, the usual one first. */
+  /** Extensions of its format without dot, the default one first. */
   readonly extensions: readonly [string, ...string[]];
   readonly size: PictureSize;
 }
 
 /**
- * The port to whatever decodes and encodes pictures. Every method recognises the format by content, checks
- * the header against the limits before anything is decoded, and waits in a bounded queue.
+ * The port to the image library. Every method detects the format by content, checks the header against the
+ * limits before anything is decoded, and waits in a bounded queue.
  *
- * Errors: BrokenImageError when the bytes do not decode or pass a limit, BusyError when the queue is full,
+ * Errors: BrokenImageError when the bytes do not decode or exceed a limit, BusyError when the queue is full,
  * the signal's reason after an abort.
  */
 export interface ImageEngine {
   /**
-   * The first frame as it is meant to be seen (EXIF orientation applied, colours in sRGB, metadata dropped),
-   * in the size that the specification asks for. Waits behind all edits, or goes before those that wait where
-   * it is the last part of one that has `begun`.
+   * The first frame in its displayed form (EXIF orientation applied, colours in sRGB, metadata removed),
+   * scaled to the specification. Has a lower priority than edits, but takes precedence over waiting work when
+   * it is the last part of an edit that has `begun`.
    */
   thumbnail(
     image: Buffer,
@@ -118,36 +118,35 @@ export interface ImageEngine {
   ): Promise<Buffer>;
 
   /**
-   * The picture edited, in the format that it has. EXIF orientation is applied first, so boxes mean what is
-   * seen; the colour profile and the depth are kept (CMYK becomes sRGB), animations stay animated. Other
-   * metadata is dropped: previews inside it would go on showing what was cut away. Of an icon file the
-   * largest picture is edited and the only one of the result. A JPEG is rotated by its EXIF orientation where
-   * that is possible: its pixels and all of its metadata stay.
+   * Edits a picture and preserves its format. EXIF orientation is applied first, so boxes refer to the
+   * displayed picture; colour profile, colour space and depth are preserved, animations stay animated. Other
+   * metadata is removed: embedded previews would still show cropped parts. Of an icon file the largest
+   * picture is edited, and becomes the only one. A JPEG is rotated by its EXIF orientation where possible:
+   * its pixels and all of its metadata stay.
    *
-   * `plan` decides by the size that is seen; what it throws comes out unchanged.
+   * `plan` decides by the displayed size; its errors are rethrown unchanged.
    */
   edit(image: Buffer, plan: (seen: PictureSize) => Edit, signal?: AbortSignal): Promise<Buffer>;
 
   /**
-   * The picture as the policy wants it stored, whole and decodable. Pixels are written anew only when they
-   * are rotated, scaled or get another format. Animations and pictures of several pages stay in a format that
-   * holds them, transparent ones when the policy asks for JPEG; icons stay as they are. HEIC becomes JPEG
-   * where the policy names no format.
-   * @throws UnsupportedError for HEIC without the package that reads it
+   * Checks that a picture decodes completely, and processes it by the policy. Pixels are encoded again only
+   * when they are rotated, scaled or converted. Animations and pictures of several pages stay in a format
+   * that supports them, as do transparent ones when the policy asks for JPEG; icons stay unchanged. HEIC
+   * becomes JPEG unless the policy names a format.
+   * @throws UnsupportedError for HEIC without the package that decodes it
    */
   receive(image: Buffer, policy: ReceivingPolicy, signal?: AbortSignal): Promise<Received>;
 
   /**
-   * The size as it is meant to be seen, by the beginning of a file; undefined when that does not say it.
-   * Decodes nothing.
+   * The displayed size, from the beginning of a file; undefined when that does not suffice. Decodes nothing.
    */
   size(beginning: Buffer): Promise<PictureSize | undefined>;
 
-  /** Decodes all frames and forgets them. Resolves with the usual extension of the format, without dot. */
+  /** Decodes all frames and discards them. Resolves with the default extension of the format, without dot. */
   verify(image: Buffer, signal?: AbortSignal): Promise<string>;
 }
 
-/** Whether an edit leaves a picture of this size as it is. */
+/** Whether an edit would not change a picture of this size. */
 export const changesNothing = (edit: Edit, { width, height }: PictureSize): boolean => {
   if (edit.kind === 'rotate') return edit.rotation.angle === 0 && edit.rotation.flip === undefined;
   // A box of this size begins at the corner.
@@ -170,7 +169,7 @@ const rotatedPoint = ({ x, y }: PicturePoint, angle: Rotation['angle']): Picture
 
 const SHARES_OF_ONE = 10_000;
 
-/** Where a point of a picture of this size lies after an edit; undefined when it was cut away. */
+/** Position of a point after an edit of a picture of this size; undefined when it was cropped away. */
 export const pointAfter = (edit: Edit, seen: PictureSize, point: PicturePoint): PicturePoint | undefined => {
   const rounded = (share: number): number => Math.round(share * SHARES_OF_ONE) / SHARES_OF_ONE;
   if (edit.kind === 'resize') return point;

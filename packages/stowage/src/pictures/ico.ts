@@ -4,7 +4,7 @@ import { indexReader, rowBytes, unpackBitmap } from './bmp.ts';
 import type { PictureSize } from './engine.ts';
 import { sniffPicture } from './picture-file.ts';
 
-/** One picture inside an icon file. `data` begins with its PNG signature or its bitmap header. */
+/** One picture of an icon file. `data` begins with its PNG signature or its bitmap header. */
 export interface IcoEntry {
   readonly kind: 'png' | 'bmp';
   readonly width: number;
@@ -15,9 +15,9 @@ export interface IcoEntry {
 
 const DIRECTORY_BYTES = 6;
 const ENTRY_BYTES = 16;
-/** More than any program writes; the rest of a longer directory is not looked at. */
+/** More than any program writes; further entries are ignored. */
 const MAX_ENTRIES = 256;
-/** Bitmaps in icons are small, by far most up to 256x256; larger pictures are stored as PNG. */
+/** Bitmaps in icons are small, nearly always up to 256x256; larger pictures are stored as PNG. */
 const MAX_BITMAP_SIDE = 1024;
 const PNG_CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const WITH_ALPHA: ChannelMasks = { red: 0xff0000, green: 0x00ff00, blue: 0x0000ff, alpha: 0xff000000 };
@@ -36,15 +36,15 @@ const readEntry = (bytes: Buffer, at: number): IcoEntry | undefined => {
     if (Math.max(width, height) > MAX_BITMAP_SIDE) return undefined;
     return { kind: 'bmp', width, height, bitsPerPixel, data };
   } catch (error) {
-    // One entry that cannot be read does not spoil the others.
+    // An unreadable entry does not affect the others.
     if (error instanceof BrokenImageError) return undefined;
     throw error;
   }
 };
 
 /**
- * The readable pictures of an icon (or cursor) file, largest first, of equal sizes the one with most colours
- * first. Reads headers only. @throws BrokenImageError when there is none.
+ * The readable pictures of an icon (or cursor) file, largest first, then most colours first. Reads headers
+ * only. @throws BrokenImageError when there is none.
  */
 export const readIco = (bytes: Buffer): readonly IcoEntry[] => {
   if (bytes.length < DIRECTORY_BYTES || sniffPicture(bytes) !== 'ico') throw new BrokenImageError();
@@ -60,8 +60,8 @@ export const readIco = (bytes: Buffer): readonly IcoEntry[] => {
 };
 
 /**
- * The mask of one bit a pixel below the picture: set bits are transparent. A missing or short one leaves the
- * picture opaque.
+ * Applies the mask below the picture, of one bit a pixel: set bits are transparent. With a missing or
+ * truncated mask the picture stays opaque.
  */
 const applyMask = (bytes: Buffer, start: number, pixels: Pixels): Pixels => {
   const { width, height, channels } = pixels;
@@ -81,7 +81,7 @@ const applyMask = (bytes: Buffer, start: number, pixels: Pixels): Pixels => {
 };
 
 /**
- * Unpacks a bitmap entry of an icon file with its transparency. PNG entries are ordinary PNG files. @throws
+ * Decodes a bitmap entry of an icon file with its transparency. PNG entries are ordinary PNG files. @throws
  * BrokenImageError
  */
 export const decodeIcoBitmap = async (entry: IcoEntry): Promise<Pixels> => {
@@ -95,16 +95,16 @@ export const decodeIcoBitmap = async (entry: IcoEntry): Promise<Pixels> => {
 };
 
 const ICO_HEADER_BYTES = 22;
-/** The directory has one byte for each side; 0 stands for 256. */
+/** The directory has one byte for each side; 0 means 256. */
 const MAX_ICON_SIDE = 256;
 
-/** @throws InvalidParametersError when a picture is larger than icons can be */
+/** @throws InvalidParametersError when a picture is too large for an icon */
 export const requireIconSize = ({ width, height }: PictureSize): void => {
   if (Math.max(width, height) <= MAX_ICON_SIDE) return;
   throw new InvalidParametersError(`An icon can be ${MAX_ICON_SIDE} pixels wide and high at most.`);
 };
 
-/** Wraps a PNG file of this size as an icon file with a single picture. */
+/** Wraps a PNG file of this size in an icon file with a single picture. */
 export const encodeIco = (png: Buffer, { width, height }: PictureSize): Buffer => {
   const header = Buffer.alloc(ICO_HEADER_BYTES);
   header.writeUInt16LE(1, 2);

@@ -15,38 +15,38 @@ import { beginningOf, collect, type PictureFile, sniffPicture } from './picture-
 import { createSharpEngine } from './sharp-engine.ts';
 import type { CleanedSvg } from './svg/clean-svg.ts';
 
-/** Part of the memory for files that have been read, wait, or are about to be stored. */
+/** Divisor: files in memory, waiting or about to be stored, may take this fraction of the memory. */
 const FILE_SHARE = 4;
 /**
- * Files in memory at the same time, however small. A file of unknown size counts as a quarter of the memory
+ * Maximum number of files in memory, however small. A file of unknown size counts as a quarter of the memory
  * for files.
  */
 const MAX_FILES = 16;
 
-/** A client waits for an edit and can be told to come back; a listing just shows fewer thumbnails. */
+/** The client of an edit waits for it and can retry; a listing merely shows fewer thumbnails. */
 const EDITS = { maxWaiting: 32, maxWaitMs: 10_000 };
 const THUMBNAILS = { maxWaiting: 10_000, maxWaitMs: 30_000 };
 
-/** Threads of the runtime when `UV_THREADPOOL_SIZE` is not set. */
+/** Threads of the runtime without `UV_THREADPOOL_SIZE`. */
 const DEFAULT_THREADS = 4;
 const DEFAULT_MEMORY = 512 * 1024 * 1024;
 
 interface ImagePoolOptions {
   /**
-   * Bytes that all pictures that are decoded at the same time may take; half as much again goes to files in
-   * memory and results.
+   * Memory in bytes for all pictures that are decoded concurrently; files in memory and results take half as
+   * much again.
    */
   readonly memory?: number;
-  /** Threads of the runtime, which all reading and writing of files shares. */
+  /** Threads of the runtime, which all file operations share. */
   readonly threads?: number | undefined;
 }
 
-/** What all work on pictures of one connector shares: the decoder, its cores and its memory. */
+/** Decoder, cores and memory, shared by all image processing of one connector. */
 export interface ImagePool {
   readonly engine: ImageEngine;
   /**
-   * Runs work that holds this many bytes, from before they are read until the result is stored; edits go
-   * before thumbnails.
+   * Runs work that holds so many bytes, from reading until the result is stored; edits have priority over
+   * thumbnails.
    */
   readonly hold: <Result>(
     kind: 'edits' | 'thumbnails',
@@ -57,8 +57,8 @@ export interface ImagePool {
 }
 
 /**
- * Sets up a pool that works on as many pictures at a time as the process may use cores, as far as their
- * memory goes. One of the `threads` stays free for files: else every download would stand still while
+ * Creates a pool that processes as many pictures concurrently as the process has cores, within the memory
+ * limit. One of the `threads` is left for file operations: otherwise every download would stall while
  * pictures are decoded.
  */
 export const createImagePool = ({
@@ -67,7 +67,8 @@ export const createImagePool = ({
 }: ImagePoolOptions = {}): ImagePool => {
   const tasks = Math.max(1, Math.min(availableParallelism(), threads - 1));
   const limits = { edits: EDITS, thumbnails: THUMBNAILS };
-  // Work that has begun holds its file until it ends: all would hold theirs if each began before one ended.
+  // Started work holds its file until it ends: if all files were read before one is finished, all would stay
+  // in memory.
   const order = { begun: EDITS, ...limits };
   const fileMemory = Math.max(memory / FILE_SHARE, MAX_PICTURE_BYTES);
   const files: Readonly<Record<'edits' | 'thumbnails', TaskQueue>> = createSharedQueues(
@@ -80,18 +81,18 @@ export const createImagePool = ({
   };
 };
 
-/** Bytes of memory that cleaning takes for each byte of a file. */
+/** Bytes of memory that cleaning takes per byte of a file. */
 const CLEANING_FACTOR = 6;
 
 /**
- * Works on whole pictures for single requests. Bounded in number and memory from before a picture is read
- * until its result is used.
+ * Processes whole pictures for single requests. Bounded in number and memory, from reading a picture until
+ * its result is used.
  *
  * Errors: BusyError when too many wait or the wait takes too long, BrokenImageError, the signal's reason, and
- * whatever the callbacks throw.
+ * errors of the callbacks.
  */
 export interface ImageEditor {
-  /** Edits a picture by what `plan` decides for the size that is seen, and gives `use` the result. */
+  /** Edits a picture by the result of `plan` for its displayed size, and passes the result to `use`. */
   edit<Result>(
     picture: PictureFile,
     plan: (seen: PictureSize) => Edit,
@@ -99,8 +100,8 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result>;
   /**
-   * Gives `use` what is to be stored of a picture that comes in.
-   * @throws UnsupportedError for HEIC without the package that reads it
+   * Passes the form of an uploaded picture that is to be stored to `use`.
+   * @throws UnsupportedError for HEIC without the package that decodes it
    */
   receive<Result>(
     picture: PictureFile,
@@ -109,9 +110,8 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result>;
   /**
-   * Gives `use` what is to be stored of a file under this name where uploads are cleaned: an SVG file comes
-   * out cleaned, and so does an XML file that is a drawing. Resolves with undefined, without a call of `use`,
-   * for everything else: it stays as it is. `open` may be called twice.
+   * Passes the cleaned content to `use` if the file is SVG, or XML that is a drawing. Resolves with
+   * undefined, without calling `use`, for all other files: they stay unchanged. `open` may be called twice.
    * @throws BrokenImageError when it is malformed or too large; TypeNotAllowedError for XML that browsers
    *   show as a page
    */
@@ -122,15 +122,15 @@ export interface ImageEditor {
     signal: AbortSignal,
   ): Promise<Result | undefined>;
   /**
-   * The size of a picture of this name as it is seen, by its header; undefined when that cannot be found out.
+   * The displayed size of a picture with this name, by its header; undefined when it cannot be determined.
    * `open` may be called twice. Never fails.
    */
   measure(name: string, picture: PictureFile): Promise<PictureSize | undefined>;
   /** @see readTexts */
   texts(picture: PictureFile, signal: AbortSignal): Promise<About | undefined>;
-  /** Makes sure that the bytes decode to their end. Tells the usual extension of their format. */
+  /** Checks that the bytes decode completely. Resolves with the default extension of their format. */
   verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
-  /** Reads a file of at most `limit` bytes as it is. @throws what `refuse` makes when it is larger */
+  /** Reads a file of at most `limit` bytes unchanged. @throws the error of `refuse` when it is larger */
   load<Result>(
     picture: PictureFile,
     limit: { readonly bytes: number; readonly refuse: () => Error },
@@ -141,7 +141,7 @@ export interface ImageEditor {
 
 const HEAD_BYTES = 256 * 1024;
 
-/** The first bytes of a file. */
+/** Bytes that suffice for most headers. */
 const measureWith =
   ({ engine, hold }: ImagePool): ImageEditor['measure'] =>
   async (name, picture) => {
@@ -151,7 +151,7 @@ const measureWith =
       if (sniffPicture(head) === undefined) return undefined;
       const seen = await engine.size(head);
       if (seen !== undefined || head.length === picture.size) return seen;
-      // Some formats keep at their end where things are.
+      // Some formats store their structure at the end.
       const whole = async (): Promise<PictureSize | undefined> =>
         engine.size(await collect(await picture.open(), MAX_PICTURE_BYTES));
       return await hold('edits', picture.size, whole);
@@ -160,10 +160,10 @@ const measureWith =
     }
   };
 
-/** The editor of one connector. */
+/** Creates the editor of one connector. */
 export const createImageEditor = (pool: ImagePool): ImageEditor => {
   const { engine, hold } = pool;
-  /** Works on a whole picture in memory. */
+  /** Reads a picture into memory and processes it there. */
   const withPicture = <Result>(
     picture: PictureFile,
     signal: AbortSignal,
@@ -185,7 +185,7 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
     clean: async (name, file, use, signal) => {
       const extension = extensionOf(name);
       if (extension !== 'svg' && extension !== 'xml') return undefined;
-      // The parser of XML is loaded with the first such file: a service starts without it.
+      // The XML parser is loaded with the first such file, so that the service starts faster.
       if (extension === 'xml') {
         const { checkXml } = await import('./svg/strict-xml.ts');
         const kind = await checkXml(addAbortSignal(signal, await file.open()));

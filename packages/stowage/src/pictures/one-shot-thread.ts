@@ -10,8 +10,8 @@ const answerOf = <Answer>(worker: Worker): Promise<Answer> =>
   });
 
 /**
- * Does one job in a thread of its own, which ends with it: nothing else stops what a library or a parser is
- * doing, nor frees its memory. Resolves with the thread's only message. The job is copied.
+ * Runs one job in its own thread, which ends with it: there is no other way to interrupt a library or parser,
+ * or to free its memory. Resolves with the thread's only message. The job is copied.
  * @throws BrokenImageError when it fails or takes longer than `seconds`; the signal's reason
  */
 export const runInThread = async <Answer>(
@@ -23,7 +23,7 @@ export const runInThread = async <Answer>(
   const worker = new Worker(program, {
     workerData: job,
     env: {},
-    // Libraries write there what they do not like of a file.
+    // Captures warnings of libraries about the file.
     stdout: true,
     stderr: true,
   });

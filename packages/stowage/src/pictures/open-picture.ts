@@ -17,32 +17,31 @@ import { startOfScan } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
 import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-file.ts';
 
-/** The library that decodes and encodes. */
+/** The image library. */
 export type SharpLibrary = typeof sharpModule;
 
-/** Pictures are given as bytes, never as a path: one must not be able to name other files of its folder. */
+/** Pictures are passed as bytes, never as a path: some formats could refer to other files of the folder. */
 export const READ_OPTIONS: SharpOptions = {
   limitInputPixels: MAX_DECODED_PIXELS,
   sequentialRead: true,
-  // Cut-off and damaged pictures are refused; the harmless oddities of cameras are not.
+  // Rejects truncated and damaged pictures, but tolerates harmless deviations of cameras.
   failOn: 'error',
 };
 
 /**
- * Loads the library at the first picture: it takes a tenth of a second, which the start of a service need not
- * wait for.
+ * Loads the library with the first picture: it takes a tenth of a second, by which the service starts faster.
  */
 export const createSharpLoader = (): (() => Promise<SharpLibrary>) => {
   let loading: Promise<SharpLibrary> | undefined;
   return () =>
     (loading ??= import('sharp').then(({ default: sharp }) => {
-      // Pictures rarely come twice; their pixels would only fill the memory.
+      // The same picture is rarely decoded twice; cached pixels would only take memory.
       sharp.cache(false);
       return sharp;
     }));
 };
 
-/** Turns what the library throws into our error: it says nothing that a client could use. */
+/** Converts errors of the library into ours: they contain nothing useful for a client. */
 export const asBroken = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   try {
     return await work();
@@ -51,25 +50,22 @@ export const asBroken = async <Result>(work: () => Promise<Result>): Promise<Res
   }
 };
 
-/** A picture whose header has been read and found within the limits. Nothing is decoded yet. */
+/** A picture whose header has been read and is within the limits. Nothing is decoded yet. */
 export interface OpenedPicture {
-  /** The whole file; the bytes that are decoded may be a part of it. */
+  /** The whole file; the decoded bytes may be a part of it. */
   readonly file: Buffer;
   readonly format: PictureFormat;
-  /** Of a frame as it is meant to be seen. */
+  /** Size of a frame in displayed orientation. */
   readonly width: number;
   readonly height: number;
   readonly frames: number;
-  /** What the library says of it; undefined where the pixels come from elsewhere (BMP, bitmaps in ICO). */
+  /** Metadata by the library; undefined for pixels that it does not decode (BMP, bitmaps in ICO). */
   readonly metadata: Metadata | undefined;
-  /**
-   * Begins to decode: the first frame, or all of them, or one page. The picture comes as it is stored, not yet
-   * rotated upright.
-   */
+  /** Starts to decode the first frame, all frames, or one page. The result has the stored orientation. */
   readonly decode: (page?: number) => Promise<Sharp>;
 }
 
-/** Begins to decode a picture, rotated as it is meant to be seen. */
+/** Starts to decode a picture in its displayed orientation. */
 export const decodeUpright = async ({ decode, metadata }: OpenedPicture): Promise<Sharp> => {
   const picture = await decode();
   return (metadata?.orientation ?? 1) > 1 ? picture.autoOrient() : picture;
@@ -117,10 +113,10 @@ const openEncoded = async (
   const read = (page: number): Promise<Metadata> =>
     sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();
   const first = await read(0);
-  // A HEIC file may hold several pictures; one of them is shown.
+  // A HEIC file may contain several pictures; only the primary one is shown.
   const shown = format === 'heic' ? (first.pagePrimary ?? 0) : 0;
   const metadata = shown === 0 ? first : await read(shown);
-  // The frames of an animation are never rotated: browsers differ, and the library refuses.
+  // The frames of an animation are never rotated: browsers differ, and the library rejects it.
   const isAnimation = format === 'webp' && (metadata.pages ?? 1) > 1;
   const { width, height } = isAnimation ? metadata : metadata.autoOrient;
   const count = frames === 'all' && format !== 'heic' ? (metadata.pages ?? 1) : 1;
@@ -139,9 +135,9 @@ const openEncoded = async (
 };
 
 /**
- * Recognises the format by content, reads the header and checks it. Of an icon file the largest picture is
+ * Detects the format by content, reads the header and checks it. Of an icon file the largest picture is
  * opened.
- * @throws BrokenImageError; errors of the library, which the caller turns into one
+ * @throws BrokenImageError; errors of the library, which the caller converts
  */
 export const openPicture = async (
   sharp: SharpLibrary,
@@ -163,39 +159,39 @@ export const openPicture = async (
   return openEncoded(sharp, { file, format }, entry?.data ?? file, frames);
 };
 
-/** Whether it is a WebP file that stores its pixels without loss. */
+/** Whether it is a lossless WebP file. */
 export const isLossless = ({ file, format }: OpenedPicture): boolean =>
   format === 'webp' && isLosslessWebp(file, pictureBudget(file));
 
 /**
- * JPEG results above are written row by row: the best tables of codes, and several passes, need the whole
+ * Larger JPEG results are written row by row: optimised code tables and progressive scans need the whole
  * picture in memory.
  */
 export const WHOLE_JPEG_PIXELS = 24_000_000;
 
-/** Formats whose decoders hold a whole frame, and the bytes of it for each pixel. */
+/** Formats whose decoders hold a whole frame, with the bytes per pixel. */
 const WHOLE_FRAMES: Partial<Readonly<Record<PictureFormat, number>>> = {
   gif: 5,
   webp: 5,
   heif: 6,
-  // The decoder's memory, its result, and the file that carries that on.
+  // Memory of the decoder, its result, and the intermediate file.
   heic: 16,
-  // Unpacked in JavaScript, and a second time when the alpha channel is empty.
+  // Decoded in JavaScript, and twice when the alpha channel is empty.
   bmp: 8,
   ico: 8,
 };
-/** Rows that are in memory at the same time where a picture is decoded row by row. */
+/** Rows that are in memory when a picture is decoded row by row. */
 const ROWS = 512;
 
-/** Samples of a pixel that a progressive JPEG keeps, of two bytes each. */
+/** Samples per pixel that a progressive JPEG buffers, of two bytes each. */
 const coefficients = ({ metadata }: OpenedPicture): number => {
   const channels = metadata?.channels ?? 3;
   return channels === 3 && metadata?.chromaSubsampling === '4:2:0' ? 1.5 : channels;
 };
 
 /**
- * Estimates the bytes of memory that decoding takes at most. A picture that lies on its side is decoded whole
- * before it is rotated, except for a thumbnail, which is scaled down first.
+ * Estimates the maximum memory of decoding in bytes. A picture that must be rotated is decoded whole first,
+ * except for a thumbnail, which is scaled down first.
  */
 export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'): number => {
   const { format, width, height, frames, metadata } = picture;
@@ -212,8 +208,7 @@ export const decodingBytes = (picture: OpenedPicture, use: 'thumbnail' | 'whole'
 };
 
 /**
- * What writing a pixel costs: bytes of memory, the result included, and seconds of a core for a million of
- * them.
+ * Cost of encoding: bytes of memory per pixel, the result included, and seconds of a core per million pixels.
  */
 interface WritingCost {
   readonly bytes: number;
@@ -225,7 +220,7 @@ const WRITING: Readonly<Record<WritableFormat, WritingCost>> = {
   png: { bytes: 4, seconds: 0.2 },
   gif: { bytes: 20, seconds: 0.6 },
   webp: { bytes: 11, seconds: 0.3 },
-  // The encoder holds a picture many times over, whatever it is asked for.
+  // The encoder holds many copies of a picture, with any options.
   heif: { bytes: 34, seconds: 0.8 },
   tiff: { bytes: 4, seconds: 0.1 },
   bmp: { bytes: 8, seconds: 0.05 },
@@ -234,12 +229,12 @@ const WRITING: Readonly<Record<WritableFormat, WritingCost>> = {
 const WHOLE_JPEG_BYTES = 8;
 const LOSSLESS_WEBP: WritingCost = { bytes: 36, seconds: 0.6 };
 
-/** Seconds of a core that writing one result may take. Nothing can stop an encoder before its end. */
+/** Maximum estimated time of encoding one result, in seconds of a core. An encoder cannot be interrupted. */
 const MAX_SECONDS = 30;
 
 /**
- * Estimates the bytes of memory that an edit takes at most whose result has this format.
- * @throws InvalidParametersError when the result has too many pixels, or its format takes too long to write
+ * Estimates the maximum memory in bytes of an edit with a result of this format.
+ * @throws InvalidParametersError when the result has too many pixels, or its format takes too long to encode
  */
 export const editingBytes = (picture: OpenedPicture, result: PictureSize, format: WritableFormat): number => {
   const pixels = result.width * result.height;
@@ -257,19 +252,19 @@ export const editingBytes = (picture: OpenedPicture, result: PictureSize, format
 };
 
 /**
- * Estimates the bytes that rotating takes besides: a picture is rotated whole, and the frames of an animation
- * wait as pixels until the last one is rotated.
+ * Estimates the additional memory of rotating in bytes: a picture is rotated whole, and the frames of an
+ * animation are held as pixels until the last one is rotated.
  */
 export const rotationBytes = ({ width, height, frames, metadata }: OpenedPicture): number =>
   width * height * (frames > 1 ? 4 * (frames + 2) : (metadata?.channels ?? 4) * 2);
 
-/** Estimates the bytes that writing a thumbnail or variant takes. Small ones cost next to nothing. */
+/** Estimates the memory of encoding a thumbnail or variant in bytes. Small ones cost next to nothing. */
 export const showingBytes = ({ width, height, format }: ThumbnailSpec): number => {
   const cost = WRITING[format === 'avif' ? 'heif' : format];
   return (width ?? height ?? 0) * (height ?? width ?? 0) * cost.bytes;
 };
 
-/** @throws BrokenImageError when work on a picture needs more memory than there is for all */
+/** @throws BrokenImageError when processing a picture needs more than the whole memory limit */
 export const requireMemory = (bytes: number, limit: number): number => {
   if (bytes <= limit) return bytes;
   throw new BrokenImageError({

@@ -15,8 +15,8 @@ export interface PictureFile {
 const tooLarge = (): Error => new BrokenImageError('The image file is too large.');
 
 /**
- * Reads a picture's stream into memory, at most `limit` bytes; the stream is destroyed on every way out.
- * @throws BrokenImageError when it is longer, or the error that `refuse` makes
+ * Reads a picture's stream into memory, at most `limit` bytes; the stream is destroyed in every case.
+ * @throws BrokenImageError when it is longer, or the error of `refuse`
  */
 export const collect = async (
   stream: Readable,
@@ -37,8 +37,8 @@ export const collect = async (
 };
 
 /**
- * What a store has opened for reading, in memory: at most `limit` bytes.
- * @throws as `collect`
+ * Reads an opened file into memory: at most `limit` bytes.
+ * @throws the errors of `collect`
  */
 export const inMemory = async (
   read: Pick<ReadResult, 'bytes' | 'stream'>,
@@ -46,15 +46,15 @@ export const inMemory = async (
   signal: AbortSignal,
 ): Promise<Buffer> => {
   const { bytes } = read;
-  // The stream of what has been read is made when it is asked for.
+  // For content that is in memory already, the stream is created only on access.
   return bytes === undefined
     ? collect(read.stream, limit, signal)
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 };
 
 /**
- * The beginning of a file, until `isEnough` says so, `most` bytes have come or the file ends; the stream is
- * destroyed.
+ * The beginning of a file, until `isEnough` returns true, `most` bytes have been read or the file ends; the
+ * stream is destroyed.
  */
 export const beginningOf = async (
   stream: Readable,
@@ -67,7 +67,7 @@ export const beginningOf = async (
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    // Joined when it has doubled: each byte is copied a few times at most.
+    // Joined whenever the length has doubled: each byte is copied only a few times.
     if (length < 2 * beginning.length && length < most) continue;
     beginning = Buffer.concat(chunks, length);
     chunks = [beginning];
@@ -76,16 +76,19 @@ export const beginningOf = async (
   return Buffer.concat(chunks, length);
 };
 
-/** Chunks, segments, blocks and EXIF entries of a picture; an animation of an hour has fewer. */
+/**
+ * Maximum number of chunks, segments, blocks and EXIF entries of a picture; an animation of an hour has
+ * fewer.
+ */
 const MAX_ITEMS = 50_000;
 const MAX_DEPTH = 16;
-/** How often all bytes of a file may be looked through or copied. */
+/** Number of times that all bytes of a file may be scanned or copied. */
 const PASSES = 4;
 const SPARE_BYTES = 1024 * 1024;
 
 /**
- * What reading the parts of one picture may cost, for one task.
- * @throws BrokenImageError by its methods, when a file passes it
+ * Budget for parsing one picture in one task.
+ * @throws BrokenImageError by its methods, when a file exceeds it
  */
 export const pictureBudget = (file: Buffer): ParseBudget =>
   new ParseBudget(
@@ -93,10 +96,10 @@ export const pictureBudget = (file: Buffer): ParseBudget =>
     (limit) => new BrokenImageError({ detail: `a picture that takes too much to read: ${limit}` }),
   );
 
-/** Formats that can be decoded, recognised by content. */
+/** Decodable formats, detected by content. */
 export type PictureFormat = WritableFormat | 'heic';
 
-/** Formats that pictures can be stored in. `heif` is AVIF. */
+/** Formats in which pictures can be stored. `heif` is AVIF. */
 export type WritableFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'heif' | 'tiff' | 'bmp' | 'ico';
 
 const starts = (bytes: Uint8Array, ...expected: readonly number[]): boolean =>
@@ -107,10 +110,7 @@ const ascii = (bytes: Uint8Array, start: number, end: number): string =>
 
 const HEIF_BRANDS = new Set(['avif', 'avis', 'heic', 'heix', 'heim', 'heis', 'hevc', 'mif1', 'msf1']);
 
-/**
- * Whether one of those files is a picture as phones take them (HEIC), which the library does not decode: by
- * the brands that it names.
- */
+/** Whether a HEIF file is a photo of a phone (HEIC), which the library does not decode: by its brands. */
 const isHeic = (bytes: Uint8Array): boolean => {
   const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0);
   const brands = ascii(bytes, 8, Math.min(length, bytes.length, 256));
@@ -118,8 +118,8 @@ const isHeic = (bytes: Uint8Array): boolean => {
 };
 
 /**
- * The format of a picture by its first bytes (256 are enough), whatever its name says. Undefined for
- * everything else, SVG included: only what is listed here reaches a decoder.
+ * The format of a picture by its first bytes (256 suffice), regardless of its name. Undefined for everything
+ * else, SVG included: only the formats listed here reach a decoder.
  */
 export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
   if (starts(bytes, 0xff, 0xd8, 0xff)) return 'jpeg';
@@ -148,7 +148,7 @@ const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
   ico: 'image/x-icon',
 };
 
-/** Extensions of files of a format, the usual one first. */
+/** Extensions of files of a format, the default one first. */
 export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string, ...string[]]>> = {
   jpeg: ['jpg', 'jpeg', 'jpe', 'jfif'],
   png: ['png', 'apng'],
@@ -161,7 +161,7 @@ export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string
   ico: ['ico', 'cur'],
 };
 
-/** The media type of a picture by its first bytes; undefined for what is none that can be decoded. */
+/** The media type of a picture by its first bytes; undefined if it cannot be decoded. */
 export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
   const format = sniffPicture(bytes);
   return format === undefined ? undefined : MIME_TYPES[format];
@@ -170,7 +170,7 @@ export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
 const CHUNK_BYTES = 8;
 
 /**
- * Whether a PNG file holds an animation, of which decoders know the first frame alone.
+ * Whether a PNG file is an animation, of which decoders support only the first frame.
  * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
  */
 export const isAnimatedPng = (file: Buffer, budget: ParseBudget): boolean => {
@@ -182,8 +182,8 @@ export const isAnimatedPng = (file: Buffer, budget: ParseBudget): boolean => {
 };
 
 /**
- * The size that the beginning of a GIF or WebP file names, which the library does not read without the end;
- * undefined for other files. `isRotated`: the file has EXIF data, at its end, that may rotate it.
+ * The size in the beginning of a GIF or WebP file, which the library cannot read from a truncated file;
+ * undefined for other files. `isRotated`: the file has EXIF data at its end, which may rotate it.
  * @see https://developers.google.com/speed/webp/docs/riff_container
  */
 export const sizeInHeader = (
@@ -194,7 +194,7 @@ export const sizeInHeader = (
     return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isRotated: false };
   }
   if (format !== 'webp') return undefined;
-  // A whole file is read by the library, which knows what its EXIF data says.
+  // The library can read a complete file, including its EXIF data.
   if (beginning.readUInt32LE(4) + CHUNK_BYTES <= beginning.length) return undefined;
   const kind = beginning.toString('latin1', 12, 16);
   if (kind === 'VP8X') {

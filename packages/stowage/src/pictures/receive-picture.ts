@@ -7,21 +7,21 @@ import { decodeUpright, type OpenedPicture, openPicture, type SharpLibrary } fro
 import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-file.ts';
 import { encodePicture, keepColours, keepMetadata, requireEditable } from './edit.ts';
 
-/** What is to happen to a picture that comes in, decided by its header. */
+/** The processing of an uploaded picture, decided by its header. */
 export interface ReceivingPlan {
   readonly original: OpenedPicture;
   readonly policy: ReceivingPolicy;
   readonly format: WritableFormat;
   readonly size: PictureSize;
-  /** Its pixels change. */
+  /** Whether its pixels are encoded again. */
   readonly isDrawn: boolean;
 }
 
 const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
 
 /**
- * The format that a picture gets. What it cannot hold (movement, transparency, pages) decides; nothing is
- * stored as HEIC.
+ * The format that a picture gets. Features that a format lacks (animation, transparency, pages) exclude it;
+ * nothing is stored as HEIC.
  */
 const formatFor = (
   { file, format, frames, metadata }: OpenedPicture,
@@ -37,11 +37,14 @@ const formatFor = (
 const isMarked = async ({ file, format, metadata }: OpenedPicture): Promise<boolean> =>
   format === 'heif' && (await cleanPicture({ file, format, metadata, what: 'metadata' })) === undefined;
 
-/** Whether a picture has to be rotated. The orientation is metadata: without it a picture would lie. */
+/**
+ * Whether a picture has to be rotated: the orientation is metadata, and without it the picture would be
+ * displayed incorrectly.
+ */
 const isLying = ({ metadata }: OpenedPicture, policy: ReceivingPolicy): boolean =>
   (metadata?.orientation ?? 1) > 1 && (policy.autoOrient || policy.metadata === 'strip');
 
-/** Decides what happens to a picture; decodes nothing. */
+/** Decides the processing of a picture; decodes nothing. */
 export const planReceiving = async (
   original: OpenedPicture,
   policy: ReceivingPolicy,
@@ -69,14 +72,14 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
   if (metadata === 'strip' || format !== 'jpeg') return drawn;
   const budget = pictureBudget(original.file);
   const commented = original.format === 'jpeg' ? jpegWithComments(drawn, original.file, budget) : drawn;
-  // The preview in EXIF data would still lie on its side.
+  // The preview in EXIF data would still have the former orientation.
   const isRotated = (original.metadata?.orientation ?? 1) > 1;
   return isRotated ? jpegWithoutPreview(commented, budget) : commented;
 };
 
 /**
- * What is taken out of the file that was drawn, or came in, without a change of its pixels. Undefined where
- * that is not possible.
+ * Removes metadata from the encoded or original file without changing its pixels. Undefined when that is not
+ * possible.
  */
 const cleaned = async (
   sharp: SharpLibrary,
@@ -86,7 +89,7 @@ const cleaned = async (
 ): Promise<Buffer | undefined> => {
   const mode = policy.metadata;
   if (mode === 'keep' || (mode === 'strip' && isDrawn)) return drawn;
-  // Only of these does the library have to say where their data lies.
+  // Only for these formats the library must find the metadata.
   const isAsked = isDrawn && (format === 'heif' || format === 'tiff');
   const { metadata } = isAsked ? await openPicture(sharp, drawn, 'first') : original;
   const what = mode === 'strip' ? 'metadata' : 'location';
@@ -97,7 +100,7 @@ const cleaned = async (
   throw new BrokenImageError({ detail: 'not readable without its metadata' });
 };
 
-/** Does what was planned. `verify` decodes the original as a whole. */
+/** Processes a picture as planned. `verify` decodes the original completely. */
 export const receivePicture = async (
   sharp: SharpLibrary,
   plan: ReceivingPlan,

@@ -28,14 +28,14 @@ import { isWholeGif } from './metadata/gif-webp.ts';
 import { planReceiving, receivePicture } from './receive-picture.ts';
 import { formatOfEdited, renderEdit, sizeAfter, rotateJpeg } from './edit.ts';
 
-/** Where the engine's work waits for a core and for memory. */
+/** Queues of the engine's work, for cores and memory. */
 export interface EngineQueues {
   readonly begun: TaskQueue;
   readonly edits: TaskQueue;
   readonly thumbnails: TaskQueue;
 }
 
-/** Pages of different sizes that are read one by one. */
+/** Maximum number of pages of different sizes, which are read one by one. */
 const MAX_ODD_PAGES = 100;
 
 const encodeThumbnail = (
@@ -57,7 +57,7 @@ const encodeThumbnail = (
   }
 };
 
-/** Scales a picture until it covers a box, and cuts off what is farthest from its focus. */
+/** Scales a picture to cover a box, and crops it around its focal point. */
 const coverWithFocus = (
   upright: Sharp,
   seen: PictureSize,
@@ -78,7 +78,7 @@ const coverWithFocus = (
 
 const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Promise<Buffer> => {
   const { width, height } = sizeWithin(spec, picture);
-  // The sides are known exactly: by itself the library is a pixel off for some JPEG pictures.
+  // The size is computed exactly: the library itself is a pixel off for some JPEG pictures.
   const fit = spec.fit === 'inside' ? 'fill' : spec.fit;
   const background = { r: 255, g: 255, b: 255, alpha: 0 };
   const upright = await decodeUpright(picture);
@@ -89,12 +89,12 @@ const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Pro
   return encodeThumbnail(scaled, spec, picture).toBuffer();
 };
 
-/** Reads every pixel of what is being decoded; what is kept of them is next to nothing. */
+/** Decodes every pixel and discards nearly all of the result. */
 const readPixels = async (decoding: Sharp): Promise<void> => {
   await decoding.resize({ width: 16, height: 16, fit: 'fill' }).raw().toBuffer();
 };
 
-/** Reads every pixel of a picture. Pages of different sizes cannot be read as one. */
+/** Decodes every pixel of a picture. Pages of different sizes cannot be read in one call. */
 const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
   const { format, frames, width, height } = picture;
   try {
@@ -104,14 +104,14 @@ const decodeWhole = async (picture: OpenedPicture): Promise<void> => {
     for (let page = 0; page < frames; page += 1) {
       const decoding = await picture.decode(page);
       const seen = await decoding.metadata();
-      // Memory is reserved for pages like the first.
+      // Memory is reserved for pages as large as the first.
       if (seen.width * seen.height > width * height * frames) throw error;
       await readPixels(decoding);
     }
   }
 };
 
-/** Refuses what the decoder would show in part, or not at all, without saying so. */
+/** Rejects content that the decoder would silently show in part or not at all. */
 const requireWhole = ({ file, format, metadata }: OpenedPicture): void => {
   if (format === 'gif' && !isWholeGif(file, pictureBudget(file)))
     throw new BrokenImageError({ detail: 'cut off' });
@@ -123,7 +123,7 @@ const render = async (sharp: SharpLibrary, picture: OpenedPicture, edit: Edit): 
   if (edit.kind === 'rotate') {
     const rotated = await rotateJpeg(sharp, picture, edit.rotation);
     if (rotated !== undefined) {
-      // Whatever is written must decode.
+      // The result must decode.
       await decodeWhole(picture);
       return rotated;
     }
@@ -157,8 +157,8 @@ const receiveWith =
   };
 
 /**
- * The engine on libvips. Decoding runs outside of the event loop; each task waits until `memory` has room for
- * it.
+ * The engine with libvips. Decoding runs outside of the event loop; each task waits until `memory` has room
+ * for it.
  */
 export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEngine => {
   const load = createSharpLoader();

@@ -6,36 +6,38 @@ import { runInThread } from '../one-shot-thread.ts';
 import { type OpenedPicture, READ_OPTIONS, type SharpLibrary } from '../open-picture.ts';
 import type { PngExtras } from './thread-main.ts';
 
-/** What the thread is to decode, once in its life. */
+/** The single job of a decoding thread. */
 export interface HeicJob {
   readonly file: Uint8Array;
-  /** Which of the pictures in the file. */
+  /** Index of the picture in the file. */
   readonly index: number;
-  /** As the header gives it; a decoded picture of another size is refused. */
+  /** Size in the header; a decoded picture of another size is rejected. */
   readonly width: number;
   readonly height: number;
   readonly hasAlpha: boolean;
-  /** Bytes that the decoder's memory may grow to. */
+  /** Maximum memory of the decoder in bytes. */
   readonly memory: number;
-  /** What the PNG says of the pixels. */
+  /** Colour profile and metadata for the PNG. */
   readonly chunks: PngExtras;
 }
 
-/** What the thread answers before it ends: the parts of a PNG, or why there is none, for the log. */
+/**
+ * The message of the thread before it ends: the parts of a PNG, or the reason of the failure, for the log.
+ */
 export type HeicAnswer = { readonly png: readonly Uint8Array[] } | { readonly failure: string };
 
-/** A photo of 48 megapixels takes a few. */
+/** Time limit; a photo of 48 megapixels takes a few seconds. */
 const MAX_SECONDS = 30;
 
-/** @throws UnsupportedError when the optional package that reads HEIC is not installed */
+/** @throws UnsupportedError when the optional package that decodes HEIC is not installed */
 export const requireHeicDecoder = (): void => {
   requireInstalled('Reading HEIC pictures', ['heic-decode'], (name) => import.meta.resolve(name));
 };
 
 /**
- * Decodes a picture in a thread of its own. Resolves with a PNG.
- * @throws BrokenImageError for what does not decode, or takes too long or too much memory; the signal's
- * reason
+ * Decodes a picture in its own thread. Resolves with a PNG.
+ * @throws BrokenImageError for undecodable content, and beyond the limits of time and memory; the signal's
+ *   reason
  */
 export const decodeHeic = async (
   job: HeicJob,
@@ -48,14 +50,14 @@ export const decodeHeic = async (
   throw new BrokenImageError({ detail: result.failure });
 };
 
-/** Bytes of the decoder's memory for each pixel, besides what it takes for any picture. */
+/** Bytes of the decoder's memory per pixel, and for any picture. */
 const DECODER_PIXEL_BYTES = 24;
 const DECODER_BYTES = 64 * 1024 * 1024;
-/** JPEG and WebP hold no more in one piece. */
+/** Maximum size of a metadata block in JPEG and WebP. */
 const MAX_METADATA_BYTES = 65_000;
 const HEADER_BYTES = 64 * 1024;
 
-/** Numbers of ITU-T H.273. */
+/** Code point of ITU-T H.273. */
 const DISPLAY_P3 = 12;
 
 const isNumberedP3 = (file: Buffer): boolean => {
@@ -70,13 +72,16 @@ const p3Profile = async (sharp: SharpLibrary): Promise<Buffer | undefined> => {
   return (await sharp(file).metadata()).icc;
 };
 
-/** Where the colours of a file are described; a profile that is not one of RGB does not count. */
+/** The colour description of a file; a profile for other colours than RGB is ignored. */
 const colours = (file: Buffer, { icc }: Metadata): 'profile' | 'numbered' | undefined => {
   if (icc === undefined) return isNumberedP3(file) ? 'numbered' : undefined;
   return icc.toString('latin1', 16, 20) === 'RGB ' ? 'profile' : undefined;
 };
 
-/** The colours and the metadata of a file. The decoder has rotated the pixels: EXIF must not do it again. */
+/**
+ * Colours and metadata of a file. The decoder has rotated the pixels: the EXIF orientation must not do it
+ * again.
+ */
 const extrasOf = async (sharp: SharpLibrary, file: Buffer, metadata: Metadata): Promise<PngExtras> => {
   const { icc, exif, xmp } = metadata;
   const described = colours(file, metadata);
@@ -91,10 +96,7 @@ const extrasOf = async (sharp: SharpLibrary, file: Buffer, metadata: Metadata): 
   };
 };
 
-/**
- * The picture of a HEIC file whose header has been read, with a decoder. Its pixels come as they are meant to
- * be seen.
- */
+/** Combines the header of a HEIC file with a decoder. The decoded pixels are upright. */
 export const openHeic = (
   sharp: SharpLibrary,
   { metadata, ...header }: OpenedPicture,

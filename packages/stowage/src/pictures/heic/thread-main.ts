@@ -2,35 +2,35 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { crc32, deflateSync } from 'node:zlib';
 import type { HeicAnswer, HeicJob } from './open-heic.ts';
 
-/** Pixels of eight bits a sample: red, green, blue, and alpha, whether it means anything or not. */
+/** Pixels with eight bits a sample: red, green, blue, and an alpha channel that may be meaningless. */
 interface RgbaPixels {
   readonly data: Uint8Array;
   readonly width: number;
   readonly height: number;
-  /** False: the alpha channel is dropped. */
+  /** False: the alpha channel is discarded. */
   readonly hasAlpha: boolean;
 }
 
-/** What a picture says besides its pixels. */
+/** Colour profile and metadata of a picture. */
 export interface PngExtras {
   /** A colour profile for RGB. */
   readonly icc?: Uint8Array | undefined;
-  /** EXIF data without the mark that JPEG files have before it. */
+  /** EXIF data without the marker that precedes it in JPEG files. */
   readonly exif?: Uint8Array | undefined;
   readonly xmp?: Uint8Array | undefined;
 }
 
-/** Memory of fewer bytes is shared with other buffers, and cannot be handed over. */
+/** Smaller buffers share their memory with others, and cannot be transferred. */
 const MIN_PIECE_BYTES = 64 * 1024;
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** Takes the alpha channel away and puts the filter byte (0: none) before each row, in the same memory. */
+/** Removes the alpha channel and inserts the filter byte (0: none) before each row, in the same memory. */
 const toRgbRows = ({ data, width, height }: RgbaPixels): Uint8Array => {
   let to = 0;
   for (let y = 0, from = 0; y < height; y += 1) {
     const start = to;
     to += 1;
     for (let x = 0; x < width; x += 1, from += 4, to += 3) {
-      // All are read first: in the first row what is written runs into what is read.
+      // All are read first: in the first row the output overlaps the input.
       const [red, green, blue] = [data[from] ?? 0, data[from + 1] ?? 0, data[from + 2] ?? 0];
       data[to] = red;
       data[to + 1] = green;
@@ -49,7 +49,7 @@ const toRgbaRows = ({ data, width, height }: RgbaPixels): Uint8Array => {
   return rows;
 };
 
-/** A chunk in parts, of which the content need not be copied. */
+/** A chunk in parts, so that its content need not be copied. */
 const chunk = (kind: string, content: Uint8Array): readonly Uint8Array[] => {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(content.length);
@@ -68,13 +68,13 @@ const headerOf = ({ width, height, hasAlpha }: RgbaPixels): Buffer => {
 
 const text = (content: string): Buffer => Buffer.from(content, 'latin1');
 
-/** As a zlib stream that is not compressed, in one piece of memory of its own. */
+/** An uncompressed zlib stream in its own memory. */
 const stored = (bytes: Uint8Array): Buffer =>
   deflateSync(bytes, { level: 0, chunkSize: bytes.length + Math.ceil(bytes.length / 16) + MIN_PIECE_BYTES });
 
 /**
- * Pixels as the parts of a PNG file, not compressed: the way in which pixels, their colour profile and their metadata
- * come to the library together. Overwrites the pixels that it is given, and takes a copy of them besides.
+ * Encodes pixels as the parts of an uncompressed PNG file, which passes pixels, colour profile and metadata
+ * to the library together. Overwrites the given pixels, and copies them once.
  * @see https://www.w3.org/TR/png-3/
  */
 const pixelPng = (pixels: RgbaPixels, { icc, exif, xmp }: PngExtras): readonly Uint8Array[] => [
@@ -102,7 +102,9 @@ interface HeicDecoder {
   };
 }
 
-/** What is used of memory that a WebAssembly program has. The compiler knows it in pages only. */
+/**
+ * The members of `WebAssembly.Memory` used here; the compiler has its types only in the library for browsers.
+ */
 interface ProgramMemory {
   readonly buffer: ArrayBuffer;
   grow: (this: ProgramMemory, pages: number) => number;
@@ -111,8 +113,8 @@ interface ProgramMemory {
 declare const WebAssembly: { readonly Memory: { readonly prototype: ProgramMemory } };
 
 /**
- * Lets the decoder's memory grow no further than this: the coded picture may be larger than the file says,
- * and the decoder would only find out when it has made room for it. It takes the refusal as a lack of memory.
+ * Limits the growth of the decoder's memory: the coded picture may be larger than its header claims, and the
+ * decoder would notice only after the allocation. The decoder handles a rejected growth as out of memory.
  */
 const limitMemory = (bytes: number): void => {
   const { prototype } = WebAssembly.Memory;
@@ -134,7 +136,7 @@ const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promis
   if (width !== seen.width || height !== seen.height)
     return { failure: `${String(width)}x${String(height)}, not what its header says` };
   const { data } = await picture.decode();
-  // Pixels that the decoder did not fill in stay transparent.
+  // Pixels that the decoder did not fill stay transparent.
   if (!seen.hasAlpha && data.at(-1) !== 0xff) return { failure: 'smaller than its header says' };
   return { png: pixelPng({ ...seen, data: new Uint8Array(data.buffer) }, chunks) };
 };

@@ -22,10 +22,16 @@ import type { Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
-/** Larger ones are left to the first listing: they wait in memory until the upload is stored. */
+/**
+ * Thumbnails of larger uploads are left to the first listing: they would wait in memory until the upload is
+ * stored.
+ */
 const MAX_DRAWN_BYTES = 256 * 1024;
 
-/** Of each kind, what may belong to an item: of an image its picture and variants, with a generator its icons. */
+/**
+ * Derived files that may belong to an item: thumbnail and variants of an image, and with a generator its
+ * icons.
+ */
 interface Derived<Location> {
   readonly pictures: readonly Location[];
   readonly icons: readonly Location[];
@@ -72,8 +78,8 @@ const dropAll = async (context: ViewContext, location: SourceLocation): Promise<
 };
 
 /**
- * Takes a kept picture along inside one store while it is at least as new as its image: only then it, which looks
- * new at its next location, tells the truth. False when there was none to take.
+ * Moves or copies a thumbnail within a store along with its image, unless it is stale: at its new path it
+ * would look fresh. False when there was none to take.
  */
 const take = async (
   { memory }: KeptContext,
@@ -87,7 +93,7 @@ const take = async (
     await Promise.all([memory.forget(from), memory.forget(to)]);
     if (!isCurrent) return false;
     await to.store[kind](from.path, to.path, made);
-    // Of both, some stores change the time but not the tag.
+    // Some stores change the times of both, but not the tag.
     const unknown = { modifiedAt: undefined };
     if (made.etag !== undefined && made.changedAt === undefined)
       memory.note(to, { item: { ...image, ...unknown }, outcome: 'made', made: { ...made, ...unknown } });
@@ -115,9 +121,9 @@ const follow = async (
 };
 
 /**
- * A thumbnail that was stored at the very moment when its folder went has brought the folder back. Removes
- * such thumbnails, and the folders that hold nothing else. Costs nothing where no thumbnail was made of late,
- * else one request to the store.
+ * A thumbnail that was stored while its folder was removed may have recreated the folder. Removes such
+ * thumbnails, and folders that are empty then. Costs nothing if no thumbnail was stored recently, else one
+ * request to the store.
  */
 const sweepBelow = async ({ memory }: KeptContext, { source, path }: SourceLocation): Promise<void> => {
   if (!hasThumbnailFolder(source.settings) || path.isRoot) return;
@@ -131,7 +137,10 @@ const sweepBelow = async ({ memory }: KeptContext, { source, path }: SourceLocat
   }
 };
 
-/** The thumbnail of a picture of this name, by its bytes alone; undefined where something else shows it. */
+/**
+ * Parameters of the thumbnail for an uploaded picture of this name; undefined where a program or an icon is
+ * used instead.
+ */
 const uploadedOf = (source: Source, entry: Entry): ReturnType<typeof thumbnailOf> | undefined => {
   const plan = createPlanner(source.settings, false).plan(entry);
   if (plan.kind !== 'picture' || plan.program !== undefined) return undefined;
@@ -153,7 +162,10 @@ const drawWith =
     }
   };
 
-/** Stores it. False when the picture is another one by now, or gone: then it would show what is not there. */
+/**
+ * Stores the thumbnail. False when the picture was replaced or removed meanwhile: the thumbnail is wrong
+ * then.
+ */
 const keep = async (
   context: KeptContext,
   { source, path, stat }: SourceVersion,
@@ -168,7 +180,7 @@ const keep = async (
   return isSameVersion(stat, await files.stat(path));
 };
 
-/** Keeps thumbnails with their images. Failures are logged and never reach the client. */
+/** Updates thumbnails along with their images. Failures are logged and never reach the client. */
 const followersWith = (
   context: ViewContext,
 ): Pick<Thumbnails, 'pathsOf' | 'removed' | 'moved' | 'copied' | 'changed' | 'draw' | 'keep'> => {
@@ -205,20 +217,20 @@ const followersWith = (
   };
 };
 
-/** What thumbnails are made with. */
+/** Dependencies of thumbnails. */
 export interface ThumbnailsOptions {
   readonly log: Logger;
-  /** Where pictures are decoded. Default: a pool of its own. */
+  /** Pool for decoding. Default: its own. */
   readonly pool?: ImagePool | undefined;
-  /** Learns the sizes of the pictures that are decoded. */
+  /** Cache that receives the sizes of decoded pictures. */
   readonly sizes?: PictureSizes | undefined;
-  /** @see KeptContext.focusOf. Default: nothing has been said of any picture. */
+  /** @see KeptContext.focusOf. Default: no picture has a focal point. */
   readonly focusOf?: KeptContext['focusOf'] | undefined;
-  /** Draws icons in place of the default ones. */
+  /** Draws icons that replace the default ones. */
   readonly svgGenerator?: SvgGenerator | undefined;
 }
 
-/** The thumbnails of one connector. */
+/** Creates the thumbnails of one connector. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool(), sizes = createPictureSizes(pool) } = options;
   const { focusOf = () => Promise.resolve(undefined) } = options;

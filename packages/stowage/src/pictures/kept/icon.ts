@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 
 const MAX_STEM_LENGTH = 80;
 
-/** Ten hexadecimal digits that stand for a text. */
+/** A hash of a text in ten hexadecimal digits. */
 export const shortHash = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 10);
 
-/** Letters, digits and a few signs of ASCII that resemble the text; for names that people may read. */
+/** Letters, digits and a few signs of ASCII that resemble the text; for readable names. */
 export const asciiForm = (text: string): string => {
   const form = text
     .normalize('NFKD')
@@ -17,7 +17,7 @@ export const asciiForm = (text: string): string => {
   return form === '' ? 'item' : form;
 };
 
-/** An SVG icon and the name under which it is stored. */
+/** An SVG icon and its file name. */
 export interface Icon {
   readonly name: string;
   readonly svg: string;
@@ -29,7 +29,7 @@ export interface IconSize {
   readonly height: number;
 }
 
-/** Kinds of files that people tell apart at a glance, each with its colour. */
+/** Kinds of files with a colour each. */
 const COLOURS: readonly (readonly [colour: string, extensions: string])[] = [
   ['#c0392b', 'pdf ps'],
   ['#2b5fb4', 'doc docx odt rtf txt md'],
@@ -63,9 +63,9 @@ const XML_ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Makes a text harmless inside XML text and attributes; characters that XML cannot hold are dropped. */
+/** Escapes a text for XML content and attributes; characters that are not allowed in XML are dropped. */
 export const escapeXml = (text: string): string =>
-  // Most of a large drawing is numbers: one look is cheaper than a new text.
+  // Most text in a large drawing is numbers: a test is cheaper than a replacement.
   XML_SPECIAL.test(text)
     ? text.replaceAll(new RegExp(XML_SPECIAL, 'gu'), (char) => XML_ESCAPES[char] ?? '')
     : text;
@@ -95,14 +95,13 @@ const FOLDER_DRAWING =
   '<path d="M8 36h84v42a6 6 0 0 1-6 6H14a6 6 0 0 1-6-6z" fill="#f5bd4f"/>';
 
 /**
- * The name holds a hash of the drawing: another size or a new drawing is another file, and the same one is
- * never written twice.
+ * The name contains a hash of the drawing: another size or drawing gets another name, and an existing file is
+ * never rewritten.
  */
 const named = (stem: string, svg: string): Icon => ({ name: `${stem}~${shortHash(svg)}.svg`, svg });
 
 /**
- * The icon of all files of an extension (lower case, without dot; empty for files without). The extension is
- * escaped.
+ * The icon for an extension (lower case, without dot; empty for files without one). The extension is escaped.
  */
 export const fileIcon = (extension: string, size: IconSize): Icon =>
   named(extension === '' ? 'file' : `file-${asciiForm(extension)}`, frame(size, fileDrawing(extension)));
@@ -113,8 +112,8 @@ export const folderIcon = (size: IconSize): Icon => named('folder', frame(size, 
 const ICON_NAME = /^(?:(file)(?:-([0-9a-z._-]+))?|folder)~[0-9a-f]{10}\.svg$/iu;
 
 /**
- * The markup of the icon of an extension or of folders by its name, in this size; undefined for other names.
- * Extensions outside ASCII get the drawing of their ASCII form.
+ * The markup of a default icon by its name, in this size; undefined for other names. Extensions outside ASCII
+ * get the drawing of their ASCII form.
  */
 export const iconNamed = (name: string, size: IconSize): string | undefined => {
   const [found, isFile, extension = ''] = ICON_NAME.exec(name) ?? [];
@@ -122,6 +121,6 @@ export const iconNamed = (name: string, size: IconSize): string | undefined => {
   return (isFile === undefined ? folderIcon(size) : fileIcon(extension, size)).svg;
 };
 
-/** Where the icon of a single item lies that the host's generator drew. Never the name of a default icon. */
+/** File name of an item's icon by the host's generator. Never the name of a default icon. */
 export const itemIconName = (item: string, kind: 'file' | 'folder', { width, height }: IconSize): string =>
   `item-${asciiForm(item)}~${shortHash(`${kind} ${width}x${height} ${item}`)}.svg`;

@@ -15,13 +15,13 @@ import type { DrawingProgram } from '../previews/programs.ts';
 import { type KeptMemory, type MakingRequest, type Outcome, type Target } from './memory.ts';
 import type { PictureSizes } from './sizes.ts';
 
-/** What kept pictures are made with. */
+/** Dependencies of derived pictures. */
 export interface KeptContext {
   readonly pool: ImagePool;
   readonly previews: Previews;
   readonly memory: KeptMemory;
   readonly sizes: PictureSizes;
-  /** What has been said to matter in a picture. @throws errors of the store */
+  /** The focal point of a picture, if it has one. @throws errors of the store */
   readonly focusOf: (
     store: ReadableStore,
     path: SourcePath,
@@ -30,16 +30,16 @@ export interface KeptContext {
   readonly log: Logger;
 }
 
-/** A picture of an entry that is kept in a folder beside it: under which name, and how it is made. */
+/** A picture that is derived from an entry and stored in a folder beside it: its name, and how it is made. */
 export interface KeptPicture {
   readonly entry: Entry;
   readonly name: string;
   readonly spec: ThumbnailSpec;
-  /** Draws the file, which is not an image itself. */
+  /** Set when the file is not an image itself: the program that draws it. */
   readonly program?: DrawingProgram | undefined;
 }
 
-/** An empty file is what a power failure leaves of a file that was just written. */
+/** A power failure may leave a file that was just written empty. */
 const isWhole = ({ size }: Entry): boolean => size !== 0;
 
 const isExpected = (error: unknown): boolean =>
@@ -49,7 +49,7 @@ const isExpected = (error: unknown): boolean =>
 
 interface Job {
   readonly target: Target;
-  /** What is drawn. */
+  /** The entry that is shown. */
   readonly item: Entry;
 }
 
@@ -71,7 +71,7 @@ const store = async (
   }
 };
 
-/** Does work once. Rejects only for the request's signal. */
+/** Runs `work`, shared among requests. Rejects only for the request's signal. */
 const once = async (
   { memory, log }: KeptContext,
   { target, item }: Job,
@@ -108,8 +108,8 @@ const isSameFocus = (one: About['focalPoint'], other: About['focalPoint']): bool
   one?.x === other?.x && one?.y === other?.y;
 
 /**
- * Stores what was drawn, and drops it when its item was replaced meanwhile, perhaps by another program or
- * instance: it is newer than the item, and would count as fresh for ever.
+ * Stores a drawn picture, and removes it if its item was replaced meanwhile, perhaps by another instance: it
+ * is newer than the item, and would count as fresh forever.
  */
 const storeDrawn = async (
   context: KeptContext,
@@ -126,7 +126,7 @@ const storeDrawn = async (
   return dropOutrun(context, job);
 };
 
-/** Scales an image down, within the memory for files from before it is read until the result is stored. */
+/** Scales an image down, within the memory for files from reading until the result is stored. */
 const makeOfImage = async (
   context: KeptContext,
   job: Job,
@@ -171,7 +171,7 @@ const makeByProgram = (
   }, signal);
 };
 
-/** A folder of kept pictures as one request has found it. */
+/** A folder of derived pictures, as read by one request. */
 export class KeptFolder {
   readonly #context: KeptContext;
   readonly #store: DerivedStore;
@@ -204,18 +204,20 @@ export class KeptFolder {
     return this.#existing.has(name);
   }
 
-  /** Whether the file of this name is there and shows the entry as it is. */
+  /** Whether the file of this name exists and was made of the current version of the entry. */
   isFresh(name: string, entry: Entry): boolean {
     const made = this.#existing.get(name);
     return made !== undefined && this.#context.memory.isMadeOf(this.#target(name), made, entry);
   }
 
-  /** Whether it is known that the entry cannot be drawn. */
+  /** Whether the entry is known to be undrawable. */
   isBroken(name: string, entry: Entry): boolean {
     return this.#context.memory.isBroken(this.#target(name), entry);
   }
 
-  /** Makes sure that the picture is there and fresh. Rejects only for the signal, by default the request's. */
+  /**
+   * Makes the picture unless it exists and is fresh. Rejects only for the signal, by default the request's.
+   */
   async ensure(picture: KeptPicture, signal = this.#request.signal): Promise<Outcome | 'current'> {
     const { entry, name, program } = picture;
     if (this.isFresh(name, entry)) return 'current';
@@ -228,7 +230,7 @@ export class KeptFolder {
     );
   }
 
-  /** Stores markup, or what has been drawn already, for an item as it is. Rejects only for the signal. */
+  /** Stores markup, or a drawn picture, for the given version of an item. Rejects only for the signal. */
   async put(name: string, item: Entry, draw: () => Promise<string | Buffer>): Promise<Outcome> {
     const job = { target: this.#target(name), item };
     return once(this.#context, job, this.#request, async (signal) =>
@@ -242,7 +244,7 @@ export class KeptFolder {
 }
 
 /**
- * Looks into the folder of thumbnails of a folder, or of a preset's variants, for these names: one question to the
+ * Reads which of these names exist in a folder's thumbnail folder, or in that of a preset: one request to the
  * store, none without names. @throws errors of the store
  */
 export const openKeptFolder = async (

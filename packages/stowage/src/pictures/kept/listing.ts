@@ -17,21 +17,21 @@ import {
 } from './thumbnail-view.ts';
 import type { Thumbnails } from './thumbnails.ts';
 
-/** Work that goes on after answers: one piece at a time, each key once. */
+/** Background work after responses: one piece at a time, each key once. */
 interface Backlog {
   /**
-   * Takes a piece of work, which begins when nothing new has come for a moment, so that requests go first.
-   * `release` is called when it has ended, or immediately when it is not taken: because the key waits
-   * already, or because too much waits.
+   * Queues a piece of work, which starts after a short time without new pieces, so that requests have
+   * priority. `release` is called when it has ended, or immediately when it is not queued: because the key is
+   * already waiting, or too much is.
    */
   add(key: string, work: (signal: AbortSignal) => Promise<void>, release: () => void): void;
-  /** Gives up what waits, aborts what runs, and resolves when it has ended. */
+  /** Drops waiting work, aborts the running piece, and resolves when it has ended. */
   close(): Promise<void>;
 }
 
-/** Waiting pieces; each is a folder. */
+/** Maximum number of waiting pieces; each is a folder. */
 const MAX_WAITING = 100;
-/** The client that lists a folder goes on to its next page, or asks for its pictures. */
+/** A client that lists a folder usually continues with the next page, or loads its pictures. */
 const QUIET_MS = 2000;
 
 interface Piece {
@@ -39,7 +39,7 @@ interface Piece {
   readonly release: () => void;
 }
 
-/** Makes an empty backlog. Its timer does not keep the process alive. */
+/** Creates an empty backlog. Its timer does not keep the process alive. */
 export const createBacklog = (quietMs = QUIET_MS): Backlog => {
   const waiting = new Map<string, Piece>();
   const closing = new AbortController();
@@ -51,7 +51,7 @@ export const createBacklog = (quietMs = QUIET_MS): Backlog => {
       try {
         await work(closing.signal);
       } catch {
-        // It reports its own failures; what is left is that it was aborted.
+        // The work reports its own failures; it rejects only when aborted.
       } finally {
         waiting.delete(key);
         release();
@@ -80,16 +80,21 @@ export const createBacklog = (quietMs = QUIET_MS): Backlog => {
   };
 };
 
-/** Of one listing; what is decoded at the same time is bounded over all of them. */
+/** Limit of one listing; concurrent decoding is limited across all listings. */
 const PARALLEL_PER_LISTING = 16;
-/** Entries of a listing that are made after it: the next listing goes on from there. */
+/** Maximum number of entries that are drawn after a listing; the next listing continues from there. */
 const MAX_LEFT = 5000;
-/** How long a listing waits for programs that draw; then it shows icons, and they draw after it. */
+/**
+ * Time that a listing waits for drawing programs; then it shows icons, and drawing continues in the
+ * background.
+ */
 const DRAWING_PATIENCE_MS = 2000;
-/** How long programs draw after one listing; the next one goes on from there. */
+/** Time that programs draw after one listing; the next one continues from there. */
 const DRAWING_REST_MS = 120_000;
 
-/** Runs tasks, so many of a listing at a time. Rejects as soon as one does; the others run to their end. */
+/**
+ * Runs the tasks of a listing with limited concurrency. Rejects as soon as one does; running ones continue.
+ */
 const sideBySide = async (tasks: readonly (() => Promise<void>)[]): Promise<void> => {
   const rest = tasks.values();
   const work = async (): Promise<void> => {
@@ -104,7 +109,7 @@ interface Views {
 }
 
 /**
- * Shows every entry, making at most the source's quota of new thumbnails: the first ones in the order of the
+ * Shows every entry, and makes at most the source's quota of new thumbnails: for the first entries of the
  * listing.
  */
 const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSignal): Promise<Views> => {
@@ -177,7 +182,7 @@ const keepIcons = async (view: ThumbnailView, views: readonly View[]): Promise<R
   return kept;
 };
 
-/** The paths under which `show` makes what stands for the entries. */
+/** The paths under which `show` creates the thumbnails of the entries. */
 const namesOnDemand = (
   { settings }: Source,
   entries: Entries,
@@ -190,7 +195,7 @@ const namesOnDemand = (
     if (entry.kind === 'file' && !mayShow(entry)) return inside(planner.defaultIcon(entry).name);
     const plan = planner.plan(entry);
     if (plan.kind === 'self') return entry.name;
-    // Percent escapes: browsers put the name into the URL as it is.
+    // Percent-encoded: browsers put the name into the URL unchanged.
     return inside(plan.kind === 'icon' ? plan.icon.name : encodeURIComponent(entry.name));
   });
 };
@@ -212,7 +217,7 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
       }
       const kept = await keepIcons(view, views);
       const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
-      // One text for the many entries that share an icon.
+      // The string is shared by all entries with the same icon.
       const icons = new Map([...kept].map((name) => [name, inside(name)]));
       return views.map((shown, index) => {
         if (shown.kind === 'made') return inside(shown.name);
@@ -239,7 +244,7 @@ export const makeAllWith =
     const names = new Set(wanted.flatMap(({ plan }) => (plan.kind === 'picture' ? [plan.name] : [])));
     const kept = await openKeptFolder(context, source, { folder, names }, signal);
     let failure: Error | undefined;
-    // Waits for all of them: what ends before the others have would leave them behind.
+    // Waits for all of them, so that none continues after the function has returned.
     const makings = wanted.map(({ entry, plan }) => async () => {
       try {
         if (plan.kind !== 'picture') return onEnd(entry, 'current');

@@ -6,33 +6,36 @@ import { createStoreKeys } from '../../storage/location.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 
-/** Where a derived file lies, or goes. */
+/** Location of a derived file. */
 export interface Target {
   readonly store: DerivedStore;
   readonly path: SourcePath;
 }
 
-/** How making ended. `broken`: the item cannot be drawn until it changes. `failed`: not this time. */
+/**
+ * Outcome of making a file. `broken`: the item cannot be drawn until it changes. `failed`: a retry may
+ * succeed.
+ */
 export type Outcome = 'made' | 'broken' | 'failed';
 
-/** The request that a derived file is made for. */
+/** The request that needs a derived file. */
 export interface MakingRequest {
-  /** The sequence when the request looked into the folder: what has been made since needs no second making. */
+  /** Sequence number when the request read the folder: files made since then need not be made again. */
   readonly since: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 interface Known {
-  /** The item that it shows. */
+  /** The item that the file was made of. */
   readonly item: Entry;
   readonly outcome: 'made' | 'broken';
   /** Position in the order of all rows. */
   readonly sequence: number;
-  /** The derived file as it was written. */
+  /** Stat of the derived file after writing. */
   readonly made?: Stat | undefined;
 }
 
-/** The making of a file for all requests that want it. When the last one has left, it is aborted. */
+/** Work on a file, shared by all requests that need it. Aborted when the last one has left. */
 interface Making {
   readonly version: string;
   readonly controller: AbortController;
@@ -40,29 +43,32 @@ interface Making {
   waiting: number;
 }
 
-/** A bound by size: one by number would make lists of that length at the start. */
+/** A limit by size: the cache would preallocate lists for a limit by number. */
 const ROWS = { maxSize: 10_000, sizeCalculation: () => 1 };
-/** Broken items are tried again after a while: not every cause is in the file. */
+/** Broken items are retried after a while: the cause may not be in the file. */
 const LIFETIMES = { made: 0, broken: 10 * 60_000 };
-/** A folder that refuses derived files is left alone for a while. */
+/** A folder that rejects derived files is skipped for a while. */
 const REFUSALS = { max: 1000, ttl: 60_000 };
 
 const ignore = (): void => undefined;
 
-/** Stands for the content of an entry as far as a listing can tell. */
+/** Identifies the content of an entry, as far as a listing shows it. */
 const versionOf = ({ modifiedAt, changedAt, size }: Entry): string => `${modifiedAt}:${changedAt}:${size}`;
 
 const withTag = ({ etag, ...entry }: Entry): Stat => ({ ...entry, etag });
 
-/** Whether two looks certainly show the same item: the first may be an answer to a write, without a time. */
+/**
+ * Whether two stats are certainly of the same item: the first may be from a write without a modification
+ * time.
+ */
 const isSameItem = (one: Entry, other: Entry): boolean =>
   one.changedAt === other.changedAt &&
   ((one.etag !== undefined && other.etag !== undefined) || one.modifiedAt === other.modifiedAt) &&
   isSameVersion(withTag(one), withTag(other));
 
 /**
- * What this process knows of derived files: which are being made, were made or cannot be made. Bounded; losing a
- * row costs work, never truth.
+ * State of derived files in this process: which are being made, were made or cannot be made. Bounded; losing
+ * a row costs work, never correctness.
  */
 export class KeptMemory {
   readonly #known = new LRUCache<string, Known>(ROWS);
@@ -72,7 +78,7 @@ export class KeptMemory {
   readonly #keyOf = createStoreKeys();
   #sequence = 0;
 
-  /** The order of now: rows of a later sequence are new to the caller. */
+  /** The current sequence number: later rows are new to the caller. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -91,7 +97,7 @@ export class KeptMemory {
     this.#known.delete(this.keyOf(target));
   }
 
-  /** Stops making the file, if it is being made, and forgets what was known. Its callers get the abort. */
+  /** Aborts running work on the file, and forgets its state. Callers that wait for it get the abort. */
   async forget(target: Target): Promise<void> {
     const making = this.#makings.get(this.keyOf(target));
     making?.controller.abort();
@@ -99,7 +105,10 @@ export class KeptMemory {
     this.drop(target);
   }
 
-  /** The same for all below a folder that is not the root. Returns those that this process has written of late. */
+  /**
+   * The same for everything below a folder that is not the root. Returns the files that this process has
+   * recently written.
+   */
   async forgetBelow({ store, path }: Target): Promise<readonly SourcePath[]> {
     const prefix = `${this.keyOf({ store, path })}/`;
     const keys = new Set([...this.#makings.keys(), ...this.#known.keys()]);
@@ -109,7 +118,7 @@ export class KeptMemory {
     return paths;
   }
 
-  /** Leaves the target's folder alone for a while. True for the first refusal of a store. */
+  /** Skips the target's folder for a while. True for the first rejection of a store. */
   noteRefusal({ store, path }: Target): boolean {
     this.#refusals.set(this.#keyOf(store.files, path.parent), true);
     const isFirst = !this.#refusing.has(store.files);
@@ -117,18 +126,18 @@ export class KeptMemory {
     return isFirst;
   }
 
-  /** Whether this version of an item has been found not to be drawable of late. */
+  /** Whether this version of an item was recently found to be undrawable. */
   isBroken(target: Target, item: Entry): boolean {
     const row = this.#known.get(this.keyOf(target));
     return row?.outcome === 'broken' && versionOf(row.item) === versionOf(item);
   }
 
   /**
-   * Whether a stored derived file is that of the item as it is. One that is older than its item is stale, unless it is
-   * the one that was made of this very item: some dates lie in the future. Where the store tells seconds, one of the
-   * same second is stale if this process remembers that it was made of another item: what was uploaded through another
-   * process, or before the last start, is not all drawn again. Where it reports changes, what was put there later is
-   * seen whatever its date.
+   * Whether a stored derived file was made of the current version of the item. A file that is older than its
+   * item is stale, unless this process made it of this very item: some dates lie in the future. Where the
+   * store's times have whole seconds, a file of the same second is stale only if this process remembers that
+   * it was made of another item; files from another process or an earlier run are not all drawn again. Where
+   * the store reports change times, items that replaced another later are detected whatever their date.
    */
   isMadeOf(target: Target, made: Entry, item: Entry): boolean {
     if (made.modifiedAt === undefined || item.modifiedAt === undefined) return true;
@@ -142,10 +151,9 @@ export class KeptMemory {
   }
 
   /**
-   * Does the work for a version of an item unless it is known how it ends: once, however many requests want it at
-   * the same time; work for another version of the same file is waited for first. A request that leaves does not
-   * disturb the others.
-   * @throws the signal's reason, what the work throws
+   * Runs the work for a version of an item unless its result is known: once for all concurrent requests; work
+   * for another version of the same file is awaited first. A request that leaves does not affect the others.
+   * @throws the signal's reason, errors of the work
    */
   async once(
     target: Target,
@@ -174,7 +182,7 @@ export class KeptMemory {
   #begin(key: string, version: string, work: (signal: AbortSignal) => Promise<Outcome>): Making {
     const controller = new AbortController();
     const end = work(controller.signal).finally(() => this.#makings.delete(key));
-    // When every caller has left, its end is not reported.
+    // When every caller has left, the result is not reported.
     end.catch(ignore);
     const making = { version, controller, end, waiting: 0 };
     this.#makings.set(key, making);

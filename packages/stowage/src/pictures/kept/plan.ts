@@ -6,7 +6,7 @@ import { type DrawingProgram, drawingPrograms } from '../previews/programs.ts';
 import { asciiForm, shortHash, fileIcon, folderIcon, type Icon, itemIconName } from './icon.ts';
 import type { KeptPicture } from './kept-pictures.ts';
 
-/** Formats that a thumbnail keeps, by the extension of the image; all others become JPEG. */
+/** Formats that a thumbnail preserves, by the extension of the image; all others become JPEG. */
 const KEPT: Readonly<Record<string, ThumbnailFormat>> = {
   jpg: 'jpeg',
   jpeg: 'jpeg',
@@ -15,25 +15,27 @@ const KEPT: Readonly<Record<string, ThumbnailFormat>> = {
   webp: 'webp',
 };
 
-/** Room for `.jpg` and for what stores put around a temporary name, inside the 255 bytes of a name. */
+/** Leaves room for `.jpg` and for temporary names of stores within the limit of 255 bytes. */
 const MAX_PLAIN_LENGTH = 200;
 
-/** ASCII without what the client, which joins names into URLs and HTML as they are, would stumble over. */
+/** ASCII without characters that break the client, which joins names into URLs and HTML unchanged. */
 const PLAIN = /^[ !$&'()*+,\-.0-9:;=@A-Z[\]^_`a-z{|}~]+$/u;
-/** How hashed names end: names that look like one are hashed too, so that no two images share a thumbnail. */
+/**
+ * Suffix of hashed names: names that look like one are hashed too, so that no two images share a thumbnail.
+ */
 const HASHED = /~[0-9a-f]{10}\.[0-9a-z]+$/iu;
 
 const isPlain = (name: string): boolean =>
   name.length <= MAX_PLAIN_LENGTH && PLAIN.test(name) && !HASHED.test(name);
 
-/** Whether the name is that of the thumbnail of another image: `a.bmp.jpg` is what `a.bmp` gets. */
+/** Whether the name equals the thumbnail name of another image: `a.bmp.jpg` is that of `a.bmp`. */
 const takesAnothersName = (stem: string, suffix: string, imageExtensions: readonly string[]): boolean => {
   const other = extensionOf(stem);
   if (other === undefined || suffix.toLowerCase() !== '.jpg') return false;
   return KEPT[other] === undefined && other !== 'svg' && imageExtensions.includes(other);
 };
 
-/** Whether a source keeps a folder of thumbnails and variants. */
+/** Whether a source has a folder of thumbnails and variants. */
 export const hasThumbnailFolder = ({
   createThumb,
   imagePresets,
@@ -46,10 +48,10 @@ interface ThumbnailName {
 }
 
 /**
- * Where the thumbnail of an image lies in the thumbnail folder: JPEG, PNG, GIF and WebP keep their name
- * (`cat.jpg`), others get `.jpg` after it (`a.bmp.jpg`). Names outside ASCII, very long ones and those that
- * would meet another image's thumbnail (a JPEG that is itself called `a.bmp.jpg`) become an ASCII form with a
- * hash. Depends on nothing but the name, so every listing finds it again.
+ * Name of an image's thumbnail in the thumbnail folder: JPEG, PNG, GIF and WebP have the same name
+ * (`cat.jpg`), others get `.jpg` appended (`a.bmp.jpg`). Names outside ASCII, very long ones and those that
+ * would collide with another image's thumbnail (a JPEG with the name `a.bmp.jpg`) become an ASCII form with a
+ * hash. Depends only on the name, so every listing finds it again.
  */
 const thumbnailNameOf = (name: string, imageExtensions: readonly string[]): ThumbnailName => {
   const extension = extensionOf(name) ?? '';
@@ -66,10 +68,7 @@ const thumbnailNameOf = (name: string, imageExtensions: readonly string[]): Thum
   };
 };
 
-/**
- * Where the picture lies that a program has drawn of a file. No thumbnail of an image has such a name, also
- * of an image that is called so.
- */
+/** Name of a picture that a program has drawn of a file. Never the name of an image's thumbnail. */
 const previewNameOf = (name: string): ThumbnailName => ({
   name: `${asciiForm(name)}~${shortHash(name)}.jpg`,
   format: 'jpeg',
@@ -84,8 +83,8 @@ const EXTENSIONS: Readonly<Record<ThumbnailFormat, string>> = {
 };
 
 /**
- * Where the variant of an image lies in the folder of its preset: as a thumbnail when it has no format of its
- * own, else `cat.jpg.webp`. Depends on the names alone.
+ * Name of an image's variant in the folder of its preset: as for a thumbnail if the preset has no format,
+ * else `cat.jpg.webp`. Depends only on the names.
  */
 export const variantNameOf = (
   name: string,
@@ -98,13 +97,11 @@ export const variantNameOf = (
   return { name: isPlain(plain) ? plain : `${asciiForm(name)}~${shortHash(name)}.${extension}`, format };
 };
 
-/** How an entry is shown, whatever exists. */
+/** How an entry is shown, regardless of existing files. */
 export type Plan =
   /** By itself: SVG images, and items without icons. */
   | { readonly kind: 'self' }
-  /**
-   * By a scaled-down picture in the thumbnail folder: of an image, or of what a program draws of the file.
-   */
+  /** By a scaled picture in the thumbnail folder: of an image, or drawn by a program. */
   | {
       readonly kind: 'picture';
       readonly name: string;
@@ -113,23 +110,23 @@ export type Plan =
     }
   /** By the icon of its extension or of folders. */
   | { readonly kind: 'icon'; readonly icon: Icon }
-  /** By an icon of its own, drawn by the host's generator. */
+  /** By its own icon, drawn by the host's generator. */
   | { readonly kind: 'item'; readonly name: string };
 
 type IconPlan = Extract<Plan, { kind: 'icon' }>;
 
 /** Decides how the entries of one source are shown. */
 export interface Planner {
-  /** Whether items have icons of their own. */
+  /** Whether items have their own icons. */
   readonly hasItemIcons: boolean;
   plan(entry: Entry): Plan;
-  /** For images that cannot be shown: as if they were ordinary files. */
+  /** For undrawable images: the same as for ordinary files. */
   planIcon(entry: Entry): Plan;
   /** The icon of the entry's kind, for items whose generator failed. */
   defaultIcon(entry: Entry): Icon;
 }
 
-/** The thumbnail of an entry that is shown by a picture. */
+/** Parameters of the thumbnail of an entry. */
 export const thumbnailOf = (
   { thumbSize, thumbDensity, quality }: Pick<Settings, 'thumbSize' | 'thumbDensity' | 'quality'>,
   entry: Entry,
@@ -139,7 +136,7 @@ export const thumbnailOf = (
   return { entry, name, spec: { width: side, height: side, fit: 'inside', quality, format }, program };
 };
 
-/** Whether a file of this name has variants: an image that is not a drawing. */
+/** Whether a file of this name has variants: an image that is not SVG. */
 export const hasVariants = (
   { imageExtensions }: Pick<Settings, 'imageExtensions'>,
   entry: Entry,
@@ -159,12 +156,12 @@ export const variantOf = (
   return { entry, name, spec: { width, height, fit, format, quality } };
 };
 
-/** Makes a planner for one listing: icons are drawn once per extension. */
+/** Creates a planner for one listing: icons are drawn once per extension. */
 export const createPlanner = (settings: Settings, hasGenerator: boolean): Planner => {
   const size = { width: settings.svgThumbWidth, height: settings.svgThumbHeight };
   const images = new Set(settings.imageExtensions);
   const programs = drawingPrograms(settings);
-  // One plan object per icon, not per entry: a big folder has very many of the one and very few of the other.
+  // One plan object per icon, not per entry: a large folder has many entries and few icons.
   const iconPlans = new Map<string, IconPlan>();
   const iconPlan = (key: string, draw: () => Icon): IconPlan => {
     const known = iconPlans.get(key);
@@ -198,15 +195,15 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
   };
 };
 
-/** What may be drawn of an item, by its names in the thumbnail folder. */
+/** Names in the thumbnail folder of files that may be derived from an item. */
 interface DrawnNames {
   readonly thumbnail: string | undefined;
-  /** Of its own. */
+  /** Icon of the item itself. */
   readonly icon: string | undefined;
   readonly variants: readonly { readonly preset: string; readonly name: string }[];
 }
 
-/** They follow from the item's name and kind alone. */
+/** Depends only on the item's name and kind. */
 export const drawnNamesOf = (
   settings: Settings,
   hasGenerator: boolean,
@@ -234,7 +231,7 @@ export const drawnNames = (
 ): readonly string[] => {
   const { createThumb, serve, thumbFolderName } = settings;
   const { thumbnail, icon, variants } = drawnNamesOf(settings, hasGenerator, item);
-  // Served ones have the name of the item itself, and are found by it.
+  // Where the service serves files, derived ones are addressed by the item's name.
   const named = (kept: string): string => (serve === 'off' ? kept : encodeURIComponent(item.name));
   const thumbs = createThumb ? [thumbnail, icon].filter((name) => name !== undefined) : [];
   const names = [...thumbs.map(named), ...variants.map(({ preset, name }) => `${preset}/${named(name)}`)];

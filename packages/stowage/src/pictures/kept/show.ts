@@ -9,7 +9,7 @@ import { createPlanner, hasVariants, type Planner, thumbnailOf, variantOf } from
 import { openThumbnailView, ThumbnailView, type ViewContext } from './thumbnail-view.ts';
 import type { Shown, Thumbnails } from './thumbnails.ts';
 
-/** The scaled-down picture by which an entry is shown: undefined where it is by itself or an icon. */
+/** The scaled picture for an entry: undefined where the entry is shown by itself or by an icon. */
 const pictureFor =
   (settings: Settings, planner: Planner, preset: string | undefined) =>
   (entry: Entry): KeptPicture | undefined => {
@@ -21,14 +21,17 @@ const pictureFor =
     return form && hasVariants(settings, entry) ? variantOf(settings, form, entry) : undefined;
   };
 
-/** What was found of a kept picture. The caller owns the stream of `read`. */
+/** Result of looking for a derived picture. The caller owns the stream of `read`. */
 interface Found {
   readonly kept: KeptFolder;
   readonly stat?: Stat | undefined;
   readonly read?: ReadResult | undefined;
 }
 
-/** Looks for one kept picture, and opens it by the same request where the store can: with bytes up to so many. */
+/**
+ * Looks for one derived picture, and opens it in the same request where the store supports that; content of
+ * up to `opensUpTo` bytes is read whole.
+ */
 const openKeptPicture = async (
   context: ViewContext,
   source: Source,
@@ -40,7 +43,8 @@ const openKeptPicture = async (
   const wanted = { folder, preset, names: new Set([name]) };
   const kept = await openKeptFolder(context, source, wanted, signal, async (files, kept) => {
     const path = kept.child(name);
-    // In others, an open file may hold the one connection that the look at its original waits for.
+    // In other stores, an open file could occupy the only connection, which the stat of the original is
+    // waiting for.
     const isOpened = opensUpTo !== undefined && (files.glimpse ?? files.readMany) !== undefined;
     if (isOpened)
       read = await files.read(path, { signal, mayMiss: true, bytesUpTo: opensUpTo }).catch(ifNoSuch);
@@ -87,7 +91,8 @@ export const showWith =
     const planner = createPlanner(source.settings, context.svgGenerator !== undefined);
     const pictureOf = pictureFor(source.settings, planner, preset);
     const expected = pictureOf({ name, kind: 'file', size: undefined, modifiedAt: undefined });
-    // Beside the look at the entry, not after it: what is found is used only if it shows the entry as it is.
+    // In parallel with the stat of the entry; the result is used only if it was made of the entry's current
+    // version.
     const opening =
       expected && openKeptPicture(context, source, { folder, preset, name: expected.name }, options);
     const close = (found: Found | undefined): unknown => found?.read?.stream.destroy();

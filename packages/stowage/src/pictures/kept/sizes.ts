@@ -13,12 +13,12 @@ import { type ReadPart, withoutLongMetadata } from '../metadata/jpeg.ts';
 import { inMemory } from '../picture-file.ts';
 import type { SourceLocation, Variants } from './thumbnails.ts';
 
-/** Sizes of stored pictures as they are meant to be seen, read from their headers. */
+/** Displayed sizes of stored pictures, read from their headers. */
 export interface PictureSizes {
   /**
-   * The sizes of the images among the entries of a folder, in their order; undefined for other entries and
-   * where the header does not say. Reads the first 64 KB of each, of a JPEG with more metadata up to 2 MB, eight at
-   * a time, and remembers them by version. Never rejects for a single picture.
+   * The sizes of the images among the entries of a folder, in their order; undefined for other entries, and
+   * where the header does not contain it. Reads the first 64 KB of each, of a JPEG with more metadata up to 2
+   * MB, eight at a time, and caches sizes by version. Never rejects for a single picture.
    * @throws the signal's reason
    */
   of(
@@ -27,18 +27,18 @@ export interface PictureSizes {
     entries: Entries,
     signal: AbortSignal,
   ): Promise<readonly (PictureSize | undefined)[]>;
-  /** Learns the size of this version of a picture from its bytes, so that its header need not be read. */
+  /** Caches the size of this version of a picture from its bytes, so that its header need not be read. */
   learn(files: ReadableStore, path: SourcePath, entry: Entry, image: Buffer): Promise<void>;
   /**
-   * The picture has new content, perhaps of the same length and in the same second: stores without versions
-   * do not tell it from the older one.
+   * Drops the size of a picture with new content, perhaps of the same length and in the same second: stores
+   * without versions do not distinguish it from the former one.
    */
   forget(location: SourceLocation): Promise<void>;
 }
 
 const HEADER_BYTES = 64 * 1024;
 const AT_ONCE = 8;
-/** Given to the cache as a size: as a number of entries it would make lists of that length at the start. */
+/** A limit by size: the cache would preallocate lists for a limit by number. */
 const REMEMBERED = 20_000;
 
 interface Known {
@@ -50,10 +50,10 @@ const isSameVersion = (one: Known['entry'], other: Known['entry']): boolean =>
   one.modifiedAt === other.modifiedAt &&
   one.changedAt === other.changedAt &&
   one.size === other.size &&
-  // Some listings leave it out.
+  // Some listings omit it.
   (one.etag === undefined || other.etag === undefined || one.etag === other.etag);
 
-/** A picture of a page whose size is not remembered, or was that of another version. */
+/** A picture of a page whose size is not cached for its version. */
 interface Unread {
   readonly index: number;
   readonly key: string;
@@ -82,7 +82,7 @@ const sizeOf = async (
   return shorter && engine.size(shorter);
 };
 
-/** The sizes of one connector. */
+/** Creates the sizes of one connector. */
 export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): PictureSizes => {
   const known = new LRUCache<string, Known>({ maxSize: REMEMBERED, sizeCalculation: () => 1 });
   const keyOf = createStoreKeys();
@@ -109,7 +109,7 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       const { files: storage } = await derivedStoreOf(source);
       const prefix = `${keyOf(storage, folder)}/`;
       const unread: Unread[] = [];
-      // All that is remembered first, without a promise for each.
+      // Cached sizes first, without a promise for each.
       let index = -1;
       for (const entry of entries) {
         index += 1;
@@ -130,7 +130,7 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
             const readPart = partReader(storage, path, entry.size ?? HEADER_BYTES, signal);
             sizes[index] = await read(key, entry, readPart);
           } catch {
-            // Removed meanwhile, or not readable now: the listing goes on without its size.
+            // Removed meanwhile, or temporarily unreadable: the listing omits its size.
             signal.throwIfAborted();
           }
         }
@@ -141,7 +141,7 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
   };
 };
 
-/** The sizes of variants in pixels, by the names of their presets. */
+/** The sizes of variants in pixels, by preset. */
 export const variantSizesOf = (
   presets: Settings['imagePresets'],
   variants: Variants | undefined,

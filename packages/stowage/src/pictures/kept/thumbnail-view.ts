@@ -9,22 +9,25 @@ import { type KeptContext, type KeptFolder, openKeptFolder } from './kept-pictur
 import { createPlanner, hasVariants, type Plan, type Planner, thumbnailOf, variantOf } from './plan.ts';
 import type { SvgGenerator, Thumbnails, Variants } from './thumbnails.ts';
 
-/** What a view of a folder works with. */
+/** Dependencies of a view of a folder. */
 export interface ViewContext extends KeptContext {
   readonly svgGenerator: SvgGenerator | undefined;
 }
 
-/** Entries looked at before other requests go on: some milliseconds of work. */
+/** Entries that are processed before yielding to the event loop: some milliseconds of work. */
 export const ENTRIES_PER_SLICE = 2000;
 
-/** How an entry is shown: a name in the folder, a picture or an icon in its thumbnail folder, or not yet. */
+/**
+ * How an entry is shown: by a name in the folder, by a picture or an icon in its thumbnail folder, or not
+ * yet.
+ */
 export type View =
   | { readonly kind: 'self'; readonly isFailure?: true }
   | { readonly kind: 'made'; readonly name: string }
   | { readonly kind: 'icon'; readonly icon: Icon; readonly isFailure?: true }
   | { readonly kind: 'absent' };
 
-/** Makes what shows an entry. The signal ends the wait for it, besides that of the request. */
+/** Makes the picture of an entry. The signal ends the wait for it, as does that of the request. */
 export type Making = (signal?: AbortSignal) => Promise<View>;
 
 const settle = async (view: View | Making): Promise<View> => (typeof view === 'function' ? view() : view);
@@ -33,12 +36,12 @@ interface Seen extends ViewContext {
   readonly source: Source;
   readonly folder: SourcePath;
   readonly planner: Planner;
-  /** In the order of the entries. */
+  /** Indexed like the entries. */
   readonly plans: readonly Plan[];
   readonly kept: KeptFolder;
 }
 
-/** The thumbnails and icons of the entries of a folder, as one request has found them. */
+/** Thumbnails and icons of the entries of a folder, as read by one request. */
 export class ThumbnailView {
   readonly entries: Entries;
   readonly #seen: Seen;
@@ -49,17 +52,17 @@ export class ThumbnailView {
     this.#seen = seen;
   }
 
-  /** How an entry is shown as things stand; a function when something has to be made first. */
+  /** How an entry is shown with the existing files; a function when something has to be made first. */
   viewOf(index: number): View | Making {
     const plan = this.#seen.plans[index];
-    // A very long list would have to make the entry first.
+    // Avoids creating the entry in a very long list.
     if (plan?.kind === 'icon' || plan?.kind === 'self') return plan;
     const entry = this.entries.at(index);
     if (entry === undefined || plan === undefined) return { kind: 'absent' };
     return plan.kind === 'picture' ? this.#picture(entry, plan) : this.#icon(entry, plan);
   }
 
-  /** Whether a program draws the entry, which takes longer than to scale an image down. */
+  /** Whether a program draws the entry, which takes longer than scaling an image. */
   isDrawn(index: number): boolean {
     const plan = this.#seen.plans[index];
     return plan?.kind === 'picture' && plan.program !== undefined;
@@ -73,7 +76,7 @@ export class ThumbnailView {
     return { kind: 'icon', icon: planner.defaultIcon(entry) };
   }
 
-  /** Makes sure that the icon is stored; false when the store does not take it. */
+  /** Stores the icon unless it exists; false when the store rejects it. */
   async keep({ name, svg }: Icon): Promise<boolean> {
     const { kept } = this.#seen;
     const item = { name, kind: 'file', size: undefined, modifiedAt: undefined } as const;
@@ -105,8 +108,7 @@ export class ThumbnailView {
   #itemIcon(entry: Entry, name: string): View | Making {
     const { kept, planner, svgGenerator } = this.#seen;
     const fallback: View = { kind: 'icon', icon: planner.defaultIcon(entry) };
-    // The content of a folder does not show in its icon, so its date, which changes all the time, does not
-    // count.
+    // The icon of a folder does not depend on its content, so its frequently changing date is ignored.
     const item = entry.kind === 'folder' ? { ...entry, modifiedAt: undefined, changedAt: undefined } : entry;
     if (kept.isFresh(name, item)) return { kind: 'made', name };
     if (svgGenerator === undefined || kept.isBroken(name, item)) return fallback;
@@ -132,7 +134,7 @@ export class ThumbnailView {
   }
 }
 
-/** Plans how entries are shown, and gathers the names in the thumbnail folder that could show them. */
+/** Plans how entries are shown, and collects the names in the thumbnail folder that could show them. */
 const planAll = async (
   planner: Planner,
   entries: Entries,
@@ -152,16 +154,16 @@ const planAll = async (
     plans.push(plan);
     add(plan);
     if (plan.kind !== 'picture') continue;
-    // An image that cannot be shown needs an icon: that of its extension is asked for in any case, one of its
-    // own only when it will be used.
+    // An undrawable image needs an icon: that of its extension is always looked up, its own only when it will
+    // be used.
     if (!planner.hasItemIcons || isBroken(plan.name, entry)) add(planner.planIcon(entry));
   }
   return { plans, names };
 };
 
 /**
- * Looks into the thumbnail folder for what these entries need: one question to the store, none when they need
- * nothing. Errors are those of the store.
+ * Reads the thumbnail folder for these entries: one request to the store, none when they need nothing. Errors
+ * are those of the store.
  */
 export const openThumbnailView = async (
   context: ViewContext,
@@ -194,7 +196,7 @@ export const variantsWith =
         found.set(entry, { ...found.get(entry), [preset]: path });
       };
       if (settings.serve !== 'off') {
-        // Percent escapes: browsers put the name into the URL as it is.
+        // Percent-encoded: browsers put the name into the URL unchanged.
         for (const entry of images) add(entry, encodeURIComponent(entry.name));
         continue;
       }
@@ -204,7 +206,7 @@ export const variantsWith =
       const present = variants.map(async (variant) => {
         const { name, entry } = variant;
         if (kept.isFresh(name, entry)) return variant;
-        // What cannot be drawn must not take the quota of what can.
+        // Undrawable pictures must not use up the quota.
         if (quota <= 0 || kept.isBroken(name, entry)) return undefined;
         quota -= 1;
         return (await kept.ensure(variant)) === 'made' ? variant : undefined;

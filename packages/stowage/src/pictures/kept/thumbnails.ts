@@ -10,34 +10,34 @@ export interface SourceLocation {
   readonly path: SourcePath;
 }
 
-/** A file in a source as it was when it was looked at. */
+/** A file in a source at the time of its stat. */
 export interface SourceVersion extends SourceLocation {
   readonly stat: Stat;
 }
 
-/** What a listing says besides its entries. */
+/** Options of a listing besides its entries. */
 export interface DescribeOptions {
   readonly signal?: AbortSignal | undefined;
   /**
-   * Keeps the source open after the request; returns the way to give it back. With it, what the quota leaves
-   * out is made after a moment in which nothing is listed, folder by folder and one picture at a time.
+   * Extends the lease of the source beyond the request; returns the function that releases it. With it,
+   * thumbnails beyond the quota are made in the background when no listing is running, folder by folder and
+   * one picture at a time.
    */
   readonly hold?: (() => () => void) | undefined;
-  /** False: of the entry nothing may be shown but the icon of its kind, in a source that serves its files. */
+  /** False: only the icon of its kind may be shown for the entry, in a source that serves its files. */
   readonly mayShow?: ((entry: Entry) => boolean) | undefined;
 }
 
-/** Thumbnails and icons of listed entries, kept in each folder's thumbnail folder. */
+/** Thumbnails and icons of listed entries, stored in each folder's thumbnail folder. */
 export interface Thumbnails {
   /**
    * For each entry, the path of its thumbnail relative to the folder (`_thumbs/cat.jpg`, or the entry
-   * itself), creating what is missing: at most `safeThumbsCountInOneTime` new ones a call, bounded in
-   * parallel, once per image however many calls ask. Undefined: not made because the quota is used up. With
-   * `createThumb` false there are none and nothing is read or written. Never rejects because of a broken
-   * image (its extension's icon is given instead) or a store that refuses thumbnails.
+   * itself). Missing ones are made: at most `safeThumbsCountInOneTime` per call, with limited concurrency,
+   * once per image for all concurrent calls. Undefined: not made because the quota is used up. With
+   * `createThumb` false there are none, and nothing is read or written. Never rejects because of a broken
+   * image (it gets its extension's icon) or a store that rejects thumbnails.
    *
-   * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path under which
-   * `show` finds it.
+   * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path for `show`.
    */
   describe(
     source: Source,
@@ -48,7 +48,7 @@ export interface Thumbnails {
 
   /**
    * Draws the thumbnail of a picture that is about to be stored under this name, for `keep`. Undefined when
-   * the source shows such a name by something else, or when it cannot be drawn now.
+   * the source shows such a name differently, or when it cannot be drawn now.
    * @throws the signal's reason
    */
   draw(
@@ -58,20 +58,19 @@ export interface Thumbnails {
     signal: AbortSignal,
   ): Promise<DrawnThumbnail | undefined>;
   /**
-   * Stores what `draw` has given as the thumbnail of the picture that has just been stored, so that no
-   * listing has to make it. Costs one write and one question to the store. Never throws: without it a listing
-   * makes it. Not aborted with a request: the picture is stored, and its thumbnail must not be one of
-   * another.
+   * Stores the result of `draw` as the thumbnail of a picture that has just been stored, so that no listing
+   * has to make it. Costs one write and one request to the store. Never throws: without it, a listing makes
+   * the thumbnail. Not aborted with a request: the stored picture must not have the thumbnail of another.
    */
   keep(stored: SourceVersion, drawn: DrawnThumbnail): Promise<void>;
 
   /**
-   * The picture that stands for an entry, or its variant by a preset, made when it is missing or stale: once,
-   * however many ask at the same time. For an image that cannot be drawn it is the icon of its extension; `self`
-   * when the entry is shown by itself, or the store refuses thumbnails, and for a variant where there is no such
-   * preset, or the entry is not an image that is decoded. What is kept is looked at beside the entry, and opened
-   * where it is to be read: with bytes up to `opensUpTo`.
-   * @throws what the promise of the entry rejects with, BrokenImageError for a variant, BusyError, the signal's
+   * The thumbnail of an entry, or its variant by a preset, made when it is missing or stale: once for all
+   * concurrent requests. An undrawable image gets the icon of its extension; `self` when the entry is shown
+   * by itself, or the store rejects thumbnails, and for a variant if the preset does not exist or the entry
+   * is not a decodable image. The derived file is looked up in parallel with the entry, and opened if
+   * `opensUpTo` is set: content of up to so many bytes is read whole.
+   * @throws errors of the promise of the entry, BrokenImageError for a variant, BusyError, the signal's
    *   reason, errors of the store
    */
   show(
@@ -85,9 +84,9 @@ export interface Thumbnails {
     },
   ): Promise<Shown>;
   /**
-   * For each entry the paths of its variants by preset, relative to the folder; undefined for what is not a
-   * picture. Missing ones are made as far as `safeThumbsCountInOneTime` goes; the rest is left out. In a
-   * source that serves its files nothing is read or made: all have the path under which `show` finds it.
+   * For each entry the paths of its variants by preset, relative to the folder; undefined for entries that
+   * are not pictures. Missing ones are made within `safeThumbsCountInOneTime`; the rest is left out. In a
+   * source that serves its files nothing is read or made: all have the path for `show`.
    * @throws errors of the store
    */
   variants(
@@ -97,14 +96,12 @@ export interface Thumbnails {
     signal: AbortSignal,
   ): Promise<readonly (Variants | undefined)[]>;
 
-  /**
-   * The icon that a listing of a source that serves its files names by this name; undefined for other names.
-   */
+  /** The icon for a name in the links of a source that serves its files; undefined for other names. */
   iconNamed(source: Source, name: string): string | undefined;
 
   /**
-   * Makes the thumbnails of these pictures that are missing or stale, with one question to the store for the
-   * others, and says of each how it ended. Bounded in parallel, not by the quota of listings.
+   * Makes missing and stale thumbnails of these pictures, with one request to the store for all existing
+   * ones, and reports the outcome of each. Limited concurrency, no quota.
    * @throws the signal's reason, errors of the store
    */
   makeAll(
@@ -115,30 +112,31 @@ export interface Thumbnails {
     onEnd: (picture: Entry, outcome: BatchOutcome) => void,
   ): Promise<void>;
 
-  /** Where the thumbnails, variants and icons of an item may lie; nothing of it need be there. */
+  /** Possible paths of thumbnails, variants and icons of an item; they need not exist. */
   pathsOf(location: SourceLocation): readonly SourcePath[];
 
   /**
-   * The paths relative to its folder, as `describe` and `variants` give them, of what may be drawn of an item and of
-   * no other. They follow from its name; nothing is read or made.
+   * Paths relative to its folder, in the form of `describe` and `variants`, of the files that may be derived
+   * from an item and from no other. Derived from its name; nothing is read or made.
    */
   drawnNames(source: Source, item: Pick<Entry, 'name' | 'kind'>): readonly string[];
 
-  /** Ends the work that goes on after listings. */
+  /** Ends background work after listings. */
   close(): Promise<void>;
 
   /**
-   * The image was removed: its thumbnail goes too. These followers log failures of the store and never throw.
+   * Removes the thumbnail of a removed image. This method and the next ones log failures of the store and
+   * never throw.
    */
   removed(location: SourceLocation): Promise<void>;
   /**
-   * The image, which was this version before, has another location now: its thumbnail goes along unless it is
-   * older; a stale one at the target is replaced or removed.
+   * Moves the thumbnail of a moved image along, unless it is stale; a stale one at the target is replaced or
+   * removed. `from` is the version before the move.
    */
   moved(from: SourceVersion, to: SourceLocation): Promise<void>;
   /** As `moved`, for a copy. */
   copied(from: SourceVersion, to: SourceLocation): Promise<void>;
-  /** The image has new content: its thumbnail is dropped and made anew by the next listing. */
+  /** Removes the thumbnail of an image with new content; the next listing makes it anew. */
   changed(location: SourceLocation): Promise<void>;
 }
 
@@ -148,18 +146,18 @@ export interface DrawnThumbnail {
   readonly bytes: Buffer;
 }
 
-/** Paths of a picture's variants by the names of their presets. */
+/** Paths of a picture's variants by preset. */
 export type Variants = Readonly<Record<string, string>>;
 
 /**
- * `current`: nothing was to be done. `broken`: the picture cannot be drawn. `failed`: not this time, or the
- * store refuses.
+ * `current`: nothing to do. `broken`: the picture cannot be drawn. `failed`: temporarily, or the store
+ * rejects thumbnails.
  */
 export type BatchOutcome = 'made' | 'current' | 'broken' | 'failed';
 
 /**
- * Shows an entry: a stored thumbnail with what is known of it, and opened, which the caller then closes; the markup
- * of an icon; or the entry itself. `isFailure`: what stands for the entry could not be made or stored now.
+ * How an entry is shown: a stored thumbnail with its stat and perhaps opened, then the caller closes it; the
+ * markup of an icon; or the entry itself. `isFailure`: the proper picture could not be made or stored now.
  */
 export type Shown =
   | {
@@ -171,9 +169,9 @@ export type Shown =
   | { readonly kind: 'icon'; readonly svg: string; readonly isFailure?: true }
   | { readonly kind: 'self'; readonly isFailure?: true };
 
-/** What an icon generator learns of the item that it draws for. */
+/** The item for which an icon generator draws. */
 export interface IconEntry {
-  /** Inside the source, without a leading slash: `reports/2026.pdf`. */
+  /** Path inside the source, without a leading slash: `reports/2026.pdf`. */
   readonly path: string;
   readonly isFile: boolean;
   readonly isDirectory: boolean;
@@ -182,8 +180,8 @@ export interface IconEntry {
 }
 
 /**
- * Hook: draws the icon of a folder or of a file that is not an image. Returns SVG markup; whatever it writes
- * into it (names above all) it must escape. Called once per item, again when the item has changed. When it
- * throws, the default icon is used.
+ * Hook: draws the icon of a folder or of a file that is not an image. Returns SVG markup, in which it must
+ * escape names and other texts. Called once per item, and again when the item has changed. When it throws,
+ * the default icon is used.
  */
 export type SvgGenerator = (entry: IconEntry, width: number, height: number) => string | Promise<string>;

@@ -16,8 +16,8 @@ import { pngWithoutLocation, pngWithoutMetadata } from './png.ts';
 import { tiffWithoutMetadata } from './tiff.ts';
 
 /**
- * The PNG files inside an icon file, each once: entries may name the same one.
- * @throws BrokenImageError when they overlap, so that one would be cleaned again and again, or inside of another
+ * The PNG files inside an icon file, each once: several entries may refer to the same one.
+ * @throws BrokenImageError when they overlap: each would be cleaned repeatedly, or inside another one
  */
 const pngsOf = (file: Buffer): readonly Buffer[] => {
   const pngs = readIco(file)
@@ -36,27 +36,25 @@ const pngsOf = (file: Buffer): readonly Buffer[] => {
   return pngs;
 };
 
-/** Cleans a file; the same bytes when there is nothing to clean. */
+/** Cleans a file; returns the same bytes when there is nothing to clean. */
 type Clean = (file: Buffer, budget: ParseBudget) => Buffer;
 
-/**
- * An icon file whose pictures are cleaned where they lie. A PNG file ends with its end mark, whatever follows.
- */
+/** Cleans the pictures of an icon file in place. Bytes after the end marker of a PNG file are ignored. */
 const cleanedIcon = (original: Buffer, budget: ParseBudget, clean: Clean): Buffer => {
   const file = Buffer.from(original);
   for (const data of pngsOf(file)) {
     const cleaned = clean(data, budget);
-    // Longer where something was unpacked.
+    // The result may be longer because a text was decompressed.
     const fitting = cleaned.length > data.length ? pngWithoutMetadata(data, budget) : cleaned;
     data.fill(0, Buffer.from(fitting).copy(data));
   }
   return file.equals(original) ? original : file;
 };
 
-/** Undefined where it cannot be done for this file. */
+/** Undefined for files that cannot be cleaned this way. */
 type Cleaner = (file: Buffer, budget: ParseBudget, found: FoundMetadata) => Buffer | undefined;
 
-/** Cleans in place, in a copy. `blank`: false where that cannot be done. */
+/** Cleans a copy in place. `blank` returns false when that is not possible. */
 const inCopy =
   (blank: (copy: Buffer, budget: ParseBudget, found: FoundMetadata) => boolean): Cleaner =>
   (file, budget, found) => {
@@ -71,9 +69,9 @@ const inIcon =
     cleanedIcon(file, budget, clean);
 
 /**
- * By format, what takes something out of a file; the same bytes when there is nothing of it. `location`: the
- * position that EXIF and XMP data names, the rest and all pixels stay. `metadata`: all but pixels, frames, and
- * what their colours mean; the orientation is lost.
+ * Cleaners by format; they return the same bytes when there is nothing to remove. `location` removes the
+ * position in EXIF and XMP data; other metadata and all pixels stay. `metadata` removes everything but
+ * pixels, frames and their colour description; the orientation is lost.
  */
 const CLEANERS: Readonly<Record<WritableFormat, Readonly<Record<PictureJob['what'], Cleaner>>>> = {
   jpeg: { location: jpegWithoutLocation, metadata: jpegWithoutMetadata },
@@ -89,38 +87,38 @@ const CLEANERS: Readonly<Record<WritableFormat, Readonly<Record<PictureJob['what
 interface PictureJob {
   readonly file: Buffer;
   readonly format: WritableFormat;
-  /** What the library has found in it. */
+  /** Metadata that the library has found in the file. */
   readonly metadata: FoundMetadata | undefined;
   readonly what: 'location' | 'metadata';
 }
 
-/** What the thread is to clean, once in its life. Buffers arrive as plain bytes. */
+/** The single job of a cleaning thread. Buffers arrive as plain bytes. */
 export type CleaningJob =
   | { readonly kind: 'picture'; readonly picture: PictureJob }
   | { readonly kind: 'drawing'; readonly file: Uint8Array };
 
-/** What the thread answers before it ends; no bytes: there is nothing to clean, or that cannot be done. */
+/** The message of the thread before it ends; no bytes: there is nothing to clean, or it is not possible. */
 export type CleaningAnswer =
   | { readonly result: 'cleaned'; readonly bytes: Uint8Array; readonly isReduced: boolean }
   | { readonly result: 'unchanged' }
   | { readonly result: 'impossible' }
-  /** What its BrokenImageError said, or its failure. */
+  /** Contents of its BrokenImageError, or of another failure. */
   | { readonly result: 'broken'; readonly messages: readonly string[]; readonly detail: string };
 
 /**
- * Cleans a picture in one go; the same bytes when there is nothing to clean, undefined when only drawing it
- * anew does it.
- * @throws BrokenImageError when reading it takes too much
+ * Cleans a picture synchronously; the same bytes when there is nothing to clean, undefined when it has to be
+ * encoded again instead.
+ * @throws BrokenImageError when parsing exceeds the budget
  */
 export const cleanNow = ({ file, format, metadata = {}, what }: PictureJob): Buffer | undefined =>
   CLEANERS[format][what](file, pictureBudget(file), metadata);
 
-/** A file of the largest size takes some. */
+/** Time limit; a file of the maximum size takes some seconds. */
 const MAX_SECONDS = 30;
 
 /**
- * Cleans a file in a thread of its own: what takes a tenth of a second or more must not hold up other requests.
- * @throws BrokenImageError as the cleaning itself; the signal's reason
+ * Cleans a file in its own thread: work of a tenth of a second or more must not block other requests.
+ * @throws BrokenImageError of the cleaning; the signal's reason
  */
 export const cleanInThread = async (
   job: CleaningJob,
@@ -132,13 +130,15 @@ export const cleanInThread = async (
   throw new BrokenImageError({ messages: answer.messages, detail: answer.detail });
 };
 
-/** Smaller files are cleaned in some milliseconds, whatever they are made of; a thread takes longer to start. */
+/**
+ * Smaller files are cleaned within some milliseconds, whatever their content; a thread takes longer to start.
+ */
 const MAX_BYTES_NOW = 1024 * 1024;
 
 /**
- * A picture without what is to go: the same buffer when there is nothing to take out. Undefined when only
- * drawing it anew does that.
- * @throws BrokenImageError when reading it takes too much
+ * Removes metadata from a picture: the same buffer when there is nothing to remove. Undefined when the
+ * picture has to be encoded again instead.
+ * @throws BrokenImageError when parsing exceeds the budget
  */
 export const cleanPicture = async (job: PictureJob): Promise<Buffer | undefined> => {
   const { file, format, metadata = {}, what } = job;

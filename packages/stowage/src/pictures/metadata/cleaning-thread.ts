@@ -6,7 +6,7 @@ import { type CleaningAnswer, type CleaningJob, cleanNow } from './clean.ts';
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** With memory of its own, which can be handed over. */
+/** Copies the bytes into their own memory, which can be transferred. */
 const cleaned = (bytes: Buffer, isReduced: boolean): CleaningAnswer => ({
   result: 'cleaned',
   bytes: new Uint8Array(bytes),

@@ -11,22 +11,22 @@ import {
 } from './tiff.ts';
 import { blankLocationInXmp, MENTIONED } from './xmp-location.ts';
 
-/** How EXIF data begins, in either byte order. */
+/** The first bytes of EXIF data, in either byte order. */
 const HEADERS = [Buffer.from('II*\0', 'latin1'), Buffer.from('MM\0*', 'latin1')];
-/** Entries that name another directory: EXIF, GPS, interoperability. */
+/** Tags that refer to another directory: EXIF, GPS, interoperability. */
 const POINTERS: ReadonlySet<number> = new Set([0x8769, 0x8825, 0xa005]);
-/** Cameras write three or four. */
+/** Maximum number of references; cameras write three or four. */
 const MAX_POINTERS = 16;
 const BYTES_PER_SLICE = 4 * 1024 * 1024;
 const ENTRY_BYTES = 12;
 
-/** Whether a structure has more references to directories than any camera writes, wherever they lead. */
+/** Whether a TIFF structure has more references to directories than cameras write, whatever their targets. */
 const isTangledAt = (bytes: Buffer, budget: ParseBudget): boolean => {
   const tiff = openTiff(bytes);
   if (tiff === undefined) return false;
   const waiting = new Set([tiff.uint32(4)]);
   let pointers = 0;
-  // Entries that are added in the loop are visited too, each once.
+  // The set grows during the loop; each entry is visited once.
   for (const at of waiting) {
     if (at + 2 > bytes.length) continue;
     const count = Math.min(tiff.uint16(at), Math.floor((bytes.length - at - 2) / ENTRY_BYTES));
@@ -38,16 +38,16 @@ const isTangledAt = (bytes: Buffer, budget: ParseBudget): boolean => {
       if (pointers > MAX_POINTERS) return true;
       waiting.add(tiff.uint32(entry + 8));
     }
-    // Another directory may follow.
+    // Offset of the next directory, or 0.
     if (end + 4 <= bytes.length) waiting.add(tiff.uint32(end));
   }
   return false;
 };
 
 /**
- * Whether EXIF data somewhere in a picture refers to directories over and over. The library reads it with the
- * header of a picture, follows every reference to its end, and cannot be stopped: four kilobytes take hours.
- * Gives way to other work between portions of a large file.
+ * Whether EXIF data anywhere in a picture has excessive references to directories. The library parses it with
+ * the header of a picture, follows every reference, and cannot be interrupted: four kilobytes can take hours.
+ * Yields to the event loop for large files.
  */
 export const hasTangledExif = async (file: Buffer, budget: ParseBudget): Promise<boolean> => {
   for (let from = 0; from < file.length; from += BYTES_PER_SLICE) {
@@ -55,7 +55,7 @@ export const hasTangledExif = async (file: Buffer, budget: ParseBudget): Promise
     for (const header of HEADERS) {
       const portion = file.subarray(from, from + BYTES_PER_SLICE + header.length - 1);
       for (let at = portion.indexOf(header); at >= 0; at = portion.indexOf(header, at + 1)) {
-        // Bytes that are not EXIF data cost as much as a short one.
+        // Bytes that only look like EXIF data cost as much as a short structure.
         budget.spendItems();
         if (isTangledAt(file.subarray(from + at), budget)) return true;
       }
@@ -67,10 +67,10 @@ export const hasTangledExif = async (file: Buffer, budget: ParseBudget): Promise
 const SIGNATURES: ReadonlySet<string> = new Set(['8BIM', 'PHUT', 'DCSR', 'AgHg', 'MeSa']);
 const IPTC_RESOURCE = 0x0404;
 const XMP_RESOURCE = 0x0424;
-/** Keywords that give a position in numbers, as programs for maps write them: `geo:lat=51.5`. */
+/** Keywords with a position in numbers, as programs for maps write them: `geo:lat=51.5`. */
 export const KEYWORD = /geo:l(?:at|ong?)=[-+.\d]*/giu;
 
-/** Blanks such keywords in a text, whether its characters take one byte or, as Windows writes them, two. */
+/** Blanks such keywords in a text with characters of one byte or, as Windows writes them, two. */
 const blankKeywords = (data: Buffer): void => {
   for (const [encoding, bytes] of [
     ['latin1', 1],
@@ -82,7 +82,7 @@ const blankKeywords = (data: Buffer): void => {
 };
 
 /**
- * The resources that image editors keep in a picture, and where each ends.
+ * The image resources of image editors in a picture, with the end of each.
  *
  * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
  */
@@ -103,16 +103,16 @@ function* resourcesIn(
   }
 }
 
-/** The IPTC data among such resources, or the data itself where it stands alone. */
+/** The IPTC data among image resources, or the data itself when it is IPTC data. */
 export const iptcIn = (data: Buffer, budget: ParseBudget): Buffer | undefined => {
   for (const { id, content } of resourcesIn(data, budget)) if (id === IPTC_RESOURCE) return content;
   return data[0] === 0x1c ? data : undefined;
 };
 
 /**
- * Takes positions out of the resources that image editors keep in a picture, in place: out of XMP, keywords,
- * and by `blankExif` out of EXIF data, that of previews too; where that answers false, and what cannot be
- * understood, goes.
+ * Removes positions from image resources, in place: from XMP, from keywords, and with `blankExif` from EXIF
+ * data, that of previews included. Resources for which it returns false, and data that cannot be parsed, are
+ * zeroed.
  */
 export const blankLocationInResources = (
   resources: Buffer,
@@ -129,27 +129,27 @@ export const blankLocationInResources = (
   resources.fill(0, Math.min(at, resources.length));
 };
 
-/** One within the other: a picture's, that of its preview, that of notes of the maker. */
+/** Maximum number of nested structures: of a picture, its preview, notes of the manufacturer. */
 const MAX_STRUCTURES = 16;
 
-/** The description and comment of a picture, and the title, comment, keywords and subject that Windows writes. */
+/** Tags of texts: description and comment, and the title, comment, keywords and subject of Windows. */
 const TEXTS: readonly number[] = [0x010e, 0x9286, 0x9c9b, 0x9c9c, 0x9c9e, 0x9c9f];
 
-/** What programs keep inside of the EXIF data: texts, XMP, IPTC, and resources of image editors. */
+/** Data that programs embed in EXIF data: texts, XMP, IPTC, and image resources. */
 const BLANKED: ReadonlyMap<number, (value: Buffer, budget: ParseBudget) => void> = new Map([
   ...TEXTS.map((tag) => [tag, blankKeywords] as const),
   [0x02bc, blankLocationInXmp],
   [0x83bb, blankKeywords],
   [
     0x8649,
-    // EXIF data inside of these could go on for ever.
+    // Nested EXIF data is zeroed: it could be nested without end.
     (value: Buffer, budget: ParseBudget) => {
       blankLocationInResources(value, (data) => !hasStructure(data), budget);
     },
   ],
 ]);
 
-/** Entries that say where: the directory of GPS, and how a map or a picture from the air lies (GeoTIFF). */
+/** Tags with a position: the GPS directory, and the location of a map or an aerial picture (GeoTIFF). */
 const LOCATED: ReadonlySet<number> = new Set([
   GPS_DIRECTORY,
   0x830e,
@@ -161,10 +161,10 @@ const LOCATED: ReadonlySet<number> = new Set([
   0x87b1,
 ]);
 
-/** How containers mark EXIF data, in the ways that readers put up with. */
+/** The marker of EXIF data in containers, in all variants that readers accept. */
 const MARK = /^.{0,4}Exif\0./isu;
 
-/** EXIF data without a mark before it; undefined when there is no mark. */
+/** EXIF data after its marker; undefined without a marker. */
 export const behindExifMark = (content: Buffer): Buffer | undefined => {
   const mark = MARK.exec(content.toString('latin1', 0, 10))?.[0];
   return mark === undefined ? undefined : content.subarray(mark.length);
@@ -172,7 +172,7 @@ export const behindExifMark = (content: Buffer): Buffer | undefined => {
 
 const hasStructure = (data: Buffer): boolean => HEADERS.some((header) => data.includes(header));
 
-/** Where structures of EXIF data begin that lie in other data, which may change meanwhile. */
+/** Offsets of EXIF structures in other data, which may change during the iteration. */
 function* structuresIn(data: Buffer): Generator<number, void, undefined> {
   const next = HEADERS.map((header) => ({ header, at: data.indexOf(header) }));
   for (;;) {
@@ -180,7 +180,7 @@ function* structuresIn(data: Buffer): Generator<number, void, undefined> {
     if (found.length === 0) return;
     const start = Math.min(...found.map(({ at }) => at));
     yield start;
-    // Each is searched for from where it was found last.
+    // Each search continues from its last match.
     for (const one of found) {
       if (one.at === start || data.indexOf(one.header, one.at) !== one.at)
         one.at = data.indexOf(one.header, Math.max(start + 1, one.at));
@@ -189,17 +189,17 @@ function* structuresIn(data: Buffer): Generator<number, void, undefined> {
 }
 
 /**
- * Takes the position out of EXIF data, in place: the directory of GPS, all its values, and whatever points to
- * it. The rest keeps its location and its meaning; the length does not change.
+ * Removes the position from EXIF data, in place: the GPS directory, all its values, and references to it. All
+ * other data stays valid and in place; the length does not change.
  *
- * False for what is not EXIF data, and for such as no camera writes: with more directories, or with XMP data
- * twice in one.
+ * Returns false for data that is not EXIF, or that no camera writes: with too many directories, or with
+ * repeated XMP data in one of them.
  */
 export const blankLocationInExif = (bytes: Buffer, budget: ParseBudget): boolean => {
   const tiff = openTiff(bytes);
   const directories = tiff === undefined ? undefined : directoriesOf(tiff, budget);
   if (tiff === undefined || directories === undefined) return false;
-  // One a directory: the same long value, named a thousand times over, would be read as often.
+  // Once per directory: a long value that is referenced a thousand times would be parsed as often.
   const isRepeated = ({ entries }: TiffDirectory): boolean =>
     [...BLANKED.keys()].some(
       (known) => !TEXTS.includes(known) && entries.filter(({ tag }) => tag === known).length > 1,
@@ -216,7 +216,7 @@ export const blankLocationInExif = (bytes: Buffer, budget: ParseBudget): boolean
       budget.spendBytes(value.end - value.start);
       blank(bytes.subarray(value.start, value.end), budget);
     }
-    // From behind: what follows an entry moves.
+    // In reverse order: removing an entry moves the later ones.
     for (const [index, entry] of [...directory.entries.entries()].reverse()) {
       if (!LOCATED.has(entry.tag)) continue;
       blankValue(tiff, entry, budget);
@@ -227,8 +227,8 @@ export const blankLocationInExif = (bytes: Buffer, budget: ParseBudget): boolean
 };
 
 /**
- * Takes the position out of all EXIF data that lies somewhere in other data, in place: in that of a picture
- * its preview may have its own. False when some of it cannot be understood.
+ * Removes the position from all EXIF structures in other data, in place: the preview of a picture may have
+ * its own. False when one of them cannot be parsed.
  */
 export const blankStructures = (data: Buffer, budget: ParseBudget): boolean => {
   let left = MAX_STRUCTURES;
@@ -239,11 +239,11 @@ export const blankStructures = (data: Buffer, budget: ParseBudget): boolean => {
   return true;
 };
 
-/** The same for EXIF data. False for what is none. */
+/** The same for EXIF data. False for data that is not EXIF. */
 export const blankExif = (exif: Buffer, budget: ParseBudget): boolean =>
   openTiff(exif) !== undefined && blankStructures(exif, budget);
 
-/** Whether EXIF data with a position, or such that cannot be understood, lies somewhere in other data. */
+/** Whether other data contains EXIF data with a position, or EXIF data that cannot be parsed. */
 export const hasLocatedExif = (data: Buffer, budget: ParseBudget): boolean => {
   if (!hasStructure(data)) return false;
   budget.spendBytes(data.length);
@@ -251,15 +251,15 @@ export const hasLocatedExif = (data: Buffer, budget: ParseBudget): boolean => {
   return !blankStructures(copy, budget) || !copy.equals(data);
 };
 
-/** Whether data of an unknown kind says a position: in words, or by EXIF data in it. */
+/** Whether data of an unknown kind contains a position: as text, or in EXIF data. */
 export const saysPosition = (data: Buffer, budget: ParseBudget): boolean =>
   MENTIONED.test(data.toString('latin1')) || hasLocatedExif(data, budget);
 
-/** Data of a picture that says what it is about. */
+/** Metadata of a picture by format. */
 export interface FoundData {
-  /** Behind its mark. */
+  /** EXIF data without its marker. */
   readonly exif: readonly Buffer[];
   readonly xmp: readonly Buffer[];
-  /** Alone, or among resources of image editors. */
+  /** Separate, or among image resources. */
   readonly iptc: readonly Buffer[];
 }

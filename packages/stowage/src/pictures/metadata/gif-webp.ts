@@ -5,7 +5,7 @@ import { blankLocationInXmp } from './xmp-location.ts';
 const GIF_HEADER_BYTES = 13;
 const [EXTENSION, IMAGE, COMMENT, PLAIN_TEXT, APPLICATION] = [0x21, 0x2c, 0xfe, 0x01, 0xff];
 const END = 0x3b;
-/** Applications whose data belongs to the pixels: loops and colours. */
+/** Application extensions that belong to the pixels: loops and colours. */
 const SHOWN_APPLICATIONS: ReadonlySet<string> = new Set(['NETSCAPE2.0', 'ANIMEXTS1.0', 'ICCRGBG1012']);
 
 const tableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1));
@@ -16,7 +16,7 @@ const behindBlocks = (file: Buffer, start: number): number => {
   return at + 1;
 };
 
-/** Where the block that begins at `at` ends; undefined at the end mark. */
+/** The end of the block at `at`; undefined at the end marker. */
 const endOfBlock = (file: Buffer, at: number): number | undefined => {
   if (file[at] === EXTENSION) return behindBlocks(file, at + 2);
   if (file[at] === IMAGE) return behindBlocks(file, at + 10 + tableBytes(file[at + 9] ?? 0) + 1);
@@ -24,8 +24,8 @@ const endOfBlock = (file: Buffer, at: number): number | undefined => {
 };
 
 /**
- * Whether a GIF file goes on to its end mark. The decoder shows what there is of a file that was cut off, be
- * it fewer frames, and does not say so. Reads lengths only.
+ * Whether a GIF file is complete up to its end marker. The decoder shows a truncated file without an error,
+ * perhaps with fewer frames. Reads lengths only.
  */
 export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
   let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
@@ -59,15 +59,13 @@ const filtered = (file: Buffer, budget: ParseBudget, isKept: (block: Buffer) => 
   return result.equals(file) ? file : result;
 };
 
-/**
- * A whole GIF file with nothing but its frames and their times; the same bytes when there is nothing else.
- */
+/** A complete GIF file with only its frames and their timing; the same bytes when there is nothing else. */
 export const gifWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer =>
   filtered(file, budget, isShown);
 
 const XMP = 'XMP DataXMP';
 const XMP_START = 14;
-/** How the bytes begin that lead readers over the packet. */
+/** First bytes of the trailer that lets readers skip the packet. */
 const TRAILER = Buffer.from([0x01, 0xff, 0xfe, 0xfd]);
 
 const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
@@ -80,8 +78,8 @@ const textOf = (block: Buffer, budget: ParseBudget): Buffer => {
 };
 
 /**
- * A whole GIF file without the position in its XMP data, and without comments and data of applications that
- * say one; the same bytes when there is none. Bytes after the end are cut off.
+ * A complete GIF file without the position in its XMP data, and without comments and application data that
+ * contain one; the same bytes when there is none. Bytes after the end are cut off.
  */
 export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   filtered(file, budget, (block) => {
@@ -93,7 +91,7 @@ export const gifWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   });
 
 /**
- * The chunks of a WebP file.
+ * Layout of the chunks of a WebP file.
  *
  * @see https://developers.google.com/speed/webp/docs/riff_container
  */
@@ -106,11 +104,11 @@ const [EXIF_FLAG, XMP_FLAG] = [0x08, 0x04];
 interface Chunk {
   readonly kind: string;
   readonly content: Buffer;
-  /** The chunk as it stands in the file, with its padding. */
+  /** The raw chunk, with its padding. */
   readonly whole: Buffer;
 }
 
-/** The chunks from `start` to `end`; a last one that is cut off counts as far as it goes. */
+/** The chunks from `start` to `end`; a truncated last one is included. */
 const chunksIn = (file: Buffer, start: number, end: number, budget: ParseBudget): readonly Chunk[] => {
   const chunks: Chunk[] = [];
   for (let at = start; at + CHUNK_BYTES <= end;) {
@@ -124,21 +122,21 @@ const chunksIn = (file: Buffer, start: number, end: number, budget: ParseBudget)
   return chunks;
 };
 
-/** The chunks that the file's own length covers. */
+/** The chunks within the length that the file declares. */
 const chunksOf = (file: Buffer, budget: ParseBudget): readonly Chunk[] =>
   chunksIn(file, WEBP_HEADER_BYTES, Math.min(file.length, file.readUInt32LE(4) + CHUNK_BYTES), budget);
 
-/** Whether a WebP file stores its pixels without loss, judged by its first frame. */
+/** Whether a WebP file is lossless, according to its first frame. */
 export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean => {
   const isOfPixels = ({ kind }: Chunk): boolean => kind === 'VP8 ' || kind === 'VP8L';
   const first = chunksOf(file, budget).find((chunk) => isOfPixels(chunk) || chunk.kind === 'ANMF');
-  // Those of a frame lie inside the frame's own.
+  // The chunks of a frame are nested in its own chunk.
   const { content } = first ?? { content: file.subarray(0, 0) };
   const inFrame = first?.kind === 'ANMF' ? chunksIn(content, FRAME_HEADER_BYTES, content.length, budget) : [];
   return (inFrame.find(isOfPixels) ?? first)?.kind === 'VP8L';
 };
 
-/** What a WebP file says beside its pixels. */
+/** Metadata of a WebP file. */
 export const webpData = (file: Buffer, budget: ParseBudget): FoundData => {
   const of = (wanted: string): readonly Buffer[] =>
     chunksOf(file, budget).flatMap(({ kind, content }) => (kind === wanted ? [content] : []));
@@ -171,8 +169,8 @@ const joined = (original: Buffer, kept: readonly Chunk[]): Buffer => {
 };
 
 /**
- * A WebP file without the position in its EXIF and XMP data; the same bytes when there is none. What follows
- * the end is cut off.
+ * A WebP file without the position in its EXIF and XMP data; the same bytes when there is none. Bytes after
+ * the end are cut off.
  */
 export const webpWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   joined(
@@ -180,7 +178,7 @@ export const webpWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =
     chunksOf(Buffer.from(file), budget).filter((chunk) => blankChunk(chunk, budget)),
   );
 
-/** A WebP file with nothing but its pixels, frames and what their colours mean. */
+/** A WebP file with only its pixels, frames and their colour description. */
 export const webpWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer =>
   joined(
     file,

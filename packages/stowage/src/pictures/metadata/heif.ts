@@ -3,12 +3,12 @@ import { blankExif, hasLocatedExif } from './exif.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
- * Data besides pixels in HEIF files, such as AVIF.
+ * Metadata in HEIF files, such as AVIF.
  *
  * @see ISO/IEC 23008-12 and 14496-12
  */
 
-/** What the library has found in a file besides pixels. */
+/** Metadata that the library has found in a file. */
 export interface FoundMetadata {
   readonly exif?: Buffer | undefined;
   readonly xmp?: Buffer | undefined;
@@ -17,15 +17,15 @@ export interface FoundMetadata {
 
 const HEADER = /^(?:Exif\0\0|.{4}Exif\0\0|.{0,10}?)(?=II\*\0|MM\0\*)/su;
 
-/** Positions as text, in XMP data or in what films have. */
+/** Positions as text, in XMP data or in the boxes of video files. */
 const LOCATED_TEXT = /gpsl(?:at|on)|latitude|longt?itude|geo:l(?:at|on)|\xa9xyz|loci\0{4}|iso6709/iu;
 
 const HEAD_BYTES = 64;
 
-/** Boxes beside which a picture needs none. */
+/** The only boxes that a picture needs. */
 const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'free', 'skip']);
 
-/** Types of items that are not pictures: EXIF data, texts, and what else has no type of its own. */
+/** Types of items that are not pictures: EXIF data, texts, and others without a type of their own. */
 const DATA_TYPES: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri ']);
 
 const dataItems = (
@@ -35,7 +35,7 @@ const dataItems = (
   const found: { type: string; at: number }[] = [];
   for (let box = file.indexOf('infe'); box >= 0; box = file.indexOf('infe', box + 4)) {
     budget.spendItems();
-    // Behind version and flags, the number of the item, and that of its protection.
+    // After version and flags: the item's number, and that of its protection.
     const at = box + 8 + (file[box + 4] === 3 ? 4 : 2) + 2;
     const type = file.toString('latin1', at, at + 4);
     if (DATA_TYPES.has(type)) found.push({ type, at });
@@ -45,7 +45,7 @@ const dataItems = (
 
 const count = (data: Buffer | undefined): number => (data === undefined ? 0 : 1);
 
-/** Whether the library shows all of the items: it knows one of each kind, and not all ways to pack them. */
+/** Whether the library has found all items: it finds one of each kind, and not in all encodings. */
 const isAllShown = (file: Buffer, found: FoundMetadata, budget: ParseBudget): boolean => {
   const items = dataItems(file, budget);
   const exif = items.filter(({ type }) => type === 'Exif').length;
@@ -58,7 +58,7 @@ const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata, budget: Pa
     budget.spendItems();
     if (!SHOWN.has(file.toString('latin1', at + 4, at + 8))) return false;
     const size = file.readUInt32BE(at);
-    // The last box may go on to the end; lengths of 64 bits are of films.
+    // The last box may extend to the end; lengths of 64 bits occur in video files.
     if (size === 0) return true;
     if (size < 8) return false;
     at += size;
@@ -67,8 +67,8 @@ const isBareHeif = (file: Buffer, { exif, xmp, iptc }: FoundMetadata, budget: Pa
 };
 
 /**
- * Where data lies in a file in one piece; -1 when it does not. By its first bytes: the search for a long text that
- * repeats itself takes its length once more for each byte of the file.
+ * Offset of data that is contiguous in a file; -1 otherwise. Searches by its first bytes: searching for a
+ * long repetitive text would take its length again for each byte of the file.
  */
 const whereLies = (file: Buffer, data: Buffer, budget: ParseBudget): number => {
   const head = data.subarray(0, HEAD_BYTES);
@@ -88,9 +88,8 @@ const behindHeader = (exif: Buffer): Buffer =>
   exif.subarray(HEADER.exec(exif.toString('latin1', 0, 24))?.[0].length ?? 0);
 
 /**
- * A file with nothing but its pixels, which stay as they are: the data is zeroed where it lies, and its items
- * are named free. The same bytes when there is nothing else; undefined when the data does not lie there in
- * one piece, or other data is there.
+ * A file with only its unchanged pixels: metadata is zeroed in place, and its items are marked as free. The
+ * same bytes when there is none; undefined when the metadata is not contiguous, or other data exists.
  */
 export const heifWithoutMetadata = (
   file: Buffer,
@@ -111,7 +110,8 @@ export const heifWithoutMetadata = (
 };
 
 /**
- * Blanks data where it lies, by looking for it. False when it does not lie there in one piece, or not alone.
+ * Removes the position in place, after searching for the metadata in the file. False when it is not
+ * contiguous, or when other data contains a position.
  */
 export const blankLocationInHeif = (file: Buffer, budget: ParseBudget, found: FoundMetadata): boolean => {
   if (!isAllShown(file, found, budget)) return false;

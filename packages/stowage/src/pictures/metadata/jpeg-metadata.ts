@@ -11,7 +11,7 @@ import { encodeSegment, headOfJpeg, type JpegPicture, type JpegSegment, readJpeg
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
- * What thermal cameras of FLIR keep in a picture: a file of records, in several segments.
+ * The data of FLIR thermal cameras in a picture: a file of records, in several segments.
  *
  * @see https://exiftool.org/TagNames/FLIR.html
  */
@@ -20,7 +20,7 @@ const [VERSION, DIRECTORY, COUNT] = [0x14, 0x18, 0x1c];
 const RECORD_BYTES = 0x20;
 const POSITION_RECORD = 0x2b;
 
-/** Takes the record of the position out of such a file, in place. False when it cannot be understood. */
+/** Removes the position record from such a file, in place. False when it cannot be parsed. */
 const blankLocationInFlir = (file: Buffer, budget: ParseBudget): boolean => {
   if (file.length < COUNT + 4 || !/^[AF]FF\0/u.test(file.toString('latin1', 0, 4))) return false;
   const isBig = file.readUInt16BE(VERSION) === 0;
@@ -35,7 +35,7 @@ const blankLocationInFlir = (file: Buffer, budget: ParseBudget): boolean => {
     const data = file.subarray(record, record + uint32(at + 0x10));
     budget.spendBytes(data.length);
     data.fill(0);
-    // A record of the kind 0 is empty.
+    // Record type 0 means empty.
     file.fill(0, at, at + RECORD_BYTES);
   }
   return true;
@@ -43,20 +43,21 @@ const blankLocationInFlir = (file: Buffer, budget: ParseBudget): boolean => {
 
 const XMP_MARK = Buffer.from('http://ns.adobe.com/xap/1.0/\0', 'latin1');
 /**
- * A packet that one segment cannot hold goes on in others, each with a checksum, its length and an offset.
+ * Marker of extended XMP: a packet that exceeds one segment continues in others, each with a checksum, its
+ * length and an offset.
  */
 const MORE_XMP_MARK = Buffer.from('http://ns.adobe.com/xmp/extension/\0', 'latin1');
-/** Behind the mark. */
+/** Header after the marker. */
 const MORE_XMP_HEADER = 40;
 const FLIR_MARK = Buffer.from('FLIR\0', 'latin1');
-/** Behind the mark: a version, the number of the part, that of the last. */
+/** Header after the marker: a version, the number of the part, and that of the last. */
 const FLIR_HEADER = 3;
 const PHOTOSHOP_MARK = Buffer.from('Photoshop 3.0\0', 'latin1');
 const PROFILE_MARK = Buffer.from('ICC_PROFILE\0', 'latin1');
 const JFIF_MARK = Buffer.from('JFIF\0', 'latin1');
 
 const [APP0, APP1, APP2, APP13, APP14, APP15, COMMENT] = [0xe0, 0xe1, 0xe2, 0xed, 0xee, 0xef, 0xfe];
-/** Pictures that one file may hold, one behind the other: previews, the other eye, a gain map. */
+/** Maximum number of consecutive pictures in a file: previews, a stereo picture, a gain map. */
 const MAX_PICTURES = 16;
 
 const MARKS = [
@@ -70,7 +71,7 @@ const MARKS = [
 
 const begins = (content: Buffer, mark: Buffer): boolean => content.subarray(0, mark.length).equals(mark);
 
-/** Data that may go on in the next segment: cleaned as one, or blanked where `clean` answers false. */
+/** Cleans data that may be split over segments as a whole, and zeroes it if `clean` returns false. */
 const cleanJoined = (parts: readonly Buffer[], clean: (whole: Buffer) => boolean | void): void => {
   const whole = Buffer.concat(parts);
   if (clean(whole) === false) whole.fill(0);
@@ -88,7 +89,7 @@ const inOrder = (
     .sort((one, other) => numberOf(one) - numberOf(other))
     .map((content) => content.subarray(headerBytes));
 
-/** Whether a segment may hold anything: tables, frames and scans have a form of their own. */
+/** Whether a segment has free content, unlike tables, frames and scans. */
 const isFree = ({ marker }: JpegSegment): boolean =>
   (marker >= APP0 && marker <= APP15) || marker === COMMENT;
 
@@ -96,13 +97,13 @@ const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data:
   const exif = marker === APP1 ? behindExifMark(content) : undefined;
   if (exif !== undefined) return ['exif', exif];
   const marked = MARKS.find(([, of, mark]) => marker === of && begins(content, mark));
-  // Makers of cameras have segments of their own, of which no reader needs to know the inside.
+  // Manufacturers have their own segments, whose content readers can do without.
   return marked === undefined
     ? [`foreign ${String(marker)}`, content]
     : [marked[0], content.subarray(marked[2].length)];
 };
 
-/** The data before the pixels of which the kinds say what a picture is about. */
+/** Metadata before the pixels. */
 export const jpegData = (beginning: Buffer): FoundData => {
   const found: Record<string, Buffer[]> = { exif: [], xmp: [], resources: [] };
   for (const segment of headOfJpeg(beginning).segments) {
@@ -141,8 +142,8 @@ const blankPicture = ({ header, between }: JpegPicture, budget: ParseBudget): vo
 
 /**
  * A JPEG file without the position in its EXIF and XMP data; the same bytes when there is none. Pixels and
- * all else stay; so do more pictures behind the first, cleaned as it is. What else follows (a film, the
- * maker's own data) is cut off: it may say the position in ways of its own.
+ * all other metadata stay; so do further pictures after the first, which are cleaned too. Other appended data
+ * (video, data of the manufacturer) is cut off: it may contain the position in unknown formats.
  */
 export const jpegWithoutLocation = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
@@ -159,7 +160,7 @@ export const jpegWithoutLocation = (original: Buffer, budget: ParseBudget): Buff
   return whole.equals(original) ? original : whole;
 };
 
-/** A JPEG file with the comments of another, which the library does not keep. */
+/** Adds the comments of another JPEG file, which the library does not preserve. */
 export const jpegWithComments = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
   const comments = (readJpeg(other, budget)?.header ?? []).filter(({ marker }) => marker === COMMENT);
   const last = readJpeg(file, budget)?.header.findLast(({ marker }) => marker >= APP0 && marker <= APP15);
@@ -169,8 +170,8 @@ export const jpegWithComments = (file: Buffer, other: Buffer, budget: ParseBudge
 };
 
 /**
- * A JPEG file with nothing but its pixels and what their colours mean; the same bytes when there is nothing
- * else. Its EXIF orientation is lost.
+ * A JPEG file with only its pixels and their colour description; the same bytes when there is nothing else.
+ * Its EXIF orientation is lost.
  */
 export const jpegWithoutMetadata = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);

@@ -3,19 +3,18 @@ import type { Rotation } from '../engine.ts';
 import { blankDirectory, openTiff, readDirectory, withShortEntry } from './tiff.ts';
 
 /**
- * The segments of a JPEG file, whatever its pixels are.
+ * The segments of a JPEG file, with any encoding of its pixels.
  *
  * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf Annex B
  */
 
-/** A segment between the start of a picture and its end. */
+/** A segment between the start and the end of a picture. */
 export interface JpegSegment {
   /** The second byte of its marker: 0xe1 for APP1. */
   readonly marker: number;
-  /** The segment with marker and length. */
+  /** Offset of the marker. */
   readonly start: number;
   readonly end: number;
-  /** What it holds. */
   readonly content: Buffer;
 }
 
@@ -23,39 +22,39 @@ export interface JpegSegment {
 export interface JpegPicture {
   /** The segments up to the first scan, in their order. */
   readonly header: readonly JpegSegment[];
-  /** Those between scans: tables, as a rule. */
+  /** Segments between scans: usually tables. */
   readonly between: readonly JpegSegment[];
-  /** Where it ends, behind its end mark; undefined when it has none. */
+  /** Offset after its end marker; undefined without one. */
   readonly end: number | undefined;
 }
 
 const START_OF_SCAN = 0xda;
 const END_OF_IMAGE = 0xd9;
-/** Most bytes that a segment holds beside its marker and length. */
+/** Maximum number of content bytes in a segment. */
 const MAX_SEGMENT_BYTES = 0xffff - 2;
 
-/** Whether a marker has no length: a filler, a 0xff of the pixels, a restart. */
+/** Whether a marker has no length: a fill byte, a 0xff in the pixels, a restart. */
 const isBare = (marker: number): boolean =>
   marker <= 1 || marker === 0xff || (marker >= 0xd0 && marker <= 0xd8);
 
 const nextMarker = (file: Buffer, from: number): number | undefined => {
-  // Byte by byte: where half of the bytes are 0xff, a search for each takes ten times as long.
+  // Byte by byte: where half of the bytes are 0xff, separate searches take ten times as long.
   for (let at = from; at + 1 < file.length; at += 1) {
     if (file[at] === 0xff && !isBare(file[at + 1] ?? 0)) return at;
   }
   return undefined;
 };
 
-/** Where the segment ends that begins at `at`; undefined when that is not inside of the file. */
+/** The end of the segment at `at`; undefined when it is not inside the file. */
 const endOfSegment = (file: Buffer, at: number): number | undefined => {
   const end = at + 4 <= file.length ? at + 2 + file.readUInt16BE(at + 2) : 0;
   return end < at + 4 || end > file.length ? undefined : end;
 };
 
 /**
- * The picture that begins at `start`; undefined when it does not go on to a scan. Stray bytes between the
- * segments of the first picture of a file are passed over, as decoders do; elsewhere they mean that bytes of
- * something else look like a picture.
+ * The picture that begins at `start`; undefined when it has no scan. Stray bytes between the segments of the
+ * first picture of a file are skipped, as decoders do; in later ones they mean that other data merely looks
+ * like a picture.
  */
 export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPicture | undefined => {
   const header: JpegSegment[] = [];
@@ -76,8 +75,8 @@ export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPict
 };
 
 /**
- * Where the first scan begins, behind which decoders of a header do not read; undefined where a segment on the way
- * is not what it should be.
+ * Offset of the first scan, where decoders stop reading the header; undefined where a segment before it is
+ * malformed.
  */
 export const startOfScan = (file: Buffer, budget: ParseBudget): number | undefined => {
   let end: number | undefined = 2;
@@ -90,18 +89,18 @@ export const startOfScan = (file: Buffer, budget: ParseBudget): number | undefin
   return undefined;
 };
 
-/** A segment as it stands in a file. */
+/** Encodes a segment. */
 export const encodeSegment = (marker: number, content: Buffer): Buffer => {
   const header = Buffer.from([0xff, marker, 0, 0]);
   header.writeUInt16BE(content.length + 2, 2);
   return Buffer.concat([header, content]);
 };
 
-/** Reads part of a file; less where it ends. */
+/** Reads a part of a file; shorter at its end. */
 export type ReadPart = (start: number, length: number) => Promise<Buffer>;
 
 const MARKER_BYTES = 4;
-/** Of each further part, and how many: together more metadata than cameras write. */
+/** Size and maximum number of further parts: together more metadata than cameras write. */
 const PART_BYTES = 256 * 1024;
 const MAX_PARTS = 8;
 
@@ -111,19 +110,19 @@ const isExif = (segment: Buffer): boolean => segment.toString('latin1', MARKER_B
 
 interface Segment {
   readonly marker: number;
-  /** Behind its last byte, which may lie behind the end of the part. */
+  /** Offset after its last byte, which may be beyond the part. */
   readonly end: number;
 }
 
-/** The segment at `at`; undefined when its head is not in the part, or is none. */
+/** The segment at `at`; undefined when its header is not in the part, or not valid. */
 const segmentAt = (part: Buffer, at: number): Segment | undefined =>
   at + MARKER_BYTES > part.length || part[at] !== 0xff
     ? undefined
     : { marker: part[at + 1] ?? 0, end: at + 2 + part.readUInt16BE(at + 2) };
 
 /**
- * The segments before the first scan, of a file of which this is the beginning. `isWhole`: no more of it is needed,
- * because the scan has come, or the file goes on in a way that no program writes.
+ * The segments before the first scan, from the beginning of a file. `isWhole`: more bytes are not needed,
+ * because the scan has been reached, or the file is malformed.
  */
 export const headOfJpeg = (
   beginning: Buffer,
@@ -140,9 +139,9 @@ export const headOfJpeg = (
 };
 
 /**
- * The beginning of a JPEG file as it were with nothing but EXIF data before its frame, which says how large
- * the picture is: other metadata, such as previews and colour profiles, may take megabytes. Undefined for
- * other files, and where the frame does not come.
+ * The beginning of a JPEG file reduced to EXIF data before its frame header, which contains the size: other
+ * metadata, such as previews and colour profiles, may take megabytes. Undefined for other files, and when
+ * there is no frame header.
  */
 export const withoutLongMetadata = async (beginning: Buffer, read: ReadPart): Promise<Buffer | undefined> => {
   if (beginning.length < MARKER_BYTES || beginning.readUInt16BE(0) !== 0xffd8) return undefined;
@@ -168,8 +167,8 @@ export const withoutLongMetadata = async (beginning: Buffer, read: ReadPart): Pr
 };
 
 /**
- * What the EXIF orientations do to stored pixels: mirror them from left to right or not, then rotate them
- * clockwise by a number of quarters.
+ * The effect of the EXIF orientations on stored pixels: mirror them horizontally or not, then rotate them
+ * clockwise by quarter turns.
  */
 const ORIENTATIONS: readonly (readonly [orientation: number, mirrored: boolean, quarters: number])[] = [
   [1, false, 0],
@@ -183,8 +182,8 @@ const ORIENTATIONS: readonly (readonly [orientation: number, mirrored: boolean, 
 ];
 
 /**
- * The EXIF orientation, 1 to 8, that shows a picture rotated which is shown by `orientation` now; what is none
- * counts as 1.
+ * The EXIF orientation, 1 to 8, that shows a picture rotated whose current one is `orientation`; invalid ones
+ * count as 1.
  */
 export const rotatedOrientation = (orientation: number, { angle, flip }: Rotation): number => {
   const [, mirrored, quarters] = ORIENTATIONS[orientation - 1] ?? [1, false, 0];
@@ -199,17 +198,17 @@ export const rotatedOrientation = (orientation: number, { angle, flip }: Rotatio
 
 const APP0 = 0xe0;
 const APP1 = 0xe1;
-/** How an APP1 segment with EXIF data begins. */
+/** First bytes of an APP1 segment with EXIF data. */
 export const EXIF_MARK = Buffer.from('Exif\0\0', 'latin1');
 const ORIENTATION = 0x0112;
 const SHORT = 3;
 
-/** EXIF data that says nothing yet: a directory without entries. */
+/** Empty EXIF data: a directory without entries. */
 const EMPTY_EXIF = Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1');
 
 /**
- * EXIF data with this orientation: in place where it has one, else with an entry more. Undefined where that
- * cannot be done.
+ * EXIF data with this orientation: replaced in place, or added as another entry. Undefined when that is not
+ * possible.
  */
 export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer | undefined => {
   const copy = Buffer.from(exif);
@@ -226,7 +225,7 @@ export const exifWithOrientation = (exif: Buffer, orientation: number): Buffer |
 const PREVIEW_OFFSET = 0x0201;
 const PREVIEW_LENGTH = 0x0202;
 
-/** Takes the preview out of EXIF data, in place: the second directory, and the picture that it names. */
+/** Removes the preview from EXIF data, in place: the second directory, and the picture that it refers to. */
 const blankPreview = (exif: Buffer, budget: ParseBudget): void => {
   const tiff = openTiff(exif);
   const first = tiff === undefined ? undefined : readDirectory(tiff, tiff.uint32(4));
@@ -242,18 +241,18 @@ const blankPreview = (exif: Buffer, budget: ParseBudget): void => {
     return entry?.value === undefined ? 0 : tiff.uint32(entry.at + 8);
   };
   const start = Math.min(valueOf(PREVIEW_OFFSET), exif.length);
-  // Behind the header of the structure.
+  // Outside the header of the structure.
   if (start >= 8) exif.fill(0, start, Math.min(start + valueOf(PREVIEW_LENGTH), exif.length));
   blankDirectory(tiff, { at, entries, reachedBy: undefined }, budget);
 };
 
-/** The EXIF data of a segment; undefined where it holds none. */
+/** The EXIF data of a segment; undefined if it has none. */
 const exifOf = ({ marker, content }: JpegSegment): Buffer | undefined =>
   marker === APP1 && content.subarray(0, EXIF_MARK.length).equals(EXIF_MARK)
     ? content.subarray(EXIF_MARK.length)
     : undefined;
 
-/** A JPEG file without the preview in its EXIF data, its pixels untouched. */
+/** A JPEG file without the preview in its EXIF data; its pixels are unchanged. */
 export const jpegWithoutPreview = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
   for (const segment of readJpeg(file, budget)?.header ?? []) {
@@ -264,8 +263,8 @@ export const jpegWithoutPreview = (original: Buffer, budget: ParseBudget): Buffe
 };
 
 /**
- * A JPEG file whose EXIF data says this orientation, its pixels untouched. Undefined where the EXIF data
- * cannot be read, or has no room left in its segment.
+ * A JPEG file with this EXIF orientation; its pixels are unchanged. Undefined when the EXIF data cannot be
+ * parsed, or its segment is full.
  */
 export const jpegWithOrientation = (
   file: Buffer,

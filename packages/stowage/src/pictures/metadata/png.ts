@@ -6,31 +6,31 @@ import { openTiff } from './tiff.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-/** Length and kind before a chunk's content. */
+/** Length and type before a chunk's content. */
 const HEAD_BYTES = 8;
-/** Those, and the checksum behind it. */
+/** The same, and the checksum after the content. */
 const FRAME_BYTES = 12;
-/** Of all texts of a file together, unpacked: the library holds each of them several times over. */
+/** Maximum size of all texts of a file, decompressed: the library holds several copies of each. */
 const MAX_TEXT_BYTES = 8 * 1024 * 1024;
 const MAX_TEXTS = 1000;
-/** What a packed byte becomes at most. */
+/** Maximum ratio of compression. */
 const MOST_OF_A_BYTE = 1032;
 const TEXTS: ReadonlySet<string> = new Set(['tEXt', 'zTXt', 'iTXt']);
 
 const unpack: (packed: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer> =
   promisify(inflate);
 
-/** A chunk of a PNG file, from its first byte to behind its last; that may lie behind the end of the file. */
+/** A chunk of a PNG file, with the offsets of its start and end; the end may be beyond the file. */
 interface PngChunk {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
   readonly content: Buffer;
-  /** The chunk as it stands in the file. */
+  /** The raw chunk. */
   readonly whole: Buffer;
 }
 
-/** The chunks of a PNG file, or of its beginning, as long as there are more. */
+/** The chunks of a PNG file, or of its beginning. */
 export function* pngChunks(file: Buffer, budget: ParseBudget): Generator<PngChunk, void, undefined> {
   for (let start = SIGNATURE.length; start + HEAD_BYTES <= file.length;) {
     budget.spendItems();
@@ -48,7 +48,7 @@ interface PngText {
   readonly isPacked: boolean;
 }
 
-/** Where the `count`-th zero from `start` on ends; the whole length when there are not so many. */
+/** Offset after the `count`-th zero byte from `start`; the whole length when there are fewer. */
 const behindZeros = (content: Buffer, start: number, count: number): number => {
   let at = start;
   for (let found = 0; found < count; found += 1) {
@@ -72,7 +72,7 @@ const readPngText = (kind: string, content: Buffer): PngText | undefined => {
 const textChunks = (file: Buffer, budget: ParseBudget): readonly PngChunk[] =>
   [...pngChunks(file, budget)].filter(({ kind }) => TEXTS.has(kind));
 
-/** Whether texts are longer together than they may be. Looks into them only where that could be so. */
+/** Whether texts exceed the maximum size. Decompresses them only if that is possible by their length. */
 const areLong = async (chunks: readonly PngChunk[]): Promise<boolean> => {
   const most = chunks.reduce(
     (sum, { kind, start, end }) => sum + (end - start) * (kind === 'tEXt' ? 1 : MOST_OF_A_BYTE),
@@ -88,7 +88,7 @@ const areLong = async (chunks: readonly PngChunk[]): Promise<boolean> => {
     try {
       left -= isPacked ? (await unpack(text, { maxOutputLength: Math.max(1, left) })).length : text.length;
     } catch {
-      // Too long, or broken at its end only, which the library would notice when it is unpacked.
+      // Too long, or truncated, which the library would notice only after decompressing.
       return true;
     }
     if (left < 0) return true;
@@ -97,8 +97,8 @@ const areLong = async (chunks: readonly PngChunk[]): Promise<boolean> => {
 };
 
 /**
- * A picture as the library may have it: the same bytes, or a PNG file without its texts where they are long.
- * The library unpacks them with the header: some hundred kilobytes become gigabytes.
+ * A picture that is safe for the library: the same bytes, or a PNG file without its texts if they are too
+ * long. The library decompresses them with the header: some hundred kilobytes become gigabytes.
  */
 export const withoutLongTexts = async (file: Buffer, budget: ParseBudget): Promise<Buffer> => {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return file;
@@ -107,21 +107,22 @@ export const withoutLongTexts = async (file: Buffer, budget: ParseBudget): Promi
   const parts: Buffer[] = [];
   let behind = 0;
   for (const { start, end } of texts) {
-    // As a rule one follows the other.
+    // Usually texts are adjacent.
     if (start > behind) parts.push(file.subarray(behind, start));
     behind = end;
   }
   return Buffer.concat([...parts, file.subarray(behind)]);
 };
 
-/** All compressed texts of a file together; what passes it is dropped. */
+/** Maximum size of all decompressed texts of a file; further ones are dropped. */
 const MAX_INFLATED_BYTES = 2 * 1024 * 1024;
-/** What unpacking a text of one letter costs as well. */
+/** Minimum charge for decompressing a text, however short. */
 const LEAST_INFLATED_BYTES = 4 * 1024;
 const XMP_KEYWORD = 'XML:com.adobe.xmp';
 const RAW_PROFILE = /^raw profile type /iu;
 /**
- * What belongs to the pixels: colours, transparency, frames. Chunks without which nothing shows are capital.
+ * Chunks that belong to the pixels: colours, transparency, frames. Types with an initial capital are
+ * essential for decoding.
  */
 const SHOWN: ReadonlySet<string> = new Set(
   'cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST tRNS pHYs sPLT acTL fcTL fdAT'.split(' '),
@@ -129,7 +130,7 @@ const SHOWN: ReadonlySet<string> = new Set(
 
 const isShown = (kind: string): boolean => SHOWN.has(kind) || /^[A-Z]/u.test(kind);
 
-/** The chunks up to the end mark; a last one that is cut off counts as far as it goes. */
+/** The chunks up to the end marker; a truncated last one is included. */
 const chunksOf = (file: Buffer, budget: ParseBudget): readonly PngChunk[] => {
   const chunks: PngChunk[] = [];
   for (const chunk of pngChunks(file, budget)) {
@@ -162,8 +163,8 @@ const inflated = (packed: Buffer, texts: { left: number }): Buffer | undefined =
 };
 
 /**
- * The bytes of a profile that lies in a text as hexadecimal digits, behind its name and its length; none of
- * a malformed one.
+ * The bytes of a profile that is stored as hexadecimal text, after its name and length; empty for a malformed
+ * one.
  */
 const profileOf = (text: Buffer): Buffer => {
   const digits = /^\n.*\n\s*\d+\n([\da-f\s]*)$/iu.exec(text.toString('latin1'))?.[1] ?? '';
@@ -173,14 +174,14 @@ const profileOf = (text: Buffer): Buffer => {
 const encodeXmp = (packet: Buffer): Buffer =>
   encodeChunk('iTXt', Buffer.concat([Buffer.from(`${XMP_KEYWORD}\0\0\0\0\0`), packet]));
 
-/** XMP data without the position, as a chunk of its own: packed, it could not be changed where it lies. */
+/** XMP data without the position, as an uncompressed chunk: compressed data could not be changed in place. */
 const cleanXmp = (text: Buffer, whole: Buffer): Buffer => {
   const copy = Buffer.from(text);
   blankLocationInXmp(copy);
   return copy.equals(text) ? whole : encodeXmp(copy);
 };
 
-/** The same for EXIF data; undefined when it cannot be understood. */
+/** The same for EXIF data; undefined when it cannot be parsed. */
 const cleanExif = (content: Buffer, whole: Buffer, budget: ParseBudget): Buffer | undefined => {
   const exif = behindExifMark(content) ?? content;
   const copy = Buffer.from(exif);
@@ -188,7 +189,7 @@ const cleanExif = (content: Buffer, whole: Buffer, budget: ParseBudget): Buffer 
   return copy.equals(exif) ? whole : encodeChunk('eXIf', copy);
 };
 
-/** The same for a profile, which is EXIF or XMP data; any other that says a position is left out. */
+/** The same for a profile with EXIF or XMP data; any other with a position is dropped. */
 const cleanProfile = (text: Buffer, whole: Buffer, budget: ParseBudget): Buffer | undefined => {
   const profile = profileOf(text);
   if (openTiff(behindExifMark(profile) ?? profile) !== undefined) return cleanExif(profile, whole, budget);
@@ -215,15 +216,15 @@ const cleanText = (
 
 const cleanChunk = ({ kind, content, whole }: PngChunk, spending: Spending): Buffer | undefined => {
   if (kind === 'eXIf') return cleanExif(content, whole, spending.budget);
-  // EXIF data packed, of a draft that is not in use any more.
+  // Compressed EXIF data, of an obsolete draft.
   if (kind === 'zxIf') return undefined;
   const text = readPngText(kind, content);
   if (text !== undefined) return cleanText(text, whole, spending);
-  // Others are older places of XMP data, or records of where content comes from, which quote EXIF data.
+  // Other chunks may be obsolete locations of XMP data, or records of provenance, which quote EXIF data.
   return isShown(kind) || !saysPosition(content, spending.budget) ? whole : undefined;
 };
 
-/** What a PNG file says beside its pixels; packed texts as far as they are short. */
+/** Metadata of a PNG file; compressed texts only if they are short. */
 export const pngData = (file: Buffer, budget: ParseBudget): FoundData => {
   const found: { exif: Buffer[]; xmp: Buffer[]; iptc: Buffer[] } = { exif: [], xmp: [], iptc: [] };
   const texts = { left: MAX_INFLATED_BYTES };
@@ -251,7 +252,7 @@ const joined = (file: Buffer, chunks: readonly (Buffer | undefined)[]): Buffer =
 
 /**
  * A PNG file without the position in its EXIF and XMP data and in its texts; the same bytes when there is
- * none. A compressed text that cannot be unpacked is dropped. Bytes after the end are cut off.
+ * none. A compressed text that cannot be decompressed is dropped. Bytes after the end are cut off.
  */
 export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer => {
   const spending = { budget, texts: { left: MAX_INFLATED_BYTES } };
@@ -261,7 +262,7 @@ export const pngWithoutLocation = (file: Buffer, budget: ParseBudget): Buffer =>
   );
 };
 
-/** A PNG file with nothing but its pixels, frames and what their colours mean. */
+/** A PNG file with only its pixels, frames and their colour description. */
 export const pngWithoutMetadata = (file: Buffer, budget: ParseBudget): Buffer => {
   const kept = chunksOf(file, budget).filter(({ kind }) => isShown(kind));
   return joined(

@@ -24,18 +24,18 @@ import { pngData } from './png.ts';
 import { openTiff, readDirectory } from './tiff.ts';
 
 /**
- * What IPTC data says about a picture.
+ * Texts in IPTC data.
  *
  * @see https://www.iptc.org/std/IIM/4.2/specification/IIMV4.2.pdf
  */
 
 const MARKER = 0x1c;
-/** Of a length that says how many bytes the length itself has. */
+/** Bit of an extended length: the rest is the number of its bytes. */
 const EXTENDED = 0x8000;
 const CHARSET = '1:90';
 const UTF_8 = '\u001b%G';
 
-/** Text of unknown encoding: UTF-8 where it is that, else as old programs for Windows write it. */
+/** Decodes text of unknown encoding: as UTF-8 if valid, else as Windows-1252. */
 export const decodedText = (bytes: Uint8Array): string => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -44,7 +44,7 @@ export const decodedText = (bytes: Uint8Array): string => {
   }
 };
 
-/** The values of IPTC data by record and number, `2:120`; each may stand there several times. */
+/** The values of IPTC data by record and number, `2:120`; each may be repeated. */
 export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string, readonly string[]> => {
   const found = new Map<string, Buffer[]>();
   for (let at = 0; at + 5 <= data.length && data[at] === MARKER;) {
@@ -84,7 +84,7 @@ const dataOf = (file: Buffer, format: PictureFormat, budget: ParseBudget): Found
   return format === 'tiff' ? { exif: [file], xmp: [], iptc: [] } : undefined;
 };
 
-/** A text within the bounds, without what says where a picture was taken; undefined where nothing is left. */
+/** A text within the limit, without position keywords; undefined if nothing is left. */
 const bounded = (text: string | undefined, most: number): string | undefined => {
   const plain = plainText(text ?? '')
     .replaceAll(KEYWORD, '')
@@ -106,9 +106,9 @@ const boundedTags = (tags: readonly string[] | undefined): string[] | undefined 
 };
 
 /**
- * What a picture says about itself, field by field: by its IPTC data, else by XMP, else by EXIF, and nothing of where
- * it was taken. A JPEG file may end before its first scan. Undefined where it says nothing.
- * @throws what the budget throws
+ * Descriptive texts in a picture, field by field: from IPTC data, else XMP, else EXIF; never its position. A
+ * JPEG file may be truncated at its first scan. Undefined without any text.
+ * @throws errors of the budget
  */
 export const textsOf = async (
   file: Buffer,
@@ -122,7 +122,7 @@ export const textsOf = async (
   const iptc = [...found.iptc, ...inExif([IPTC, RESOURCES])].map((data) => iptcIn(data, budget));
   const [records] = iptc.flatMap((data) => (data === undefined ? [] : [iptcTexts(data, budget)]));
   const [packet] = [...found.xmp, ...inExif([XMP])];
-  // The parser of XML is loaded with the first such picture: a service starts without it.
+  // The XML parser is loaded with the first such picture, so that the service starts faster.
   const xmp = packet === undefined ? {} : (await import('./xmp-texts.ts')).xmpTexts(packet);
   const [description] = inExif([DESCRIPTION]);
   const first = (key: string): string | undefined => bounded(records?.get(key)?.[0], MOST_TEXT);
@@ -140,12 +140,14 @@ export const textsOf = async (
 };
 
 const SIGNATURE_BYTES = 16;
-/** Before the pixels of a JPEG file; cameras and programs write less than a megabyte. */
+/**
+ * Maximum number of bytes before the pixels of a JPEG file; cameras and programs write less than a megabyte.
+ */
 const MOST_HEAD_BYTES = 8 * 1024 * 1024;
 
 /**
- * What a picture says about itself. Of a JPEG file the bytes before its pixels are read, of PNG, WebP and TIFF all of
- * them; of other formats, and of what cannot be read, it is undefined. `open` is called twice.
+ * Reads the descriptive texts in a picture. Of a JPEG file only the bytes before its pixels are read, of PNG,
+ * WebP and TIFF all of them; undefined for other formats and unreadable files. `open` is called twice.
  * @throws the signal's reason
  */
 export const readTexts = async (

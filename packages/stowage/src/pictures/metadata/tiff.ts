@@ -1,22 +1,23 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 
 /**
- * Reads the directories of a TIFF structure, which is what EXIF data is. Whatever the numbers in it say,
- * nothing outside of the given bytes is read, no directory twice, and not more of them than a camera writes.
+ * Reads the directories of a TIFF structure, which is also the format of EXIF data. Whatever the offsets in
+ * it are, nothing outside of the given bytes is read, no directory twice, and not more directories than a
+ * camera writes.
  *
  * @see https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E EXIF 3.0
  */
 
 const ENTRY_BYTES = 12;
-/** Bytes of one value by its type; 0 stands for types that do not exist. */
+/** Bytes of one value by its type; 0 for unknown types. */
 const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4];
 
 const MAX_DIRECTORIES = 32;
 const MAX_ENTRIES = 2000;
 
-/** Tags whose value says where another directory lies. */
+/** Tags whose value is the offset of another directory. */
 const EXIF_DIRECTORY = 0x8769;
-/** The tag that says where the directory of the position lies. */
+/** Tag with the offset of the GPS directory. */
 export const GPS_DIRECTORY = 0x8825;
 const DIRECTORIES: ReadonlySet<number> = new Set([EXIF_DIRECTORY, GPS_DIRECTORY, 0xa005, 0x014a]);
 
@@ -32,22 +33,21 @@ interface TiffEntry {
   readonly tag: number;
   readonly type: number;
   readonly count: number;
-  /** Where the entry itself lies. */
+  /** Offset of the entry itself. */
   readonly at: number;
-  /** Where its value lies, whole, inside the bytes; undefined when it does not. */
+  /** Offsets of its whole value inside the bytes; undefined when it is not inside. */
   readonly value: { readonly start: number; readonly end: number } | undefined;
 }
 
-/** A directory that was found. */
 export interface TiffDirectory {
-  /** Where it lies: the number of its entries, then they. */
+  /** Offset of the directory: the number of its entries, then the entries. */
   readonly at: number;
   readonly entries: readonly TiffEntry[];
-  /** The tag by which it was reached; undefined for the first directory and those that follow it. */
+  /** The tag that refers to it; undefined for the first directory and those chained to it. */
   readonly reachedBy: number | undefined;
 }
 
-/** Opens a structure by its header; undefined when there is none. */
+/** Opens a structure by its header; undefined without a valid one. */
 export const openTiff = (bytes: Buffer): Tiff | undefined => {
   if (bytes.length < 8) return undefined;
   const order = bytes.toString('latin1', 0, 4);
@@ -78,10 +78,7 @@ const readEntry = ({ bytes, uint16, uint32 }: Tiff, at: number): TiffEntry => {
   return { tag, type, count, at, value: end <= bytes.length ? { start, end } : undefined };
 };
 
-/**
- * The entries of the directory that lies at `at`, as far as the bytes go; undefined when it does not lie
- * inside of them.
- */
+/** The entries of the directory at `at`, as far as the bytes go; undefined when it is not inside them. */
 export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | undefined => {
   const { bytes, uint16 } = tiff;
   if (at < 8 || at + 2 > bytes.length) return undefined;
@@ -98,8 +95,8 @@ const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): rea
 };
 
 /**
- * Every directory that can be reached from the header, each once. Undefined when there are more than any
- * camera writes. A directory that does not lie inside the bytes is left out: readers cannot find it either.
+ * Every directory that is reachable from the header, each once. Undefined when there are more than cameras
+ * write. A directory outside the bytes is left out: readers cannot find it either.
  */
 export const directoriesOf = (tiff: Tiff, budget: ParseBudget): readonly TiffDirectory[] | undefined => {
   const found: TiffDirectory[] = [];
@@ -126,8 +123,8 @@ export const directoriesOf = (tiff: Tiff, budget: ParseBudget): readonly TiffDir
 };
 
 /**
- * Takes an entry out of its directory, in place: what follows moves up, and the gap is zero. Does nothing
- * where another directory lay over this one and has been blanked.
+ * Removes an entry from its directory, in place: later entries move up, and the gap is zeroed. Does nothing
+ * if the directory was overwritten because another one overlapped it.
  */
 export const removeEntry = (
   { bytes, uint16, setUint16 }: Tiff,
@@ -146,7 +143,7 @@ export const removeEntry = (
   setUint16(count - 1, at);
 };
 
-/** Zeroes the value of an entry. Many entries may name the same one, as long as the whole file. */
+/** Zeroes the value of an entry. Many entries may refer to the same value, as long as the whole file. */
 export const blankValue = ({ bytes }: Tiff, { value }: TiffEntry, budget: ParseBudget): void => {
   if (value === undefined) return;
   budget.spendBytes(value.end - value.start);
@@ -161,7 +158,7 @@ export const blankDirectory = (tiff: Tiff, { at, entries }: TiffDirectory, budge
 
 /**
  * A copy of the structure with another entry in its first directory, which moves to the end of the bytes;
- * what the other entries point to stays where it is. Undefined when there is no whole first directory.
+ * values of other entries stay in place. Undefined without a complete first directory.
  */
 export const withShortEntry = (original: Buffer, tag: number, number: number): Buffer | undefined => {
   const old = openTiff(original);
@@ -192,7 +189,10 @@ export const withShortEntry = (original: Buffer, tag: number, number: number): B
   return bytes;
 };
 
-/** Tags of what belongs to the pixels: order, samples, colours, packing, size in print, their place in the file. */
+/**
+ * Tags that belong to the pixels: order, samples, colours, compression, print size, their offsets in the
+ * file.
+ */
 const SHOWN: ReadonlySet<number> = new Set([
   254, 255, 256, 257, 258, 259, 262, 263, 266, 273, 274, 277, 278, 279, 280, 281, 282, 283, 284, 290, 291,
   292, 293, 296, 297, 301, 317, 318, 319, 320, 321, 322, 323, 324, 325, 332, 334, 338, 339, 340, 341, 347,
@@ -200,8 +200,8 @@ const SHOWN: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * A TIFF file with nothing but its pages and what their colours mean; the same bytes when there is nothing
- * else. Undefined for one with more directories than any program writes.
+ * A TIFF file with only its pages and their colour description; the same bytes when there is nothing else.
+ * Undefined with more directories than programs write.
  */
 export const tiffWithoutMetadata = (original: Buffer, budget: ParseBudget): Buffer | undefined => {
   const file = Buffer.from(original);
@@ -213,7 +213,7 @@ export const tiffWithoutMetadata = (original: Buffer, budget: ParseBudget): Buff
       blankDirectory(tiff, directory, budget);
       continue;
     }
-    // From behind: what follows an entry moves.
+    // In reverse order: removing an entry moves the later ones.
     for (const [index, entry] of [...directory.entries.entries()].reverse()) {
       if (SHOWN.has(entry.tag)) continue;
       blankValue(tiff, entry, budget);

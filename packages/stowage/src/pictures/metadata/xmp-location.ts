@@ -1,32 +1,32 @@
 /**
- * Takes positions out of XMP packets in place, by blanks: packets may be padded with them anywhere between
- * properties, and the files around them need not change.
+ * Removes positions from XMP packets in place, by overwriting them with blanks: blanks are allowed between
+ * properties, and the containing file need not change.
  *
  * @see https://github.com/adobe/xmp-docs XMP specification, part 1, section 7
  */
 
-/** Longer packets hold depth maps or nonsense; when they speak of a position, all of it goes. */
+/** Longer packets contain depth maps or garbage; if they mention a position, they are blanked completely. */
 const MAX_PACKET_BYTES = 4 * 1024 * 1024;
-/** Words of which one stands beside every position: names of properties, keywords. */
+/** Every position comes with one of these words: names of properties, keywords. */
 export const MENTIONED =
   /gps|latitude|longt?itude|verbatimcoordinates|footprintwkt|geo:l|[<:]l(?:at|ong?)(?:_long)?\b|RXhpZgAA|V4aWYAA|FeGlmAA/iu;
-/** The local name of a property that says where: `exif:GPSLatitude`, `geo:lat`, `dwc:decimalLongitude`. */
+/** Local names of properties with a position: `exif:GPSLatitude`, `geo:lat`, `dwc:decimalLongitude`. */
 const PROPERTY =
   /^(?:[^:]*:)?(?:gps|\w*(?<!speed)(?:lat|longt?)itude|verbatimcoordinates|footprintwkt|(?:lat|lat_long|long?)$)/iu;
-/** A value that says where: a keyword, or a picture in base64 that has EXIF data of its own. */
+/** Values with a position: a keyword, or a picture in base64 with its own EXIF data. */
 const VALUE = /geo:l(?:at|ong?)=|RXhpZgAA|V4aWYAA|FeGlmAA/u;
 
 const BLANK = 0x20;
 
-/** A part of a packet, from its first byte to behind its last. */
+/** Offsets of a part of a packet; the end is exclusive. */
 type Part = readonly [start: number, end: number];
 
-/** A tag of a packet; `end` is behind its bracket. */
+/** A tag of a packet; `end` is the offset after its bracket. */
 interface Tag {
   readonly name: string;
   readonly kind: 'start' | 'end' | 'empty';
   readonly end: number;
-  /** Attributes that say where, with the blank before them. */
+  /** Attributes with a position, with the blank before them. */
   readonly located: readonly Part[];
 }
 
@@ -43,7 +43,7 @@ const behindBlanks = (text: string, at: number): number => {
   return end;
 };
 
-/** Where the attribute that begins at `at` ends; undefined when it is malformed. */
+/** The end of the attribute at `at`; undefined when it is malformed. */
 const endOfAttribute = (text: string, at: number): number | undefined => {
   const equals = behindBlanks(text, nameEnd(text, at));
   if (!text.startsWith('=', equals)) return undefined;
@@ -54,7 +54,7 @@ const endOfAttribute = (text: string, at: number): number | undefined => {
   return end < 0 ? undefined : end + 1;
 };
 
-/** Reads the attributes of a tag from `start` on; undefined when it is malformed. */
+/** Parses the attributes of a tag from `start` on; undefined when it is malformed. */
 const readAttributes = (text: string, start: number): Pick<Tag, 'end' | 'located'> | undefined => {
   const located: Part[] = [];
   for (let before = start; before < text.length;) {
@@ -70,7 +70,7 @@ const readAttributes = (text: string, start: number): Pick<Tag, 'end' | 'located
   return undefined;
 };
 
-/** Where what is not a tag ends: a comment, an instruction, text as it is. Undefined for a tag. */
+/** The end of markup that is not a tag: a comment, an instruction, CDATA. Undefined for a tag. */
 const skipOther = (text: string, at: number): number | undefined => {
   for (const [opening, closing] of [
     ['<!--', '-->'],
@@ -88,7 +88,7 @@ const readTag = (text: string, at: number): Tag | undefined => {
   const isEnd = text.startsWith('</', at);
   const start = at + (isEnd ? 2 : 1);
   const name = text.slice(start, nameEnd(text, start));
-  // Entities would let a name be written in other letters; no program writes them here.
+  // Entities could disguise a name; programs do not write them here.
   if (name === '' || name.startsWith('!')) return undefined;
   const rest = readAttributes(text, start + name.length);
   if (rest === undefined) return undefined;
@@ -98,7 +98,7 @@ const readTag = (text: string, at: number): Tag | undefined => {
 
 class PartFinder {
   readonly parts: Part[] = [];
-  /** The property that is being read, and how many elements of its own name are open. */
+  /** The current property with a position, and the number of open elements with its name. */
   #open: { readonly name: string; readonly start: number; depth: number } | undefined;
 
   get isComplete(): boolean {
@@ -121,7 +121,7 @@ class PartFinder {
   }
 }
 
-/** The parts of a packet that say where; undefined when it is malformed. One pass. */
+/** The parts of a packet with a position; undefined when it is malformed. One pass. */
 const locatedParts = (text: string): readonly Part[] | undefined => {
   const finder = new PartFinder();
   for (let at = text.indexOf('<'); at >= 0;) {
@@ -138,11 +138,11 @@ const locatedParts = (text: string): readonly Part[] | undefined => {
 };
 
 /**
- * Blanks every property of a packet that says where a picture was taken, in place. A packet that mentions one
- * and cannot be understood, or is too long, is blanked whole.
+ * Blanks every property of a packet that contains a position, in place. A packet that mentions one and cannot
+ * be parsed, or is too long, is blanked completely.
  */
 export const blankLocationInXmp = (packet: Buffer): void => {
-  // Byte by byte, so that positions in the text are those in the file: names of properties are ASCII.
+  // Latin-1 preserves the byte offsets: names of properties are ASCII.
   const text = packet.toString('latin1');
   const isWide = text.includes('\0');
   if (!MENTIONED.test(isWide ? text.replaceAll('\0', '') : text)) return;

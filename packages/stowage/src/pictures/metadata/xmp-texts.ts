@@ -2,7 +2,7 @@ import type { SaxesTagNS } from 'saxes';
 import type { About } from '../../storage/about/about.ts';
 import { createStrictParser, XML_NAMESPACE, xmlBudget } from '../svg/strict-xml.ts';
 
-/** Longer packets hold the history of a file, or pictures. */
+/** Longer packets contain the history of a file, or pictures. */
 const MOST_BYTES = 256 * 1024;
 const LIMITS = { items: 20_000, bytes: MOST_BYTES };
 
@@ -31,7 +31,7 @@ class Reader {
   #property: keyof Texts | undefined;
   #depth = 0;
   #values: Value[] = [];
-  /** What stands in the property itself, outside of items. */
+  /** Text of the property itself, outside of items. */
   #own: Value = { isDefault: false, text: '' };
   #item: Value | undefined;
 
@@ -61,7 +61,7 @@ class Reader {
     if (this.#property === undefined) return;
     if (this.#depth > 0) {
       this.#depth -= 1;
-      // Items hold text alone; what stands behind one is none of it.
+      // Items contain only text; text after one does not belong to it.
       if (this.#depth <= 1) this.#item = undefined;
       return;
     }
@@ -85,7 +85,7 @@ class Reader {
   }
 }
 
-/** What an XMP packet says about a picture. Nothing where it is malformed, or very long. */
+/** Descriptive texts in an XMP packet. Empty if it is malformed, or very long. */
 export const xmpTexts = (packet: Buffer): Texts => {
   if (packet.length > MOST_BYTES) return {};
   const reader = new Reader();

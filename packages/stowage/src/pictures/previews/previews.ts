@@ -17,27 +17,27 @@ import { beginningOf } from '../picture-file.ts';
 import { commands, type DrawingProgram, findProgram, killGroup, type PreviewCommand } from './programs.ts';
 
 interface ProgramRun {
-  /** Its whole path. */
+  /** Absolute path. */
   readonly path: string;
   readonly args: readonly string[];
-  /** The only folder that it is told of: where it starts, its home, and where its temporary files go. */
+  /** Working directory, home and temporary directory of the program; it gets no other. */
   readonly folder: string;
   readonly seconds: number;
 }
 
-/** Most bytes that a program may give. */
+/** Maximum number of output bytes. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Most bytes of what it complains about that are kept for the log. */
+/** Maximum number of bytes of its error output in the log. */
 const MAX_COMPLAINT_BYTES = 500;
-/** Address space; libraries take up to a third of it. */
+/** Limit of the address space; libraries take up to a third of it. */
 const MAX_MEMORY_KILOBYTES = 1024 * 1024;
 /** The unit is 512 or 1024 bytes. */
 const MAX_FILE_BLOCKS = 32 * 1024;
 
 /**
- * The system bounds what the program takes, also when this process is killed meanwhile; where it has no such
- * bound, the program runs without. When memory runs out, the kernel ends the program before others.
- * The words of the program are arguments of the script, never part of it.
+ * The operating system limits the program, even after this process is killed; limits that the system does not
+ * support are skipped. When memory runs out, the kernel kills the program first. The program's command line
+ * is passed as arguments of the script, never as part of it.
  */
 const BOUNDED = [
   `ulimit -c 0; ulimit -v ${String(MAX_MEMORY_KILOBYTES)}; ulimit -f ${String(MAX_FILE_BLOCKS)}`,
@@ -54,16 +54,16 @@ const start = ({ path, args, folder, seconds }: ProgramRun): ChildProcess => {
     cwd: folder,
     env: { ...readProgramEnvironment(), ...own },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // It leads a process group, so that what it starts itself ends with it.
+    // It leads a process group, so that its child processes end with it.
     detached: isPosix,
     windowsHide: true,
   });
 };
 
 /**
- * Runs a program within bounds and gives what it writes to its output. When the promise settles, the program
- * and all that it has started in its group have ended.
- * @throws BrokenImageError when it fails, gives nothing or too much, or takes too long; the signal's reason
+ * Runs a program with limits and returns its output. When the promise settles, the program and all processes
+ * of its group have ended.
+ * @throws BrokenImageError when it fails, has no or too much output, or takes too long; the signal's reason
  */
 const runProgram = (run: ProgramRun, signal: AbortSignal): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -142,8 +142,8 @@ const beginningOfFile = (file: string): Promise<Buffer> =>
   beginningOf(createReadStream(file, { end: BEGINNING_BYTES - 1 }), BEGINNING_BYTES);
 
 /**
- * Copies a stored file, or its first and last bytes with nothing but a gap between them, and gives what it
- * begins with. Most bytes are those of `head` and `tail`; the gap takes no room on the disk.
+ * Copies a stored file, or its first and last bytes with a gap between them, and returns its beginning.
+ * Copies at most the bytes of `head` and `tail`; the gap is sparse and takes no disk space.
  * @throws BrokenImageError when it is longer and has no tail, the signal's reason, errors of the store
  */
 const fetchBeginning = async (
@@ -157,23 +157,23 @@ const fetchBeginning = async (
     await copyPart(stored, file, { limit: head + tail }, signal);
     return beginningOfFile(file);
   }
-  // Elsewhere a gap is written out.
+  // Elsewhere a gap is written to disk.
   if (tail === 0 || process.platform === 'win32') throw tooLarge();
   await copyPart(stored, file, { range: { start: 0, end: head - 1 }, limit: head }, signal);
   await copyPart(stored, file, { range: { start: size - tail, end: size - 1 }, limit: tail }, signal);
   return beginningOfFile(file);
 };
 
-/** Pictures of files that are not pictures themselves, drawn by programs in processes of their own. */
+/** Pictures of files that are not images, drawn by programs in separate processes. */
 export interface Previews {
   /**
-   * Runs work that draws: a few at a time, the others wait.
+   * Runs drawing work with limited concurrency.
    * @throws BusyError when too many wait or the wait takes too long, the signal's reason
    */
   hold<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
   /**
-   * Draws a file whose longer side shall have so many pixels. The result is a picture that its program has
-   * made of whatever lies there: as little to be trusted as that. Leaves no file and no process behind.
+   * Draws a file; the longer side gets so many pixels. The result is a picture that its program has made of
+   * untrusted content, and equally untrusted. Leaves no files and no processes behind.
    * @throws BrokenImageError when it cannot be drawn, the signal's reason, errors of the store
    */
   draw(program: DrawingProgram, file: StoredFile, side: number, signal: AbortSignal): Promise<Buffer>;
@@ -183,7 +183,7 @@ const PREFIX = 'stowage-preview-';
 const RUNNING = 2;
 const WAITING = { maxWaiting: 1000, maxWaitMs: 60_000 };
 
-/** Makes the previews of one connector. Nothing is looked for or started by it. */
+/** Creates the previews of one connector. Looks for no programs and starts none. */
 export const createPreviews = (log: Logger): Previews => {
   const queue = createTaskQueue({ capacity: RUNNING, ...WAITING });
   const missing = new Set<string>();

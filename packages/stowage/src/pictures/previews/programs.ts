@@ -4,15 +4,15 @@ import { isAbsolute, join } from 'node:path';
 import { readProgramFolders } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 
-/** What programs draw: the first page of a document, or a frame of a film. */
+/** Kinds of previews: the first page of a document, or a frame of a video. */
 type PreviewKind = 'pdf' | 'video';
 
-/** A program that the operator has named. */
+/** A program from the configuration. */
 export interface DrawingProgram {
   readonly kind: PreviewKind;
-  /** A name in the folders of programs, or a whole path. */
+  /** A name in the folders of PATH, or an absolute path. */
   readonly command: string;
-  /** Longest time for one file. */
+  /** Time limit for one file. */
   readonly seconds: number;
 }
 
@@ -21,7 +21,7 @@ const EXTENSIONS: Readonly<Record<PreviewKind, readonly string[]>> = {
   video: ['mp4', 'm4v', 'mov', '3gp', 'webm', 'mkv', 'avi', 'flv', 'wmv', 'mpg', 'mpeg', 'ogv'],
 };
 
-/** The programs of a source by the extensions of the files that they draw; empty unless some are named. */
+/** The programs of a source by extension of the files that they draw; empty unless configured. */
 export const drawingPrograms = ({
   thumbPrograms: { seconds, ...commands },
 }: Pick<Settings, 'thumbPrograms'>): ReadonlyMap<string, DrawingProgram> =>
@@ -34,14 +34,17 @@ export const drawingPrograms = ({
     }),
   );
 
-/** Whether the process may run the file. */
+/** Whether the process may execute the file. */
 export const isExecutable = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
     () => true,
     () => false,
   );
 
-/** The whole path of a program: as it is, or in the folders of PATH. Undefined when it cannot be run. */
+/**
+ * The absolute path of a program: as configured, or found in the folders of PATH. Undefined when it cannot be
+ * executed.
+ */
 export const findProgram = async (command: string): Promise<string | undefined> => {
   const names = process.platform === 'win32' ? [command, `${command}.exe`] : [command];
   const paths = isAbsolute(command)
@@ -51,7 +54,7 @@ export const findProgram = async (command: string): Promise<string | undefined> 
   return undefined;
 };
 
-/** Ends a process that leads a group of its own on POSIX systems, with all that it has started in it. */
+/** Kills a process that leads its own group on POSIX systems, with all processes of the group. */
 export const killGroup = (child: ChildProcess): void => {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
@@ -60,17 +63,18 @@ export const killGroup = (child: ChildProcess): void => {
   }
 };
 
-/** Pixels of the longer side of what a program draws. */
+/** Maximum longer side of a preview in pixels. */
 const MAX_SIDE = 2048;
 
 /** How files of a kind are drawn. */
 export interface PreviewCommand {
   /**
-   * Bytes from the start of a file that are read. Of a longer one also those of `tail`, unless it has none.
+   * Bytes from the start of a file that are read, and for a longer one the bytes of `tail` from its end,
+   * unless that is 0.
    */
   readonly head: number;
   readonly tail: number;
-  /** The program's arguments for a file that begins so; undefined when it is not of this kind. */
+  /** The program's arguments for a file with this beginning; undefined when it is of another kind. */
   readonly args: (file: string, beginning: Buffer, side: number) => readonly string[] | undefined;
 }
 
@@ -78,7 +82,7 @@ const MB = 1024 * 1024;
 
 const sideOf = (wanted: number): string => String(Math.min(Math.ceil(wanted), MAX_SIDE));
 
-/** Programs look for the signature in the first kilobyte. */
+/** Programs search the first kilobyte for the signature. */
 const isPdf = (beginning: Buffer): boolean => beginning.subarray(0, 1024).includes('%PDF-');
 
 const pdf: PreviewCommand = {
@@ -90,7 +94,7 @@ const pdf: PreviewCommand = {
       : undefined,
 };
 
-/** Containers by what they begin with, each with the name of the only reader that may open it. */
+/** Containers by their first bytes, each with the name of the only demuxer that may open it. */
 const CONTAINERS: readonly (readonly [reader: string, beginning: RegExp])[] = [
   ['mov', /^.{4}(?:ftyp|moov|mdat|wide|free|skip|pnot)/su],
   ['matroska', /^\u001aE\u00df\u00a3/u],
@@ -101,16 +105,16 @@ const CONTAINERS: readonly (readonly [reader: string, beginning: RegExp])[] = [
   ['mpeg', /^\u0000\u0000\u0001\u00ba/u],
 ];
 
-/** The decoders that cameras, phones and pages need; the rarer ones are hardly maintained. */
+/** Decoders that cameras, phones and pages need; rarer ones are poorly maintained. */
 const DECODERS =
   'h264,hevc,vp8,vp9,libdav1d,libaom-av1,av1,mpeg4,msmpeg4,msmpeg4v2,mpeg1video,mpeg2video,h263,flv,vp6f,wmv1,wmv2,wmv3,vc1,theora,mjpeg,prores';
 
-/** Frames from the start of which the one is taken that is most like the others: no black one, no flash. */
+/** Number of first frames, of which the most typical is chosen: not a black one, not a flash. */
 const FRAMES = 48;
 
 const scaled = (side: string): string =>
   [
-    // As it is seen, with pixels that are not square, and never larger than it is.
+    // In display aspect ratio, also for non-square pixels, and never enlarged.
     `scale=w='max(1,min(min(${side},${side}*dar),iw*sar))':h='max(1,min(min(${side},${side}/dar),ih))'`,
     'setsar=1',
     `thumbnail=${String(FRAMES)}`,
@@ -118,8 +122,8 @@ const scaled = (side: string): string =>
   ].join(',');
 
 /**
- * One reader, chosen by us: a playlist that is called a film would name other files and addresses. The only
- * protocol is that of files, and the readers that may open further ones are not asked to.
+ * A single demuxer that we choose: a playlist disguised as a video could refer to other files and addresses.
+ * The only protocol is that of files, and options with which a demuxer would open further files are not set.
  */
 const videoArgs = (reader: string, file: string, side: string): readonly string[] => [
   ...['-nostdin', '-hide_banner', '-loglevel', 'error'],
@@ -130,7 +134,7 @@ const videoArgs = (reader: string, file: string, side: string): readonly string[
 ];
 
 const video: PreviewCommand = {
-  // The first frames lie at the start; the index of a film lies there or at the end.
+  // The first frames are at the start; the index of a video is at the start or the end.
   head: 24 * MB,
   tail: 16 * MB,
   args: (file, beginning, side) => {
@@ -140,5 +144,5 @@ const video: PreviewCommand = {
   },
 };
 
-/** What is read and run for each kind of files. */
+/** The command for each kind of files. */
 export const commands: Readonly<Record<PreviewKind, PreviewCommand>> = { pdf, video };

@@ -16,7 +16,7 @@ import {
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/u));
 
 /**
- * Elements that draw, describe or animate. Whatever is not named here goes with all that it holds: scripts,
+ * Elements that draw, describe or animate. All other elements are removed with their content: scripts,
  * foreign objects, media.
  */
 const ELEMENTS = words(`
@@ -42,7 +42,7 @@ const PRESENTATION = words(`
   transform-box transform-origin unicode-bidi vector-effect visibility white-space word-spacing writing-mode
 `);
 
-/** Attributes that hold numbers, keywords, paths, names or text, and can load nothing. */
+/** Attributes with numbers, keywords, paths, names or text, which cannot load anything. */
 const PLAIN = words(`
   accumulate additive amplitude aria-describedby aria-hidden aria-label aria-labelledby aria-roledescription
   attributeName attributeType azimuth baseFrequency baseProfile begin bias by calcMode class clipPathUnits
@@ -59,14 +59,14 @@ const PLAIN = words(`
 `);
 
 /**
- * Elements that change attributes of others in time. What they may change is limited like the attributes
+ * Elements that animate attributes of others. The attributes they may change are limited like the attributes
  * themselves.
  */
 const ANIMATIONS = words('animate animateTransform set');
 
 const ANIMATED_VALUES = words('from to by values');
 
-/** An attribute as the parser gives it. */
+/** An attribute from the parser. */
 interface SvgAttribute {
   readonly uri: string;
   readonly local: string;
@@ -75,17 +75,17 @@ interface SvgAttribute {
 
 const FRAGMENT = /^\s*#[^\s"'<>\\]+\s*$/u;
 const EMBEDDED_PICTURE = /^\s*data:image\/(?:png|jpe?g|gif|webp|avif|bmp);base64,[\w+/=\s]*$/iu;
-/** Elements that show a picture; all others may refer to their own document only. */
+/** Elements that show a picture; all others may refer only to the same document. */
 const PICTURES = new Set(['image', 'feImage']);
 
-/** What no plain value needs, however it is spread over blanks and control characters. */
+/** Text that plain values do not need, even if blanks and control characters are inserted. */
 const SUSPICIOUS = /(?:java|vb|live)script:|data:|url\(|expression\(|@import|-moz-binding|\\/iu;
 // Browsers ignore them inside URLs.
 const IGNORED = /[\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\ufeff]+/gu;
 
 /** Numbers, names and keywords, and lists of them: most of a large drawing. */
 const INNOCENT = /^[\w\s.,;#%+-]*$/u;
-/** Of all other values. */
+/** Maximum length of other values. */
 const MAX_LENGTH = 64 * 1024;
 
 const isPlain = (value: string): boolean =>
@@ -96,7 +96,7 @@ const cleanReference = (element: string, value: string): string | undefined => {
   return PICTURES.has(element) && EMBEDDED_PICTURE.test(value) ? value.trim() : undefined;
 };
 
-/** What an animation may change: no references, styles or handlers. */
+/** Attributes that may be animated: no references, styles or handlers. */
 const isAnimatable = (name: string): boolean =>
   (PRESENTATION.has(name) || PLAIN.has(name)) && !/^(?:attributename|id|class|type)$/iu.test(name);
 
@@ -123,8 +123,8 @@ const cleanOwn = (
 };
 
 /**
- * The attribute as it may stay, with the name that it is written under; undefined when it must go.
- * `onRemoved` is called when a part of its value goes.
+ * The cleaned attribute, with the name that is written; undefined when it is removed. `onRemoved` is called
+ * when a part of its value is removed.
  */
 const cleanAttribute = (
   element: string,
@@ -144,20 +144,20 @@ const cleanAttribute = (
 };
 
 /**
- * Whether an animation still says what it changes. Without, it would change what the element around it is
- * linked to.
+ * Whether an animation still names its attribute. Without it, the animation would change the link of the
+ * surrounding element.
  */
 const isCompleteAnimation = (element: string, names: readonly string[]): boolean =>
   !ANIMATIONS.has(element) || element === 'animateTransform' || names.includes('attributeName');
 
-/** Larger files are refused: cleaning needs the whole file. */
+/** Larger files are rejected: cleaning needs the whole file. */
 export const MAX_SVG_BYTES = 8 * 1024 * 1024;
 
-/** An SVG file that has been cleaned. */
+/** A cleaned SVG file. */
 export interface CleanedSvg {
   readonly content: Buffer;
   /**
-   * Whether anything was removed that a browser would have drawn or run. Comments and the data of drawing
+   * Whether anything was removed that a browser would have drawn or run. Comments and data of drawing
    * programs do not count.
    */
   readonly isReduced: boolean;
@@ -167,7 +167,7 @@ export interface CleanedSvg {
 const MAX_ELEMENTS = MAX_SVG_BYTES / 4;
 const XHTML_NAMESPACE = 'http://www.w3.org/1999/xhtml';
 
-/** Whether an element may draw or run something, unlike the data of drawing programs. */
+/** Whether an element may draw or run something, unlike data of drawing programs. */
 const isVisible = ({ uri, local }: SaxesTagNS): boolean =>
   uri === XHTML_NAMESPACE || ((uri === SVG_NAMESPACE || uri === '') && local !== 'metadata');
 
@@ -175,16 +175,16 @@ class CleanWriter {
   readonly #parts: string[] = [];
   #isReduced = false;
   #depth = 0;
-  /** Depth of the element that is left out with all that it holds. */
+  /** Depth of the element that is being removed with its content. */
   #leftOut: number | undefined;
   #css: string[] | undefined;
-  /** The last start tag still lacks its end: an element without content becomes `<a/>`. */
+  /** The last start tag is not closed yet: an element without content becomes `<a/>`. */
   #isOpen = false;
 
   open(tag: SaxesTagNS): void {
     this.#depth += 1;
     const { local } = tag;
-    // Files written by hand often name no namespace at all.
+    // Handwritten files often have no namespace.
     const isSvg = tag.uri === SVG_NAMESPACE || tag.uri === '';
     if (this.#depth === 1 && !(isSvg && local === 'svg')) throw malformed('the root is not an svg element');
     if (this.#leftOut !== undefined) return;
@@ -257,18 +257,17 @@ class CleanWriter {
 }
 
 /**
- * Writes an SVG file anew with nothing but what draws: a strict parser reads it, and only listed elements and
- * attributes with harmless values are written. Scripts, handlers, foreign objects, references to anything but
- * the same document (pictures: embedded raster data), CSS that loads or runs something, comments, processing
- * instructions and the document type are left out. The result is UTF-8.
+ * Rewrites an SVG file with only its drawing: a strict parser reads it, and only listed elements and
+ * attributes with harmless values are written. Scripts, handlers, foreign objects, references outside of the
+ * document (except embedded raster pictures), CSS that loads or runs something, comments, processing
+ * instructions and the document type are removed. The result is UTF-8.
  *
  * Why not a sanitiser for HTML: DOMPurify works on a DOM, and jsdom, the one that it supports, needs a newer
- * Node than ours and brings twenty packages; references to other hosts and CSS it leaves to hooks.
- * sanitize-html reads HTML: it repairs broken XML instead of refusing it and knows no namespaces. A list of
- * what may stay over a strict XML parser is less code than the hooks would be.
+ * Node than ours and adds twenty packages; it leaves references to other hosts and CSS to hooks.
+ * sanitize-html parses HTML: it repairs broken XML instead of rejecting it, and ignores namespaces. An
+ * allowlist with a strict XML parser is less code than the hooks would be.
  *
- * Memory: some times the size of the file, which is at most MAX_SVG_BYTES. Gives way to other work between
- * portions.
+ * Memory: several times the size of the file, which is at most MAX_SVG_BYTES. Yields to the event loop.
  * @throws BrokenImageError when it is malformed, too large, or not SVG
  */
 export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {
@@ -283,7 +282,7 @@ export const cleanSvg = async (bytes: Buffer): Promise<CleanedSvg> => {
   return writer.result();
 };
 
-/** Most drawings are smaller. A style sheet is cleaned in one go. */
+/** Most drawings are smaller. A style sheet is cleaned synchronously. */
 const MAX_BYTES_NOW = 256 * 1024;
 
 /**

@@ -1,5 +1,6 @@
 /**
- * Functions that compute; all others (`url`, `src`, `image-set`, `expression`…) could load or run something.
+ * Functions that only compute; all others (`url`, `src`, `image-set`, `expression`…) could load or run
+ * something.
  */
 const FUNCTIONS = new Set(
   (
@@ -14,7 +15,7 @@ const FORBIDDEN_PROPERTY = /^(?:behavior|-ms-behavior|-moz-binding|src)$/iu;
 
 const PROPERTY = /^-{0,2}[a-z][\w-]*$/iu;
 /**
- * What is left of a value without its strings and local references. No `:`, `;`, `{`, `@`, `<`, `&` or
+ * The allowed rest of a value without its strings and local references: no `:`, `;`, `{`, `@`, `<`, `&` or
  * backslash.
  */
 const VALUE = /^[\w\s#%.,()+\-*/!]*$/u;
@@ -23,18 +24,18 @@ const LOCAL_REFERENCE = /url\(\s*(?:"#[\w.:-]+"|'#[\w.:-]+'|#[\w.:-]+)\s*\)/giu;
 const EMBEDDED_FONT =
   /url\(\s*(["']?)data:(?:font\/[\w.+-]+|application\/(?:x-)?font-[\w.+-]+)(?:;[\w=-]+)*;base64,[\w+/=]*\1\s*\)|format\(\s*["'][\w-]+["']\s*\)/giu;
 const FUNCTION = /(?<![\w-])([\w-]+)\s*\(/gu;
-/** Of rules. No strings with anything but words: a selector has no need of them. */
+/** Patterns of rules. Strings in selectors contain only words: others are not needed. */
 const SELECTOR = /^(?:[\w\s#.,:>+~*()|^$=%-]|\[[\w\s^$*~|=-]*(?:"[\w\s.-]*"\s*|'[\w\s.-]*'\s*)?\])+$/u;
 const CONDITION = /^@(?:media|supports)\b[\w\s():.,/<>=-]*$/iu;
 const KEYFRAMES = /^@(?:-webkit-|-moz-)?keyframes\s+[\w-]+$/iu;
 const IMPORT = /@import\b/iu;
 const FONT_FACE = /^@font-face$/iu;
 
-/** Longer ones are not written by programs; they attack their reader. */
+/** Programs do not write longer ones; they are attacks on their reader. */
 const MAX_VALUE_LENGTH = 16 * 1024;
 const MAX_PRELUDE_LENGTH = 16 * 1024;
 const MAX_ATTRIBUTE_LENGTH = 64 * 1024;
-/** Of a style sheet without its embedded fonts. */
+/** Maximum length of a style sheet without its embedded fonts. */
 const MAX_SHEET_LENGTH = 256 * 1024;
 
 const SCRIPT_URL = /(?:java|vb|live)script\s*:/iu;
@@ -52,20 +53,18 @@ const isBalanced = (text: string): boolean => {
   return depth === 0;
 };
 
-/**
- * Whether a value of CSS computes only: no references but to the same document, nothing that loads or runs.
- */
+/** Whether a CSS value is harmless: only local references, nothing that loads or runs. */
 export const isHarmlessValue = (value: string): boolean => {
   if (value.length > MAX_VALUE_LENGTH || SCRIPT_URL.test(value)) return false;
   const rest = value.replaceAll(LOCAL_REFERENCE, ' ').replaceAll(STRING, ' ');
   return VALUE.test(rest) && isBalanced(rest) && hasOnlyKnownFunctions(rest);
 };
 
-/** Comments are gone from what is checked and from what is written, so both are the same text. */
+/** Comments are removed before both checking and writing, so that both see the same text. */
 const withoutComments = (css: string): string =>
   css.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' ').replaceAll(/<!--|-->/gu, ' ');
 
-/** Splits at semicolons that stand outside of strings and parentheses, as in data URLs. */
+/** Splits at semicolons outside of strings and parentheses, as in data URLs. */
 const splitDeclarations = (css: string): string[] => {
   const declarations: string[] = [];
   let start = 0;
@@ -115,7 +114,7 @@ export const cleanStyleAttribute = (css: string, onRemoved: OnRemoved): string =
 interface Rule {
   readonly prelude: string;
   readonly body: string;
-  /** Where the text goes on. */
+  /** Offset after the rule. */
   readonly end: number;
 }
 
@@ -165,11 +164,11 @@ const cleanRules = (css: string, nesting: number, onRemoved: OnRemoved): string 
 };
 
 /**
- * Cleans a style sheet: rules of selectors, `@media`, `@supports`, `@keyframes` and `@font-face` with
- * embedded fonts stay, declaration by declaration; imports, other at-rules and whatever could load or run
- * something go. The result consists only of pieces that passed a list of allowed characters and
- * functions, so it does not matter how cleverly the rest was hidden. Sheets, values and selectors that are
- * larger than any program writes go as well.
+ * Cleans a style sheet: rules with selectors, `@media`, `@supports`, `@keyframes` and `@font-face` with
+ * embedded fonts stay, declaration by declaration; imports, other at-rules and everything that could load or
+ * run something are removed. The result contains only parts that match allowlists of characters and
+ * functions, so disguises do not matter. Sheets, values and selectors that are larger than programs write are
+ * removed too.
  */
 export const cleanStyleSheet = (css: string, onRemoved: OnRemoved): string => {
   const text = withoutComments(css);

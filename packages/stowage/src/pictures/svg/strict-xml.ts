@@ -10,34 +10,34 @@ export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
 
 type XmlParser = SaxesParser<{ xmlns: true }>;
 
-/** Bytes that are parsed before other requests go on: some milliseconds of work. */
+/** Bytes that are parsed before yielding to the event loop: some milliseconds of work. */
 const BYTES_PER_SLICE = 32 * 1024;
-/** The parser keeps all attributes of an element until its start tag ends, and handles them in one go. */
+/**
+ * The parser collects all attributes of an element until its start tag ends, and processes them
+ * synchronously.
+ */
 const MAX_ATTRIBUTES = 1000;
 
-/** Deeper documents are made to break the programs that read them. Each tag looks at all that are open. */
+/** Deeper documents are attacks on their readers. The cost of each tag grows with the number of open ones. */
 const MAX_DEPTH = 256;
 /** Programs write some hundred characters. */
 const MAX_DOCTYPE_LENGTH = 16 * 1024;
 
 const MAX_ENTITIES = 32;
 const MAX_ENTITY_LENGTH = 256;
-/** Characters that all uses of a document's own entities may stand for. */
+/** Maximum number of characters from all uses of a document's own entities. */
 const MAX_EXPANSION = 64 * 1024;
 const ENTITY = /<!ENTITY\s+([\w.:-]+)\s+(?:"([^"&<%]*)"|'([^'&<%]*)')\s*>/gu;
 
 export const malformed = (detail: string): BrokenImageError =>
   new BrokenImageError({ message: 'The file is malformed XML.', detail });
 
-/**
- * What a document may cost: so many elements, and so many bytes without a start or end tag, which the parser keeps.
- */
+/** Budget of a document: elements, and bytes without a start or end tag, which the parser buffers. */
 export const xmlBudget = (limits: { readonly items: number; readonly bytes: number }): ParseBudget =>
   new ParseBudget({ ...limits, depth: MAX_DEPTH }, (limit) => malformed(`too much of it: ${limit}`));
 
 /**
- * Makes the entities known that stand for plain text: Illustrator writes its namespaces with them. All others
- * stay unknown.
+ * Declares entities that stand for plain text: Illustrator uses them for namespaces. All others stay unknown.
  */
 const declareEntities = (parser: XmlParser, doctype: string): void => {
   let left = MAX_EXPANSION;
@@ -58,14 +58,14 @@ const declareEntities = (parser: XmlParser, doctype: string): void => {
 };
 
 interface StrictHandlers {
-  /** Sees the document type, if any. */
+  /** Called with the document type, if there is one. */
   readonly doctype?: (text: string) => void;
   readonly closetag?: (tag: SaxesTagNS) => void;
 }
 
 /**
- * A parser that refuses what is not well-formed, passes the budget or holds elements of very many attributes.
- * Entities of the document are known only when they stand for a little plain text.
+ * A parser that rejects documents that are not well-formed, exceed the budget or have elements with very many
+ * attributes. Entities of the document are known only if they stand for short plain text.
  */
 export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers = {}): XmlParser => {
   const parser: XmlParser = new SaxesParser({ xmlns: true });
@@ -78,7 +78,7 @@ export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers
     handlers.doctype?.(text);
     declareEntities(parser, text);
   });
-  // Called before the parser looks for the namespaces of the element.
+  // Called before the parser resolves the namespaces of the element.
   parser.on('opentagstart', () => {
     attributes = 0;
     budget.spendItems();
@@ -90,7 +90,7 @@ export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers
     budget.freeBytes();
     handlers.closetag?.(tag);
   });
-  // Called while the tag is being read, before the parser has looked at all of them together.
+  // Called while the tag is being parsed, before the parser processes all attributes together.
   parser.on('attribute', () => {
     attributes += 1;
     if (attributes > MAX_ATTRIBUTES) throw malformed('an element of too many attributes');
@@ -99,7 +99,7 @@ export const createStrictParser = (budget: ParseBudget, handlers: StrictHandlers
 };
 
 const DECLARED = /^<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/u;
-/** Bytes in which a byte order mark, or the declaration of the encoding, is looked for. */
+/** Bytes that may contain a byte order mark, or the declaration of the encoding. */
 const HEAD_BYTES = 256;
 
 const encodingOf = (head: Buffer): string => {
@@ -110,8 +110,8 @@ const encodingOf = (head: Buffer): string => {
 };
 
 /**
- * The beginning of a document as text, by its byte order mark or declared encoding, else as UTF-8. A character
- * that is cut off at the end is left out. Undefined for unknown encodings, and bytes that are none of it.
+ * Decodes the beginning of a document by its byte order mark or declared encoding, else as UTF-8. A truncated
+ * character at the end is dropped. Undefined for unknown encodings and invalid bytes.
  */
 export const textOf = (beginning: Buffer): string | undefined => {
   try {
@@ -124,7 +124,7 @@ export const textOf = (beginning: Buffer): string | undefined => {
 const unreadable = (cause: unknown): BrokenImageError =>
   new BrokenImageError({ message: 'The text of the XML file could not be read.', cause });
 
-/** Cuts content into portions; the first one holds the whole head. */
+/** Splits content into portions; the first one contains the whole head. */
 async function* portions(content: AsyncIterable<Buffer> | Iterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   let hasHead = false;
@@ -141,9 +141,9 @@ async function* portions(content: AsyncIterable<Buffer> | Iterable<Buffer>): Asy
 }
 
 /**
- * Parses a whole document by its byte order mark or declared encoding, else as UTF-8. Gives way to other work
- * between portions. `budget` is that of the parser.
- * @throws BrokenImageError for unknown encodings, bytes that are none of it, and what the parser refuses
+ * Parses a whole document by its byte order mark or declared encoding, else as UTF-8. Yields to the event
+ * loop. `budget` is that of the parser.
+ * @throws BrokenImageError for unknown encodings, invalid bytes, and content that the parser rejects
  */
 export const parseXml = async (
   parser: XmlParser,
@@ -168,7 +168,7 @@ export const parseXml = async (
   parser.close();
 };
 
-/** Elements of these draw, link and run scripts in browsers, wherever they stand in a document. */
+/** Elements of these namespaces draw, link and run scripts in browsers, anywhere in a document. */
 const ACTIVE_NAMESPACES = new Set([
   SVG_NAMESPACE,
   'http://www.w3.org/1999/xhtml',
@@ -176,14 +176,14 @@ const ACTIVE_NAMESPACES = new Set([
 ]);
 const SCRIPT_URL = /^[\s\p{Cc}]*(?:java|vb|live)script:/iu;
 /**
- * What may stand inside a document type without giving elements other content or attributes, one after the
- * other.
+ * Declarations inside a document type that do not give elements other content or attributes, matched
+ * consecutively.
  */
 const HARMLESS_DECLARATION =
   /\s+|<!--[\s\S]*?-->|<!ELEMENT\s[^<>%]*>|<!ENTITY\s+[\w.:-]+\s+(?:"[^"&<%]*"|'[^'&<%]*')\s*>/guy;
 /**
- * Of a file of any size: elements, and bytes without a tag, which the parser keeps. Data may have pictures in
- * its text.
+ * Budget of a file of any size: elements, and bytes without a tag, which the parser buffers. Data may contain
+ * pictures as text.
  */
 const LIMITS = { items: 20_000_000, bytes: 64 * 1024 * 1024 };
 
@@ -195,7 +195,8 @@ const checkDoctype = (text: string): void => {
   const open = text.indexOf('[');
   if (open < 0) return;
   const declarations = text.slice(open + 1, text.lastIndexOf(']'));
-  // Up to the first that is not harmless, and never from within one: each character is looked at once.
+  // Up to the first declaration that is not harmless, and never from within one: each character is matched
+  // once.
   let end = 0;
   for (const [declaration] of declarations.matchAll(HARMLESS_DECLARATION)) end += declaration.length;
   if (end < declarations.length) throw notAllowed();
@@ -208,10 +209,10 @@ const isActive = ({ uri, attributes }: SaxesTagNS): boolean =>
   );
 
 /**
- * Finds out what an XML file is: a drawing, or data. The stream is destroyed on every way out.
- * @throws TypeNotAllowedError for pages (XHTML, or drawings inside of something else) and for data with a
- *   style sheet, which browsers show and run; BrokenImageError for malformed XML, of which browsers show the
- *   part before the mistake
+ * Determines whether an XML file is a drawing or data. The stream is destroyed in every case.
+ * @throws TypeNotAllowedError for pages (XHTML, or drawings inside other elements) and for data with a style
+ *   sheet, which browsers show and run; BrokenImageError for malformed XML, of which browsers show the part
+ *   before the error
  */
 export const checkXml = async (content: Readable): Promise<'drawing' | 'data'> => {
   let isDrawing = false;

@@ -12,12 +12,12 @@ const PIXELS: Readonly<Record<string, number>> = {
   q: 96 / 101.6,
 };
 
-/** Characters that are parsed before it is looked whether the root has been met. */
+/** Characters that are parsed between checks whether the root has been reached. */
 const PORTION = 4096;
 
 type Attributes = Readonly<Record<string, { readonly value: string }>>;
 
-/** Pixels; undefined for what depends on the page (`100%`, `10em`) or is not a length. */
+/** Pixels; undefined for lengths that depend on the page (`100%`, `10em`), and for invalid ones. */
 const lengthOf = (text = ''): number | undefined => {
   const [, number = '', unit = ''] = /^\s*\+?([\d.]+(?:e[+-]?\d+)?)([a-z]*)\s*$/iu.exec(text) ?? [];
   const pixels = Number.parseFloat(number) * (PIXELS[unit.toLowerCase()] ?? Number.NaN);
@@ -42,7 +42,7 @@ const sizeOf = (attributes: Attributes): PictureSize | undefined => {
   return height === undefined ? undefined : { width: (height * box.width) / box.height, height };
 };
 
-/** The attributes of the drawing's root; undefined where the text does not begin with one. */
+/** The attributes of the drawing's root; undefined when the text does not begin with one. */
 const rootOf = (text: string): Attributes | undefined => {
   let root: Attributes | undefined;
   let isRoot = true;
@@ -54,15 +54,15 @@ const rootOf = (text: string): Attributes | undefined => {
   try {
     for (let at = 0; at < text.length && isRoot; at += PORTION) parser.write(text.slice(at, at + PORTION));
   } catch {
-    // Text behind the root in the same portion does not count.
+    // Text after the root in the same portion is ignored.
   }
   return root;
 };
 
 /**
- * The size of a drawing in whole pixels: by `width` and `height` of its root, one of them perhaps by the form
- * of its `viewBox`. Undefined when the beginning of the file does not say, as where the page decides. Never
- * throws.
+ * The size of a drawing in whole pixels: by `width` and `height` of its root, where one may follow from the
+ * aspect ratio of its `viewBox`. Undefined when the beginning of the file does not contain it, or the page
+ * decides. Never throws.
  */
 export const svgSize = (beginning: Buffer): PictureSize | undefined => {
   const text = textOf(beginning);
