@@ -3,7 +3,7 @@ import { UnsafePathError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
 export type Command =
-  | { readonly name: 'help'; /** No command was given. */ readonly isMissing: boolean }
+  | { readonly name: 'help'; /** True: no command was given. */ readonly isMissing: boolean }
   | { readonly name: 'version' }
   | { readonly name: 'check-config'; readonly config: string | undefined }
   | {
@@ -14,12 +14,12 @@ export type Command =
       readonly formSize: string | undefined;
       readonly isJson: boolean;
     }
-  | { readonly name: 'init'; /** Asks nothing. */ readonly isSilent: boolean }
+  | { readonly name: 'init'; /** True: no questions are asked. */ readonly isSilent: boolean }
   | {
       readonly name: 'thumbs' | 'describe';
       readonly config: string | undefined;
       readonly source: string;
-      /** Inside the source. */
+      /** Path inside the source. */
       readonly folder: string;
     }
   | {
@@ -31,7 +31,7 @@ export type Command =
     }
   | {
       readonly name: 'serve';
-      /** Served as it is, without a configuration. */
+      /** Served without a configuration. */
       readonly folder: string | undefined;
       readonly config: string | undefined;
       readonly host: string | undefined;
@@ -39,12 +39,12 @@ export type Command =
       readonly healthPort: string | undefined;
     };
 
-/** The command line cannot be understood. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** A path inside a source. @throws UsageError when it leads out */
+/** Parses a path inside a source. @throws UsageError when it leads outside */
 export const parsePath = (what: 'path' | 'folder', text: string): SourcePath => {
   try {
     return SourcePath.parse(text);
@@ -76,7 +76,8 @@ const parse = (
     return parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    // The text after the first sentence is a hint for arguments that begin with a dash; there are none here.
+    // The text after the first sentence is a hint about arguments that begin with a dash; the commands here
+    // have none.
     throw new UsageError(message.split('. ', 1)[0]);
   }
 };
@@ -85,7 +86,7 @@ type Options = ReturnType<typeof parse>['values'];
 
 const requireFilled = ({ config, host }: Options): void => {
   if (config === '') throw new UsageError('--config needs the name of a file.');
-  // To listen on nothing in particular would be to listen on everything.
+  // An empty host would listen on all addresses.
   if (host === '') throw new UsageError('--host needs an address.');
 };
 
@@ -137,7 +138,7 @@ const parseNamed = (name: string, words: readonly string[], options: Options): C
 };
 
 /**
- * Reads the words after the program's name.
+ * Parses the arguments after the program's name.
  * @throws UsageError
  */
 export const parseCommand = (words: readonly string[]): Command => {
@@ -150,7 +151,7 @@ export const parseCommand = (words: readonly string[]): Command => {
   return parseNamed(name, more, values);
 };
 
-/** What `stowage --help` prints. */
+/** Output of `stowage --help`. */
 export const help = `stowage: a file browser and uploader connector for web editors
 
 Usage:

@@ -20,7 +20,10 @@ import { StartError } from './serve.ts';
 import { ProgressLine, workInSource } from './source-work.ts';
 import type { PicturesCommand } from './thumbs.ts';
 
-/** A service that does not answer is not asked about each of a hundred thousand pictures. */
+/**
+ * After so many failures in a row the command stops: a failing service is not called for each of a hundred
+ * thousand pictures.
+ */
 const MOST_FAILURES_IN_A_ROW = 10;
 
 class Progress {
@@ -104,8 +107,8 @@ const describeBelow = async (
 };
 
 /**
- * Has the hook describe what has no alternative text. `onEvent`, `beforeEvent` and the audit file hear of it, webhooks
- * do not. Returns the exit status: 1 when some could not be described.
+ * Calls the hook for pictures without alternative text. `onEvent`, `beforeEvent` and the audit file receive
+ * the changes, webhooks do not. Returns the exit status: 1 when some could not be described.
  * @throws UsageError, StartError, ConfigError
  */
 export const describePictures = async (command: PicturesCommand, signal: AbortSignal): Promise<number> => {

@@ -4,7 +4,7 @@ import type { CheckedConfiguration } from '../checked-configuration.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { parsePath, UsageError } from './arguments.ts';
 
-/** What is asked: may this role do this to that file or folder? */
+/** The question of the command: may this role perform this action on this file or folder? */
 export interface Question {
   readonly role: string;
   /** The name of an action (`fileRemove`) or its access key (`FILE_REMOVE`). */
@@ -14,15 +14,15 @@ export interface Question {
 }
 
 /**
- * Says whether the configured rules allow something, by all keys that the action needs, and which rule decides.
- * @throws UsageError for an unknown action and a path that leaves the source
+ * Explains whether the configured rules allow an action, with all its keys, and which rule decides.
+ * @throws UsageError for an unknown action and a path outside the source
  */
 export const explain = (
   { role, action, path: text }: Question,
   { config, actions, ruleKeys }: CheckedConfiguration,
 ): string => {
   const key = /[a-z]/u.test(action) ? accessKeyOf(action) : action;
-  // A rule may name CHANGE and READ, which stand for many actions.
+  // Rules may use CHANGE and READ, which stand for many actions.
   if (ruleKeys.get(key)?.group === undefined && key !== 'PERMISSIONS')
     throw new UsageError(`Unknown action: ${action}`);
   const path = parsePath('path', text);

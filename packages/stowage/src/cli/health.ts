@@ -9,12 +9,15 @@ import type { Address } from '../config/environment.ts';
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 interface Durations {
-  /** Requests by the first bound that they keep; the last entry has those that keep none. */
+  /**
+   * Number of requests by the smallest bucket that contains their duration; the last entry counts the slower
+   * ones.
+   */
   readonly counts: number[];
   seconds: number;
 }
 
-/** Counts requests, and writes the counts as Prometheus reads them. Labels are actions and statuses only. */
+/** Counts requests, and formats metrics for Prometheus. Labels are only actions and statuses. */
 export class Metrics {
   #open = 0;
   #bytes = 0;
@@ -120,11 +123,11 @@ const webhookFamilies = (webhooks: readonly WebhookFigures[]): readonly string[]
   ];
 };
 
-/** Answers those who watch the service, on a port of its own: no hook, rule or setting applies. */
+/** Health and metrics on their own port: no hook, rule or setting applies. */
 export interface Health {
-  /** Returns where it listens. Rejects when the address cannot be had. */
+  /** Returns the address. Rejects when it is not available. */
   listen(address: Address): Promise<Address>;
-  /** From now on the service is not ready. */
+  /** Reports the service as not ready from now on. */
   drain(): void;
   close(): Promise<void>;
 }
@@ -135,7 +138,7 @@ const answer = (response: ServerResponse, status: number, text: string): void =>
   response.end(text);
 };
 
-/** Runs one work at a time; callers meanwhile get the same result. */
+/** Runs one call at a time; concurrent callers share its result. */
 const shared = <Result>(work: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined;
   return () => {

@@ -8,12 +8,12 @@ import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
 
-/** The status that a process has by custom when Ctrl+C has ended it. */
+/** Exit status of a process that was ended by Ctrl+C, by convention. */
 const INTERRUPTED = 130;
 
 /**
- * Runs work that Ctrl+C, or SIGTERM, asks to end in an orderly way; the second signal ends the process
- * immediately. Returns its exit status, or 130 when it was stopped.
+ * Runs work that Ctrl+C or SIGTERM aborts; the second signal ends the process immediately. Returns its exit
+ * status, or 130 when it was aborted.
  */
 export const interruptible = async (work: (signal: AbortSignal) => Promise<number>): Promise<number> => {
   const controller = new AbortController();
@@ -96,8 +96,8 @@ const runDoctor = async (command: Extract<Command, { readonly name: 'doctor' }>)
 };
 
 /**
- * Does what the command line asks for. The service is loaded when needed: help and mistakes are answered
- * without its weight. Returns the exit status.
+ * Runs the command. The service is loaded only when needed, so that help and usage errors are fast. Returns
+ * the exit status.
  */
 const execute = async (command: Command): Promise<number> => {
   switch (command.name) {
@@ -145,7 +145,7 @@ const run = async (words: readonly string[]): Promise<number> => {
   }
 };
 
-// Otherwise the AWS SDK prints advice about the version of Node.js between the lines of the log.
+// Otherwise the AWS SDK prints advice about the version of Node.js among the lines of the log.
 process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
-// A thread or a browser that outlives the service must not keep the process.
+// A remaining thread or browser must not keep the process alive.
 process.exit(await run(process.argv.slice(2)));

@@ -16,7 +16,7 @@ const readText = async (file: string): Promise<string> => {
   }
 };
 
-/** ` (line 3, column 7)` where a JSON error names a position, else nothing. */
+/** ` (line 3, column 7)` if a JSON error contains a position, else empty. */
 const positionOf = (text: string, message: string): string => {
   const position = /at position (\d+)/u.exec(message)?.[1];
   if (position === undefined) return '';
@@ -25,22 +25,22 @@ const positionOf = (text: string, message: string): string => {
 };
 
 const parseJson = (name: string, text: string): unknown => {
-  // Some editors put a byte order mark before a file that they call UTF-8.
+  // Some editors write a byte order mark into UTF-8 files.
   const json = text.replace(/^\uFEFF/u, '');
   try {
     return JSON.parse(json);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    // Node quotes a part of the text, and a configuration may hold passwords.
+    // Node quotes a part of the text, and a configuration may contain passwords.
     const cause = message.replace(/,? *(?:\.\.\.)?"[^]*"(?:\.\.\.)? is not valid JSON$/u, '');
     throw new ConfigError([`${name}: is not valid JSON${positionOf(json, message)}: ${cause}`]);
   }
 };
 
-/** Files that Node.js runs. Any other name is that of a JSON file. */
+/** Modules that Node.js runs. All other files are JSON. */
 const MODULES = /^\.[cm]?[jt]s$/u;
 
-/** ` (line 3)` where the stack of an error names a line of the module, else nothing. */
+/** ` (line 3)` if the stack of an error contains a line of the module, else empty. */
 const lineOf = (error: unknown, url: string): string => {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const line = /^\d+/u.exec(stack.split(`${url}:`, 2)[1] ?? '')?.[0];
@@ -48,7 +48,7 @@ const lineOf = (error: unknown, url: string): string => {
 };
 
 const importModule = async (file: string): Promise<unknown> => {
-  // Node's own error for a missing file names the module that asked for it.
+  // Node's error for a missing file would name the importing module.
   await readText(file);
   const { href } = pathToFileURL(resolve(file));
   try {
@@ -59,7 +59,7 @@ const importModule = async (file: string): Promise<unknown> => {
       const text = `cannot be read: this Node.js (${process.version}) does not run ${extname(file)} files`;
       throw new ConfigError([`${file}: ${text}; write it as .mjs`]);
     }
-    // Where a syntax error lies is known to Node alone.
+    // Only Node itself knows the position of a syntax error.
     const hint = error instanceof SyntaxError ? `; \`node --check ${file}\` shows where` : '';
     throw new ConfigError([`${file}: failed${lineOf(error, href)}: ${String(error)}${hint}`]);
   }
@@ -79,7 +79,7 @@ const asDefinition = (file: string, exported: unknown): ServiceDefinition => {
   if (exported === undefined) throw new ConfigError([`${file}: has no default export`]);
   if (!isPlainObject(exported))
     throw new ConfigError([`${file}: its default export ${mustBe('an object', exported)}`]);
-  // The connector checks every key and value of the configuration and the hooks.
+  // The connector validates every key and value of the configuration and the hooks.
   if (!DEFINITION_KEYS.some((key) => Object.hasOwn(exported, key))) return { config: exported };
   const unknown = Object.keys(exported).filter((key) => !DEFINITION_KEYS.includes(key));
   const problems = [
@@ -95,13 +95,13 @@ const readFrom = async (file: string): Promise<ServiceDefinition> =>
     ? asDefinition(file, await importModule(file))
     : { config: parseJson(file, await readText(file)) as ConfigInput };
 
-/** The file that holds the configuration: that of the command line, else that of `CONFIG_FILE` unless `CONFIG` is set. */
+/** The configuration file: that of the command line, else that of `CONFIG_FILE` unless `CONFIG` is set. */
 export const configurationFile = (file: string | undefined): string | undefined =>
   file ?? (readVariable('CONFIG') === undefined ? readVariable('CONFIG_FILE') : undefined);
 
 /**
- * What is to be served, as written: by the file, else by the JSON text in `CONFIG`, else by the file named by
- * `CONFIG_FILE`, else nothing.
+ * The definition of the service, not validated: from the file, else from the JSON text in `CONFIG`, else from
+ * the file of `CONFIG_FILE`, else empty.
  * @throws ConfigError when it cannot be read, is not JSON, or is a module that fails.
  */
 export const readDefinition = async (file: string | undefined): Promise<ServiceDefinition> => {

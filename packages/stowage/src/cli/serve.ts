@@ -10,8 +10,8 @@ import { HttpError } from '../errors/errors.ts';
 import type { HookRequest } from '../http/message.ts';
 
 /**
- * A port as written.
- * @throws UsageError when it is not a port.
+ * Parses a port.
+ * @throws UsageError when it is invalid.
  */
 export const parsePort = (name: string, text: string): number => {
   const port = Number(text);
@@ -21,8 +21,8 @@ export const parsePort = (name: string, text: string): number => {
 };
 
 /**
- * Where to listen: the options, else HOST and PORT, else the default.
- * @throws UsageError when the port is not a port.
+ * The address to listen on: from the options, else HOST and PORT, else the default.
+ * @throws UsageError for an invalid port.
  */
 export const readAddress = (options: {
   readonly host: string | undefined;
@@ -44,7 +44,7 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the host name could not be looked up',
 };
 
-/** The service cannot be reached under its address; the message says why. */
+/** The service cannot start; the message has the reason. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
@@ -58,14 +58,14 @@ const asStartError = ({ host, port }: Address, error: unknown): unknown => {
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * Settles at the first SIGTERM or SIGINT, which asks for an orderly end; the second ends the process
+ * Resolves at the first SIGTERM or SIGINT, which requests a graceful shutdown; the second ends the process
  * immediately.
  */
 const stopSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
     let isStopping = false;
     const listen = (signal: NodeJS.Signals): void => {
-      // By custom a process that a signal ended has 128 and the signal's number for its status.
+      // By convention the exit status is 128 plus the number of the signal.
       if (isStopping) process.exit(128 + constants.signals[signal]);
       isStopping = true;
       resolve(signal);
@@ -77,14 +77,14 @@ export const urlOf = ({ host, port }: Address): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
 
 export interface Companions {
-  /** Watched at this address. */
+  /** Server of health checks, with its address. */
   readonly health?: { readonly server: Health; readonly address: Address } | undefined;
-  /** Is called with the service's URL when it listens. */
+  /** Called with the service's URL when it listens. */
   readonly announce: (url: string) => void;
 }
 
 /**
- * Runs the service until a signal asks it to end, then until its running requests are finished.
+ * Runs the service until a signal, then until its running requests have finished.
  * @throws StartError when it cannot listen.
  */
 export const serve = async (
@@ -115,14 +115,14 @@ export const serve = async (
   }
 };
 
-/** Whether an origin is a page of this machine, on whatever port. */
+/** Whether an origin belongs to this machine, on any port. */
 const isLocalOrigin = (origin: string): boolean =>
   URL.canParse(origin) &&
   /^(?:(?:[\w-]+\.)*localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(new URL(origin).hostname);
 
 /**
- * Refuses requests for another host than this machine: a page of any site may have a name of its own that
- * leads here, and its requests look as if they came from a page of the service.
+ * Rejects requests for other hosts than this machine: any site may point a name of its own to this machine
+ * (DNS rebinding), and requests of its pages would look like those of the service's own pages.
  */
 const refuseOtherHosts = ({ headers }: HookRequest): undefined => {
   if (!isLocalOrigin(`http://${headers['host'] ?? headers[':authority'] ?? ''}`))
@@ -133,17 +133,17 @@ const refuseOtherHosts = ({ headers }: HookRequest): undefined => {
 const WILDCARDS = ['0.0.0.0', '::'];
 
 /**
- * The service of `stowage serve FOLDER`: one source, named after the folder, whose files everybody may see.
- * Pages of this machine may use it, because the page that is being developed has another port.
- * @throws StartError when there is no such folder.
+ * The service of `stowage serve FOLDER`: one source with the name of the folder, whose files are public.
+ * Pages of this machine may use it, because the page under development has another port.
+ * @throws StartError when the folder does not exist.
  */
 export const defineFolder = async (folder: string, address: Address): Promise<ServiceDefinition> => {
   const root = resolve(folder);
   const stats = await stat(root).catch(() => undefined);
   if (stats?.isDirectory() !== true) throw new StartError(`There is no folder ${root}.`);
   const name = basename(root) || 'files';
-  // Pages on another port need whole links. A free port, or all addresses, do not make a link: then paths are
-  // given.
+  // Pages on another port need absolute links. With a free port, or all addresses, the host is unknown: then
+  // links are paths.
   const isLocal = isLocalOrigin(urlOf(address));
   const isKnown = address.port !== 0 && !WILDCARDS.includes(address.host);
   return {
@@ -158,7 +158,7 @@ export const defineFolder = async (folder: string, address: Address): Promise<Se
   };
 };
 
-/** What to do next, for the person who has started it. */
+/** Next steps, shown after the start. */
 export const hintFor = (folder: string, url: string): string => `Serving ${resolve(folder)} at ${url}
 An editor of a page on this machine shows and uploads its files with:
 

@@ -7,7 +7,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { parsePath, UsageError } from './arguments.ts';
 import { StartError } from './serve.ts';
 
-/** One line of a terminal that tells how far the work is, and lines that stay. */
+/** A progress line in a terminal, and permanent lines. */
 export class ProgressLine {
   readonly #isTerminal = process.stderr.isTTY;
   #shownAt = 0;
@@ -39,7 +39,7 @@ export interface SourceWork {
 }
 
 /**
- * Does something with a folder of a configured source, and prints what came of it. Returns the exit status.
+ * Runs `work` on a folder of a configured source, and prints a summary. Returns the exit status.
  * @throws UsageError, StartError, ConfigError
  */
 export const workInSource = async (
@@ -52,7 +52,7 @@ export const workInSource = async (
   const source = group.find(name);
   if (source === undefined)
     throw new UsageError(`Unknown source: ${name} (known: ${group.all.map((one) => one.name).join(', ')})`);
-  // Code of the host may wait for something that keeps no process alive.
+  // Code of the host may wait for something that does not keep the process alive.
   const alive = setInterval(() => undefined, 60_000);
   try {
     const status = await work(source, folder);

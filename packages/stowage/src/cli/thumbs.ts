@@ -14,14 +14,14 @@ import { readDefinition } from './read-config.ts';
 import { StartError } from './serve.ts';
 import { ProgressLine, workInSource } from './source-work.ts';
 
-/** What the command line asks for: pictures of a source, or of a folder in it and all below. */
+/** Arguments: the pictures of a source, or of a folder in it and everything below. */
 export interface PicturesCommand {
   readonly config: string | undefined;
   readonly source: string;
   readonly folder: string;
 }
 
-/** Pictures that are looked up with one question to the store. */
+/** Pictures per request to the store. */
 const BATCH = 500;
 
 interface Contents {
@@ -64,7 +64,7 @@ class Progress {
   }
 }
 
-/** Makes the thumbnails of a folder and all below, one folder after the other. */
+/** Makes the thumbnails of a folder and everything below, one folder after the other. */
 const makeBelow = async (
   source: Source,
   start: SourcePath,
@@ -92,8 +92,8 @@ const makeBelow = async (
 };
 
 /**
- * Makes the thumbnails that are missing or older than their pictures, as listings would. Returns the exit
- * status: 1 when some could not be stored; what cannot be drawn at all is only named.
+ * Makes missing and stale thumbnails, as listings would. Returns the exit status: 1 when some could not be
+ * stored; undrawable pictures are only reported.
  * @throws UsageError, StartError, ConfigError
  */
 export const makeThumbnails = async (command: PicturesCommand, signal: AbortSignal): Promise<number> => {

@@ -20,21 +20,21 @@ const isSourcePath = (text: string): boolean => {
 export interface AccessRule {
   /** Absent or `*`: every role. */
   readonly role?: string | undefined;
-  /** A folder inside the source; the rule covers it and all below it. Absent or `*`: everything. */
+  /** A folder inside the source; the rule covers it and everything below. Absent or `*`: everything. */
   readonly path?: string | undefined;
   /** A list, or a text split on commas and spaces; `*` or absent: every file. */
   readonly extensions?: string | readonly string[] | undefined;
   /**
    * `FILE_REMOVE: false` denies the action, `true` allows it. `CHANGE` stands for all actions that change
-   * anything, those of later versions too, and `READ` for the others; a key of its own in the same or a later
-   * rule wins.
+   * something, including those of later versions, and `READ` for the others; a specific key in the same or a
+   * later rule takes precedence.
    */
   readonly [action: Uppercase<string>]: boolean;
 }
 
 /**
- * Rules that deny every role all that changes anything, by whatever action, those of later versions too. To
- * let somebody write, add rules behind it: `[...readOnly, { role: 'editor', CHANGE: true }]`.
+ * Rules that deny every change to every role, including actions of later versions. To allow changes, append
+ * rules: `[...readOnly, { role: 'editor', CHANGE: true }]`.
  */
 export const readOnly: readonly AccessRule[] = freezeDeep([{ CHANGE: false }]);
 
@@ -44,12 +44,12 @@ const ruleShape = z
     path: z
       .string()
       .refine(isSourcePath, 'must be a folder inside the source')
-      // Read as a name, it would deny nothing where a pattern was meant.
+      // A pattern would be taken for a name, and deny nothing.
       .refine((text) => text === '*' || !text.includes('*'), 'must be a folder, without wildcards')
       .optional(),
     extensions: z
       .union([z.string(), z.array(z.string())])
-      // Read as an extension, it would match no file.
+      // A pattern would be taken for an extension, and match no file.
       .refine(
         (texts) => [texts].flat().every((text) => text === '*' || !/[*?;|/]/u.test(text)),
         'must be extensions such as "pdf", without wildcards, and several between commas or in a list',
@@ -58,7 +58,7 @@ const ruleShape = z
   })
   .catchall(z.boolean());
 
-/** The extensions that a rule is about, in lower case and without dots; undefined: every file. */
+/** The extensions of a rule, in lower case and without dots; undefined: every file. */
 export const extensionsOf = ({ extensions = [] }: AccessRule): ReadonlySet<string> | undefined => {
   const texts = [extensions].flat().flatMap((text) => text.split(/[\s,]+/u).filter((one) => one !== ''));
   if (texts.length === 0 || texts.includes('*')) return undefined;
@@ -84,13 +84,15 @@ const keyProblem = (key: string): string => {
 };
 
 /**
- * Whether an access rule may have the key: `role`, `path`, `extensions`, or one of the form of an action's.
+ * Whether the key is valid in an access rule: `role`, `path`, `extensions`, or a key in the form of an
+ * action's.
  */
 export const isRuleKey = (key: string): boolean => accessRuleKeys.includes(key) || ACTION_KEY.test(key);
 
 /**
- * Faults of a list of access rules beyond their schema: keys that are neither `role`, `path` or `extensions`
- * nor of the form of an action's key. A misspelt rule must stop the start, because it would deny nothing.
+ * Problems of access rules that the schema does not report: keys other than `role`, `path` or `extensions`
+ * that do not have the form of an action's key. A misspelt rule must prevent the start, because it would deny
+ * nothing.
  */
 export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
   (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
@@ -99,23 +101,20 @@ export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]):
       .map((key) => problemAt([...prefix, index, key], keyProblem(key))),
   );
 
-/**
- * Whether a path of an issue points to a key that `ruleKeyProblems` reports, so that it is not reported
- * twice.
- */
+/** Whether `ruleKeyProblems` reports this key of an issue's path, so that it is not reported twice. */
 export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
   typeof key === 'string' && !isRuleKey(key);
 
 const valuelessProblem = (key: string, value: unknown): string | undefined => {
   if (ACTION_KEY.test(key))
     return value === undefined || value === null ? 'must be true or false' : undefined;
-  // A database has null where a rule says nothing.
+  // Databases use null for absent values.
   return value === undefined ? 'must be a text, or left out where the rule is for all' : undefined;
 };
 
 /**
- * A key without a value allows what it was meant to deny, or everywhere what was meant for one folder: in code
- * that is a forgotten or misspelt value.
+ * Problems of keys without a value: the rule would allow instead of deny, or apply everywhere instead of in
+ * one folder. In code this is a forgotten or misspelt value.
  */
 const valuelessKeys = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
   (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
@@ -127,7 +126,7 @@ const valuelessKeys = (rules: unknown, prefix: readonly PropertyKey[]): readonly
     }),
   );
 
-/** What to say of keys that no action has: they decide nothing. */
+/** Warnings about keys without an action: they have no effect. */
 export const unknownKeyWarnings = (
   rules: readonly AccessRule[],
   actionKeys: Iterable<string>,
@@ -138,8 +137,8 @@ export const unknownKeyWarnings = (
 };
 
 /**
- * Rules that a host computed in code, checked as those of the configuration are. There null and undefined are
- * no values for keys of actions, and undefined is none for any key.
+ * Rules from a hook, validated like those of the configuration. Null and undefined are not valid for keys of
+ * actions, and undefined is not valid for any key.
  * @throws ConfigError with every problem.
  */
 export const loadAccessRules = (input: unknown): readonly AccessRule[] => {

@@ -1,6 +1,6 @@
 import { delimiter, isAbsolute } from 'node:path';
 
-/** A variable of the process; one that is set to nothing counts as not set. */
+/** An environment variable; an empty one counts as not set. */
 export const readVariable = (name: string): string | undefined => process.env[name] || undefined;
 
 export interface Address {
@@ -8,10 +8,10 @@ export interface Address {
   readonly port: number;
 }
 
-/** This machine only: who wants to serve others has to say so, and to think of access rules. */
+/** Only this machine: serving others must be an explicit choice, made together with access rules. */
 export const DEFAULT_ADDRESS: Address = { host: '127.0.0.1', port: 8081 };
 
-/** What the environment says of the source that serves when a configuration names none. */
+/** Environment variables of the source that serves when the configuration has none. */
 export interface SourceEnvironment {
   readonly SOURCE_NAME?: string | undefined;
   readonly SOURCE_ROOT?: string | undefined;
@@ -19,7 +19,7 @@ export interface SourceEnvironment {
   readonly signingSecret?: readonly string[] | undefined;
 }
 
-/** Where files are taken to be served when `SOURCE_BASEURL` is not set. A start-up warning says so. */
+/** Base URL when `SOURCE_BASEURL` is not set. A warning at the start reports it. */
 export const DEFAULT_BASEURL = 'http://localhost:8080/files/';
 
 export const readSourceEnvironment = (): SourceEnvironment => {
@@ -33,31 +33,26 @@ const readSigningSecret = (): readonly string[] | undefined => {
   return keys.length === 0 ? undefined : keys;
 };
 
-/**
- * Variables that other programs need. All others may be secrets, and those programs read files of strangers.
- */
+/** Variables that child processes need. Others may be secrets, and those programs read untrusted files. */
 const PROGRAM_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|FONTCONFIG_.*|SYSTEMROOT)$/iu;
 
-/** All that programs that this process starts may know of its environment. */
+/** The environment of child processes. */
 export const readProgramEnvironment = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => PROGRAM_VARIABLES.test(name)));
 
-/** The folders in which the system looks for programs. */
+/** Folders of PATH. */
 export const readProgramFolders = (): readonly string[] =>
   (process.env['PATH'] ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
 
-/**
- * The Chromium browser that prints PDF files: its path where `STOWAGE_CHROMIUM` is set, and all that it may
- * know of the environment.
- */
+/** The Chromium browser that prints PDF files: its path if `STOWAGE_CHROMIUM` is set, and its environment. */
 export const readBrowser = () => ({
   path: readVariable('STOWAGE_CHROMIUM'),
   environment: readProgramEnvironment(),
 });
 
 /**
- * Threads that Node runs files and picture work on, by `UV_THREADPOOL_SIZE`; the runtime's own number when it
- * is not set.
+ * Threads of Node for file operations and image processing, by `UV_THREADPOOL_SIZE`; by default those of the
+ * runtime.
  */
 export const readThreadPoolSize = (): number => {
   const size = Number(process.env['UV_THREADPOOL_SIZE']);

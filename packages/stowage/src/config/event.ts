@@ -1,4 +1,4 @@
-/** What can happen to what a source holds. */
+/** Types of events. */
 export const eventTypes = [
   'file.created',
   'file.replaced',
@@ -22,67 +22,68 @@ export type EventType = (typeof eventTypes)[number];
 
 /** The result of the inspection of stored content: see `inspection` and the hook `inspectUpload`. */
 export interface InspectionVerdict {
-  /** `skipped`: clamd was not asked, or could not be. */
+  /** `skipped`: clamd was not called, or not available. */
   readonly verdict: 'clean' | 'skipped';
-  /** Of what was skipped: larger than `maxBytes`, or clamd was not available. */
+  /** Reason of `skipped`: larger than `maxBytes`, or clamd was not available. */
   readonly reason?: 'larger' | 'unavailable';
 }
 
-/** Something that happens, or has happened, to what a source holds. Plain data. */
+/** An event before or after a change of a source. Plain data. */
 export interface ServiceEvent {
   readonly type: EventType;
   /** ISO 8601, in UTC. */
   readonly time: string;
-  /** As in the answer's `X-Request-Id`, and in the log. */
+  /** As in `X-Request-Id` of the response, and in the log. */
   readonly requestId: string;
-  /** Of the tenant, where `resolveSources` has given the source. */
+  /** The tenant, where `resolveSources` returned the source. */
   readonly tenant?: string | undefined;
   /** Name of the source; absent for documents. */
   readonly source?: string | undefined;
   /**
-   * Inside the source, without a leading slash; of a document its name, of what leaves the trash for good where
-   * it was, and of the whole trash empty.
+   * Path inside the source, without a leading slash; the name of a document; the original path of an item
+   * that is erased from the trash; empty for the whole trash.
    */
   readonly path: string;
-  /** Where it was, or of what it is a copy or an edit. */
+  /** The former path, or the original of a copy or an edit. */
   readonly from?: string | undefined;
   /** The source of `from`, when it is another one. */
   readonly fromSource?: string | undefined;
-  /** Of a file, and of a folder that goes into the trash, where it is known. */
+  /** Size of a file, or of a folder that goes into the trash, where it is known. */
   readonly bytes?: number | undefined;
   /**
-   * Addresses of what has the path now: of a file, its thumbnail and its variants, without signatures; of a folder
-   * the one that all in it begin with. Absent before it happens, and where nothing has an address.
+   * URLs of the item at its path: for a file its own, and those of its thumbnail and variants, without
+   * signatures; for a folder the prefix of its content. Absent before the change, and where the item has no
+   * URL.
    */
   readonly links?: readonly string[] | undefined;
-  /** Addresses of what was moved, removed or restored, at which it is no longer. */
+  /** Former URLs of an item that was moved, removed or restored. */
   readonly oldLinks?: readonly string[] | undefined;
-  /** Of content that was inspected; of a folder `skipped` when any of its files was. */
+  /** Result of inspected content; for a folder `skipped` if any of its files was. */
   readonly inspection?: InspectionVerdict | undefined;
   readonly role: string;
-  /** The user, as far as `checkAuthentication` says. */
+  /** The user, if `checkAuthentication` names one. */
   readonly subject?: string | undefined;
 }
 
-/** How a webhook does, as this process knows. */
+/** State of a webhook in this process. */
 export interface WebhookFigures {
-  /** Of the receiver, with its port. */
+  /** Host of the receiver, with its port. */
   readonly host: string;
-  /** Events that wait; undefined while the queue cannot be asked. */
+  /** Pending events; undefined while the queue is not available. */
   readonly waiting: number | undefined;
-  /** Age of the oldest of them in seconds; 0 when none waits, undefined as `waiting`. */
+  /** Age of the oldest pending event in seconds; 0 without one, undefined as for `waiting`. */
   readonly oldestSeconds: number | undefined;
-  /** Since the start: deliveries that were accepted, attempts that failed, and events that were lost. */
+  /** Since the start: accepted deliveries, failed attempts, and lost events. */
   readonly delivered: number;
   readonly failed: number;
   readonly dropped: number;
 }
 
-/** What takes events somewhere else. */
+/** A receiver of events. */
 export interface EventSink {
-  /** Takes an event; resolves when it will not get lost by a restart, as far as the sink promises that. */
+  /** Accepts an event; resolves once the event will survive a restart, if the sink guarantees that. */
   take(event: ServiceEvent): Promise<void>;
-  /** How it does, for those who watch the service; absent where there is nothing to say. Never rejects. */
+  /** State for monitoring; absent where there is none. Never rejects. */
   figures?(): Promise<WebhookFigures>;
   close(): Promise<void>;
 }

@@ -13,7 +13,7 @@ import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject } from './v
 
 type Schemas = readonly z.core.$ZodType[];
 
-/** The schemas of which a value has to fit one, beneath defaults, optional marks and conversions. */
+/** The alternative schemas of a value, without defaults, optional marks and conversions. */
 const alternativesOf = (schema: z.core.$ZodType): Schemas => {
   if (
     schema instanceof z.ZodDefault ||
@@ -27,7 +27,7 @@ const alternativesOf = (schema: z.core.$ZodType): Schemas => {
   return [schema];
 };
 
-/** What the schemas expect under a key of an object, or as an entry of a list. */
+/** The schemas for a key of an object, or an entry of a list. */
 const below = (schemas: Schemas, key: string): Schemas =>
   schemas.flatMap((schema) => {
     if (schema instanceof z.ZodObject) {
@@ -50,7 +50,7 @@ const nameOf = (reference: TextReference): string =>
     ? `the environment variable ${reference.env}`
     : `the file ${JSON.stringify(reference.file)}`;
 
-/** @throws Error that says why there is no text. */
+/** @throws Error with the reason why there is no text. */
 const read = (reference: TextReference): string => {
   const name = nameOf(reference);
   if ('env' in reference) {
@@ -68,21 +68,21 @@ const read = (reference: TextReference): string => {
   return content;
 };
 
-/** A configuration with texts in place of references. */
+/** A configuration with its references resolved. */
 export interface Resolved {
   readonly value: unknown;
-  /** References that stand for nothing; they are still in the value. */
+  /** References that could not be resolved; they are still in the value. */
   readonly problems: readonly string[];
   /**
-   * What checks found wrong with the value, for people: without the contents of references, and without what
-   * follows from the problems above.
+   * Filters problems of the value for display: removes contents of references, and consequences of the
+   * problems above.
    */
   readonly presentable: (problems: readonly string[]) => readonly string[];
 }
 
 /**
- * Reads `{ "env": "NAME" }` and `{ "file": "PATH" }` wherever the schema expects text; anywhere else such
- * objects stay what they are. The input is not changed.
+ * Resolves `{ "env": "NAME" }` and `{ "file": "PATH" }` wherever the schema expects text; elsewhere such
+ * objects stay unchanged. The input is not modified.
  */
 export const resolveReferences = (input: unknown, schema: z.core.$ZodType): Resolved => {
   const problems: string[] = [];
@@ -123,7 +123,7 @@ export const resolveReferences = (input: unknown, schema: z.core.$ZodType): Reso
 
 const ofSources = z.undefined('belongs to a source: write it under sources.<name>').optional();
 
-/** The top of a configuration. People put keys of a source there by mistake. */
+/** The top level of a configuration. A frequent mistake is to put keys of a source there. */
 const topSchema = z.strictObject({
   ...settingsShape,
   sources: z.unknown().optional(),
@@ -139,7 +139,7 @@ const withReferences = z.object({
   sources: z.record(z.string(), sourceOfReferences),
 });
 
-/** The source that serves when a configuration names none. @throws ConfigError */
+/** The source that serves when the configuration has none. @throws ConfigError */
 const environmentSource = (environment: SourceEnvironment): PlainObject => {
   const baseurl = environment.SOURCE_BASEURL || DEFAULT_BASEURL;
   const problem = baseurlProblem(baseurl);
@@ -157,12 +157,13 @@ const environmentSource = (environment: SourceEnvironment): PlainObject => {
 };
 
 /**
- * Checks a configuration as written, fills in the defaults and freezes the result at every depth. Without
- * `sources` the source named `default` is built from the environment. The input is neither kept nor changed;
- * `$schema` is ignored.
+ * Validates a configuration, fills in the defaults and deep-freezes the result. Without `sources` the source
+ * named `default` is built from the environment. The input is neither retained nor modified; `$schema` is
+ * ignored.
  *
- * Merging: a configuration holds only differences; nested objects merge key by key, lists replace, null keeps
- * the default, `sources` replaces the default source as a whole. References to variables and files are read.
+ * Merging: a configuration contains only differences; nested objects merge key by key, lists replace, null
+ * means the default, `sources` replaces the default source as a whole. References to variables and files are
+ * resolved.
  * @throws ConfigError that lists every problem, each under its dotted key.
  */
 export const loadConfig = (
@@ -173,12 +174,13 @@ export const loadConfig = (
   const top = input ?? {};
   if (!isPlainObject(top)) throw new ConfigError([problemAt([], mustBe('an object', top))]);
   const resolved = resolveReferences(top, withReferences);
-  // Of a plain object comes a plain object.
+  // The result for a plain object is a plain object.
   const { sources: written, ...rest } = resolved.value as PlainObject;
   const fromEnvironment =
     environment.signingSecret === undefined ? {} : { signingSecret: environment.signingSecret };
   const { data = {}, problems } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
-  // Sources are checked even when the settings above them are wrong, so that one start shows every fault.
+  // Sources are validated even if the settings above them are invalid, so that one start reports every
+  // problem.
   const parsed = settingsSchema.strip().parse(problems.length === 0 ? data : {}, ONCE);
   const settings = { ...parsed, tus: tusInForce(parsed) };
   const checked = checkSources(written ?? environmentSource(environment), settings, factories);

@@ -5,7 +5,7 @@ type Issue = z.core.$ZodIssue;
 
 const EXPECTED: Readonly<Record<string, string>> = {
   string: 'text',
-  // Every number of the configuration is whole.
+  // Every number of the configuration is an integer.
   number: 'a whole number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -14,7 +14,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-/** A value in the words of a message: its type, and the value itself where it is short. */
+/** Describes a value in a message: its type, and the value itself if it is short. */
 const describeValue = (value: unknown): string => {
   if (typeof value === 'string') {
     if (value === '') return 'empty text';
@@ -26,7 +26,7 @@ const describeValue = (value: unknown): string => {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 };
 
-/** `must be a list` and what was given instead. */
+/** `must be a list`, and the actual value. */
 export const mustBe = (wanted: string, value: unknown): string =>
   value === undefined ? 'is required' : `must be ${wanted}, not ${describeValue(value)}`;
 
@@ -39,7 +39,7 @@ const READ_FAILURES: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
 };
 
-/** Why a file cannot be read, in plain words: `cannot be read: there is no such file`. */
+/** The reason why a file cannot be read, in plain words: `cannot be read: there is no such file`. */
 export const cannotBeRead = (error: unknown): string => {
   const { code, message } = error as NodeJS.ErrnoException;
   return `cannot be read: ${READ_FAILURES[code ?? ''] ?? message}`;
@@ -47,7 +47,7 @@ export const cannotBeRead = (error: unknown): string => {
 
 const normal = (key: string): string => key.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-/** Edit distance with swaps of neighbours counted once; costs length by length. */
+/** Edit distance with transpositions (cost 1); its time is the product of the lengths. */
 const distance = (a: string, b: string): number => {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -70,8 +70,8 @@ const distance = (a: string, b: string): number => {
 };
 
 /**
- * The known key that `key` probably stands for: case, dashes and underscores do not count, and
- * about every third letter may be wrong. Undefined when none is near.
+ * The known key that `key` probably means: case, dashes and underscores are ignored, and about every third
+ * letter may be wrong. Undefined when none is similar.
  */
 const nearestKey = (key: string, known: readonly string[]): string | undefined => {
   const wanted = normal(key).slice(0, 64);
@@ -84,13 +84,13 @@ const nearestKey = (key: string, known: readonly string[]): string | undefined =
     : undefined;
 };
 
-/** `; did you mean "thumbSize"?`, or nothing when no known key is near. */
+/** `; did you mean "thumbSize"?`, or empty when no known key is similar. */
 export const hintAt = (key: string, known: readonly string[]): string => {
   const near = nearestKey(key, known);
   return near === undefined ? '' : `; did you mean "${near}"?`;
 };
 
-/** An unknown key, with the nearest known one. */
+/** Message about an unknown key, with the most similar known one. */
 export const unknownKey = (key: string, known: readonly string[]): string =>
   `is not a known key${hintAt(key, known)}`;
 
@@ -116,7 +116,7 @@ const sizeProblem = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, v
 };
 
 const textOf = (issue: Issue, value: unknown): string => {
-  // Written beside the schema, and so better than what can be made from the kind of fault.
+  // A message in the schema is better than one derived from the kind of issue.
   if (issue.message.startsWith('must be ')) return mustBe(issue.message.slice('must be '.length), value);
   if (/^(?:must|belongs|is required) /u.test(issue.message)) return issue.message;
   if (issue.code === 'invalid_key')
@@ -129,19 +129,19 @@ const textOf = (issue: Issue, value: unknown): string => {
   return mustBe(expectedOf(issue), value);
 };
 
-/** Keys that an object may have, asked with the path of the object inside the checked value. */
+/** Valid keys of an object at a path inside the checked value. */
 export type KnownKeys = (path: readonly PropertyKey[]) => readonly string[];
 
 const unfold = (issue: Issue): readonly Issue[] => {
   if (issue.code !== 'invalid_union') return [issue];
-  // A list with one wrong entry is meant as a list: the entry is the problem, not the alternative.
+  // A list with an invalid entry is still meant as a list: the entry is the problem, not the alternative.
   const meant = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
   return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 };
 
 /**
- * What a schema found wrong with a value, in plain words: one problem per fault, each under its dotted key.
- * `prefix` is where the value lies in the configuration.
+ * Issues of a schema in plain words: one problem each, under its dotted key. `prefix` is the path of the
+ * value in the configuration.
  */
 export const problemsOf = (
   issues: readonly Issue[],

@@ -24,7 +24,7 @@ const byTheme = {
   ...operationsSettings,
 };
 
-/** The order of the reference page and of problems. A setting that is not named here comes last. */
+/** Order of the reference page and of problems. Other settings come last. */
 const ORDER = list(
   'debug logRequests title defaultFilesKey dynamicSourcesCache root baseurl sourceClassName extensions ' +
     'maxUploadFileSize maxFileSize saveSameFileNameStrategy datetimeFormat defaultSortBy countInChunk ' +
@@ -40,35 +40,32 @@ const ORDER = list(
 
 const rank = (key: string): number => (ORDER.includes(key) ? ORDER.indexOf(key) : ORDER.length);
 
-/**
- * Every setting that the configuration knows, except `sources`. All but the `global` ones may be overridden by
- * a source.
- */
-// The entries are those of byTheme, in another order.
+/** Every setting of the configuration, except `sources`. A source may override all but the `global` ones. */
+// The entries of `byTheme` in another order.
 export const settingsShape = Object.fromEntries(
   Object.entries(byTheme).sort(([one], [other]) => rank(one) - rank(other)),
 ) as typeof byTheme;
 
 export const settingsSchema = z.strictObject(settingsShape);
 
-/** All settings with their defaults filled in. Sizes are bytes, extensions lower case. */
+/** All settings with their defaults. Sizes are in bytes, extensions in lower case. */
 export type Settings = Readonly<z.output<typeof settingsSchema>>;
 
-/** Settings as written in a configuration file: every key optional. */
+/** Settings in the format of a configuration file: every key optional. */
 export type SettingsInput = Readonly<z.input<typeof settingsSchema>>;
 
-/** The names of settings that act before a source is known. */
+/** Names of settings that apply before the source is known. */
 export const globalKeys: readonly string[] = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
   .map(([key]) => key);
 
-/** The schema beneath defaults and optional marks. */
+/** The schema without defaults and optional marks. */
 const innerSchema = (schema: z.core.$ZodType): z.core.$ZodType =>
   schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional
     ? innerSchema(schema.unwrap())
     : schema;
 
-/** The keys that a schema knows for the object at a path; undefined where it takes whatever is written. */
+/** The valid keys of the object at a path; undefined where any key is accepted. */
 const keysAt = (schema: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] | undefined => {
   const inner = innerSchema(schema);
   if (inner instanceof z.ZodUnknown) return undefined;
@@ -79,17 +76,17 @@ const keysAt = (schema: z.core.$ZodType, path: readonly PropertyKey[]): readonly
   return child instanceof z.ZodType ? keysAt(child, rest) : [];
 };
 
-/** What was written, without the nulls, and what a schema makes of it: its data, or what is wrong. */
+/** The input without nulls, and the result of the schema: its data, or its problems. */
 export interface Checked<Data> {
   readonly written: PlainObject;
   readonly data: Data | undefined;
   readonly problems: readonly string[];
 }
 
-/** Configurations are parsed a few times: writing code for it first would take a tenth of the start. */
+/** Configurations are parsed only a few times: generating code first would take a tenth of the start. */
 export const ONCE: z.core.ParseContext<z.core.$ZodIssue> = { jitless: true };
 
-/** Checks an object that holds settings as written. `where` is where it lies in the configuration. */
+/** Validates an object with settings. `where` is its path in the configuration. */
 export const checkWritten = <Schema extends z.ZodObject>(
   schema: Schema,
   input: PlainObject,
@@ -97,7 +94,7 @@ export const checkWritten = <Schema extends z.ZodObject>(
 ): Checked<z.output<Schema>> => {
   const isKnown = (path: readonly string[], key: string): boolean =>
     path[0] === 'accessControl' ? isRuleKey(key) : (keysAt(schema, path)?.includes(key) ?? true);
-  // Of a plain object comes a plain object.
+  // The result for a plain object is a plain object.
   const written = withoutNulls(input, isKnown) as PlainObject;
   const { data, error } = schema.safeParse(written, ONCE);
   const issues =
@@ -110,8 +107,8 @@ export const checkWritten = <Schema extends z.ZodObject>(
 };
 
 /**
- * The settings in force for a source: the global ones with its overrides laid over them, nested objects key
- * by key. Overrides of settings that act before a source is known have no effect. `overrides` have passed
+ * The effective settings of a source: the global ones merged with its overrides, nested objects key by key.
+ * Overrides of settings that apply before the source is known have no effect. `overrides` have passed
  * `checkWritten`.
  */
 export const overrideSettings = (settings: Settings, overrides: PlainObject): Settings => {
@@ -121,6 +118,6 @@ export const overrideSettings = (settings: Settings, overrides: PlainObject): Se
     ),
   );
   if (Object.keys(effective).length === 0) return { ...settings };
-  // Checked settings pass the schema unchanged, so only the overrides are converted here.
+  // Validated settings pass the schema unchanged, so only the overrides are converted here.
   return settingsSchema.parse(merge({ ...settings }, effective), ONCE);
 };

@@ -9,12 +9,12 @@ import { freezeDeep, isPlainObject, type PlainObject, without } from './values.t
 import { hintAt, mustBe, problemAt } from './problems.ts';
 import type { SourceConfig } from './types.ts';
 
-/** Adapters of the protocol: their options are accepted by every source, and needed with their adapter. */
+/** Adapters of the protocol: every source accepts their options, and one with the adapter needs them. */
 const PROTOCOL_ADAPTERS = Object.keys(optionsSchemas);
 
 const ofTheTop = z.undefined('belongs to the top of the configuration, not into a source').optional();
 
-/** Keys of a source that are not settings. Its title, baseurl and root are its own, not overrides. */
+/** Keys of a source that are not settings. Title, baseurl and root are its own keys, not overrides. */
 const ownShape = {
   name: z.string().min(1).optional(),
   title: z.string(),
@@ -26,12 +26,10 @@ const ownShape = {
   $schema: ofTheTop,
 };
 
-/**
- * A source as far as its texts may be given by reference. The options of registered adapters are not known.
- */
+/** The parts of a source in which references are resolved. The options of registered adapters are unknown. */
 export const sourceOfReferences = z.object({ ...settingsShape, ...ownShape, ...optionsSchemas });
 
-/** The whole of a source: its own keys, the options of every adapter, and the settings that it overrides. */
+/** The schema of a source: its own keys, the options of every adapter, and the settings that it overrides. */
 const sourceSchema = (factories: StorageFactories) => {
   const adapters = [...PROTOCOL_ADAPTERS, ...factories.keys()];
   const options = Object.fromEntries(adapters.map((name) => [name, z.unknown().optional()]));
@@ -79,7 +77,8 @@ const checkStorage = (
     return { problems: [...problems, problemAt(at, `is required with storageAdapter "${adapter}"`)] };
   const parsed = factory.parseOptions?.(options) ?? { value: options };
   if ('value' in parsed) return { options: parsed.value, problems };
-  // An adapter reports each problem under its dotted key, and one of the options as a whole under no key.
+  // An adapter reports each problem under its dotted key, and problems of the options as a whole without a
+  // key.
   const prefix = at.join('.');
   const wrong = parsed.problems.map((text) =>
     /^\s*:/u.test(text) ? `${prefix}${text.trimStart()}` : `${prefix}.${text}`,
@@ -111,7 +110,7 @@ const servingProblems = (
   return problems;
 };
 
-/** Originals that would replace thumbnails. */
+/** Problems of folders: originals would overwrite thumbnails. */
 const pictureProblems = (
   where: readonly string[],
   { uploadImages, thumbFolderName }: Settings,
@@ -121,7 +120,10 @@ const pictureProblems = (
   return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];
 };
 
-/** Without what a source has switched off: a trash that keeps nothing, and names that no link of the service has. */
+/**
+ * Removes features that a source has disabled: a trash without retention, and redirects where the service
+ * serves no links.
+ */
 const inForce = (settings: Settings): Settings => ({
   ...settings,
   trash: settings.trash?.retentionDays === 0 ? undefined : settings.trash,
@@ -130,7 +132,7 @@ const inForce = (settings: Settings): Settings => ({
 
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
-/** Checks one source as written. A relative root of a local source is taken from the working directory. */
+/** Validates one source. A relative root of a local source is resolved against the working directory. */
 const checkSource = (
   key: string,
   input: unknown,
@@ -183,8 +185,8 @@ const sameNameProblems = (sources: readonly SourceConfig[]): readonly string[] =
 };
 
 /**
- * Checks sources keyed by name, as a configuration or a `resolveSources` hook gives them. Returns them in
- * their order, and every problem. A source answers to its key and to its name, so no two may share one.
+ * Validates sources keyed by name, from a configuration or a `resolveSources` hook. Returns them in their
+ * order, and every problem. Requests find a source by key and by name, so no two may share one.
  */
 export const checkSources = (
   input: unknown,
@@ -202,7 +204,7 @@ export const checkSources = (
 };
 
 /**
- * The sources of a tenant, checked as those of a configuration are.
+ * The sources of a tenant, validated like those of a configuration.
  * @throws ConfigError with every problem.
  */
 export const loadSources = (

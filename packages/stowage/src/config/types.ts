@@ -8,7 +8,7 @@ import type { webdavOptionsSchema } from '../adapters/remote/webdav/options.ts';
 import type { Settings, SettingsInput } from './settings.ts';
 
 /**
- * Values as written: where a key may be absent, null keeps its default, at every depth; a text may stand in
+ * Input types: where a key is optional, null means its default, at every depth; a text may be a reference to
  * an environment variable or a file.
  */
 type Written<Value> = Value extends readonly (infer Entry)[]
@@ -26,13 +26,12 @@ type Written<Value> = Value extends readonly (infer Entry)[]
       : Value;
 
 /**
- * What a source says to its storage adapter, under the adapter's name. A package that registers an adapter
+ * Options of a storage adapter in a source, under the adapter's name. A package that registers an adapter
  * adds its own:
  *
  * ```ts
  * declare module 'stowage' {
- *   interface StorageAdapterOptions { readonly drive?: { readonly host: string } }
- * }
+ * interface StorageAdapterOptions { readonly drive?: { readonly host: string } } }
  * ```
  */
 export interface StorageAdapterOptions {
@@ -44,10 +43,7 @@ export interface StorageAdapterOptions {
   readonly webdav?: Written<z.input<typeof webdavOptionsSchema>> | null | undefined;
 }
 
-/**
- * A source as written in a configuration: its own keys, the options of its adapter, and any setting it
- * overrides.
- */
+/** A source in a configuration: its own keys, the options of its adapter, and any setting it overrides. */
 export interface SourceInput
   extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
   readonly name?: string | null | undefined;
@@ -67,21 +63,21 @@ export interface SourceInput
 /** Sources keyed by name. */
 export type SourcesInput = Readonly<Record<string, SourceInput>>;
 
-/** A configuration as written: only what differs from the defaults. */
+/** The input format of a configuration: only differences from the defaults. */
 export interface ConfigInput extends Written<SettingsInput> {
   readonly sources?: SourcesInput | null | undefined;
   /** For editors; ignored. */
   readonly $schema?: string | undefined;
 }
 
-/** A source's configuration after checks: every setting in force for it. */
+/** A source's configuration after validation, with its effective settings. */
 export interface SourceConfig {
   /** Key in `sources`. */
   readonly key: string;
-  /** Name used in requests; the key when the source gives none. */
+  /** Name used in requests; by default the key. */
   readonly name: string;
   readonly title: string;
-  /** Absolute http(s) URL or its path, with a slash at the end; undefined: the service's own address. */
+  /** Absolute http(s) URL or only its path, with a trailing slash; undefined: the service's own address. */
   readonly baseurl: string | undefined;
   /** Other addresses of the same files, in the same form. */
   readonly baseurlAliases: readonly string[];
@@ -89,26 +85,26 @@ export interface SourceConfig {
   readonly root: string | undefined;
   readonly storageAdapter: string;
   /**
-   * The value under the key named like the adapter (`s3`, `azure`, ...), parsed by the adapter's own schema
-   * when it has one.
+   * The options under the key of the adapter (`s3`, `azure`, ...), parsed by the adapter's own schema if it
+   * has one.
    */
   readonly adapterOptions: unknown;
   /** Global settings with this source's overrides. */
   readonly settings: Settings;
-  /** Settings that the source overrides in vain, because they act before a source is known. */
+  /** Overridden settings without effect, because they apply before the source is known. */
   readonly withoutEffect: readonly string[];
-  /** Options of adapters that the source does not have. */
+  /** Options of adapters that the source does not use. */
   readonly unusedOptions: readonly string[];
 }
 
-/** The accepted configuration, deeply frozen. */
+/** The validated configuration, deeply frozen. */
 export interface ConnectorConfig {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
 }
 
 /**
- * Stands for a text of the configuration: the value of an environment variable, or the content of a file
- * without the end of its last line.
+ * A reference in place of a text of the configuration: to the value of an environment variable, or the
+ * content of a file without its final line break.
  */
 export type TextReference = { readonly env: string } | { readonly file: string };

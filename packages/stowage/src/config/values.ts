@@ -1,7 +1,7 @@
 const UNITS = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const;
 
 /**
- * Reads a number of bytes: `8mb`, `1.5 GB`, `100kb`, `512b` or plain bytes (`"8388608"`, `8388608`). Units
+ * Parses a number of bytes: `8mb`, `1.5 GB`, `100kb`, `512b` or plain bytes (`"8388608"`, `8388608`). Units
  * are powers of 1024, in any case. Undefined for anything else.
  */
 export const parseByteSize = (value: string | number): number | undefined => {
@@ -13,21 +13,21 @@ export const parseByteSize = (value: string | number): number | undefined => {
 };
 
 /**
- * An origin in the form that browsers send: `https://www.example.com`, `http://localhost:3000`,
- * `capacitor://localhost`. Lower case, without the scheme's own port. Undefined for anything else: with a
- * path, a user name, a wildcard, or `null`.
+ * Normalizes an origin to the form that browsers send: `https://www.example.com`, `http://localhost:3000`,
+ * `capacitor://localhost`. Lower case, without the default port of the scheme. Undefined for anything else:
+ * with a path, a user name, a wildcard, or `null`.
  */
 export const parseOrigin = (text: string): string | undefined => {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@\\*]+$/iu.test(text) || !URL.canParse(text)) return undefined;
   const { origin } = new URL(text);
-  // Schemes outside the web have no origin for the URL standard, yet applications send them.
+  // In the URL standard, schemes outside the web have no origin, but applications send them.
   return origin === 'null' ? text.toLowerCase() : origin;
 };
 
 /**
- * Why a text cannot be a public address, or undefined when it can: an http or https URL, or only its path
- * (`/photos/`), which browsers take from the page's own origin. Links are made by adding a path, so it has no
- * query and no fragment, and they go to every client, so it has no user name and no password.
+ * The reason why a text is not a valid base URL; undefined when it is: an http or https URL, or only its path
+ * (`/photos/`), which browsers resolve against the page's origin. Links append a path, so it has no query and
+ * no fragment, and they go to every client, so it has no user name and no password.
  */
 export const baseurlProblem = (text: string): string | undefined => {
   if (!/^(?:https?:\/\/[^\s/\\]|\/(?![/\\]))[^\s\\]*$/iu.test(text) || !URL.canParse(text, 'http://host'))
@@ -37,12 +37,12 @@ export const baseurlProblem = (text: string): string | undefined => {
   return /[?#]/u.test(text) ? 'must not hold a query or a fragment' : undefined;
 };
 
-/** The address with the slash that paths are added to. */
+/** The base URL with a trailing slash. */
 export const withSlash = (baseurl: string): string => (baseurl.endsWith('/') ? baseurl : `${baseurl}/`);
 
 /**
- * Where clamd listens: `tcp://127.0.0.1:3310`, `tcp://[::1]:3310` or `unix:/run/clamav/clamd.ctl`. Undefined for
- * anything else.
+ * Parses the address of clamd: `tcp://127.0.0.1:3310`, `tcp://[::1]:3310` or `unix:/run/clamav/clamd.ctl`.
+ * Undefined for anything else.
  */
 export const parseClamdAddress = (
   text: string,
@@ -55,13 +55,13 @@ export const parseClamdAddress = (
   return host === undefined || port < 1 || port > 65_535 ? undefined : { host, port };
 };
 
-/** An object as JSON has them: no class of its own. */
+/** An object without a class, as in JSON. */
 export type PlainObject = Readonly<Record<string, unknown>>;
 
 /**
  * Whether a value is an object literal or came from JSON. Lists, dates, buffers, clients and functions are
- * not. Decided by the length of its chain of prototypes, not by their identity: test runners, `node:vm` and
- * workers have an `Object` of their own.
+ * not. Checks the length of the prototype chain, not the identity of its prototypes: test runners, `node:vm`
+ * and workers have their own `Object`.
  */
 export const isPlainObject = (value: unknown): value is PlainObject => {
   if (typeof value !== 'object' || value === null) return false;
@@ -69,13 +69,13 @@ export const isPlainObject = (value: unknown): value is PlainObject => {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** Whether an object at a path has a key of this name. */
+/** Whether an object at a path has a known key of this name. */
 export type KeyTest = (path: readonly string[], key: string) => boolean;
 
 /**
- * A copy in which no object holds `undefined`, nor `null` under a known key: a key set to null keeps its
- * default, at every depth. Nulls under unknown keys stay, and so do those in lists, so that checks find them.
- * Other values are taken as they are.
+ * A copy without `undefined`, and without `null` under known keys: a key set to null means its default, at
+ * every depth. Nulls under unknown keys and in lists stay, so that validation reports them. Other values are
+ * copied by reference.
  */
 export const withoutNulls = (
   value: unknown,
@@ -93,8 +93,8 @@ export const withoutNulls = (
 };
 
 /**
- * Lays `over` on `base`: objects merge key by key at every depth, anything else, lists too, replaces. Neither
- * is changed.
+ * Merges `over` into a copy of `base`: objects merge key by key at every depth, other values, lists included,
+ * replace. The arguments are not modified.
  */
 export const merge = (base: PlainObject, over: PlainObject): PlainObject => {
   const merged = new Map(Object.entries(base));
@@ -106,8 +106,7 @@ export const merge = (base: PlainObject, over: PlainObject): PlainObject => {
 };
 
 /**
- * Freezes plain objects and lists at every depth, and nothing else: a client or a buffer among them stays
- * usable.
+ * Freezes plain objects and lists at every depth; other objects, such as clients and buffers, stay mutable.
  */
 export const freezeDeep = <Value>(value: Value): Value => {
   if (Array.isArray(value) || isPlainObject(value)) {

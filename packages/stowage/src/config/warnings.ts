@@ -2,12 +2,12 @@ import { unknownKeyWarnings } from './access-rules.ts';
 import { DEFAULT_BASEURL } from './environment.ts';
 import type { ConnectorConfig, SourceConfig } from './types.ts';
 
-/** Types that browsers run as pages or scripts of the domain that serves them. */
+/** Types that browsers run as pages or scripts on the domain that serves them. */
 const ACTIVE_TYPES = ['html', 'htm', 'xhtml', 'xht', 'shtml', 'js', 'mjs', 'xml', 'xsl'];
 
-/** The types of a source that an upload can run something with. XML is checked by `sanitizeSvg`. */
+/** Types of a source with which an upload could run code. XML is checked by `sanitizeSvg`. */
 const activeTypes = ({ baseurl, settings: { extensions, sanitizeSvg } }: SourceConfig): readonly string[] => {
-  // Files that the service serves itself run nowhere.
+  // Files that the service serves itself never run code.
   if (baseurl === undefined) return [];
   const active = ACTIVE_TYPES.filter((type) => extensions.includes(type));
   return sanitizeSvg && active.join() === 'xml' ? [] : active;
@@ -45,7 +45,7 @@ const tokenWarnings = ({ settings: { auth, refuseCrossSite } }: ConnectorConfig)
   return warnings;
 };
 
-/** What rules deny, and links of a public source open all the same. */
+/** Warnings about rules that deny access, although links of a public source bypass them. */
 export const publicWarnings = ({ settings, sources }: ConnectorConfig): readonly string[] => {
   const open = sources.filter(({ settings: { serve } }) => serve === 'public');
   const denied = ['FILES', 'FILE_DOWNLOAD', 'READ'].filter((key) =>
@@ -61,9 +61,9 @@ export const publicWarnings = ({ settings, sources }: ConnectorConfig): readonly
 };
 
 /**
- * What an operator should know before the service serves, one sentence each: settings that are accepted and
- * yet risky, or probably not meant. `actionKeys` are the keys that access rules can name; without them rules
- * are not checked. `hasOriginHook`: a hook decides on origins. Pure.
+ * Warnings for the operator before the service starts, one sentence each: settings that are accepted but
+ * risky, or probably unintended. `actionKeys` are the keys that access rules can name; without them rules are
+ * not checked. `hasOriginHook`: a hook decides about origins. Pure.
  */
 export const configWarnings = (
   config: ConnectorConfig,

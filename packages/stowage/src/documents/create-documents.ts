@@ -11,7 +11,7 @@ import {
 import type { DocxEngine } from './docx/engine.ts';
 import type { BrowserChoice, PdfEngine } from './pdf/engine.ts';
 
-/** What the documents of a connector are made with. */
+/** Dependencies of the documents of a connector. */
 export interface DocumentsParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
@@ -21,8 +21,8 @@ export interface DocumentsParts {
 }
 
 /**
- * Makes the port to both engines. Nothing is loaded or started before the first document; `close` ends what
- * was.
+ * Creates the port to both engines. Nothing is loaded or started before the first document; `close` ends all
+ * of it.
  */
 export const createDocuments = ({
   remote,

@@ -5,14 +5,14 @@ import type { RemoteFetcher } from '../basics/network/remote.ts';
 import { DocumentFailedError, DocumentLimitError, RemoteFailedError } from '../errors/errors.ts';
 import type { DocumentJob, Resource } from './documents.ts';
 
-/** More resources than this are not loaded for one document. */
+/** Maximum number of resources of one document. */
 const MAX_RESOURCES = 500;
-/** Bytes of all resources of one document, or twice the largest single one where that is more. */
+/** Maximum bytes of all resources of one document, or twice the limit of a single one if that is more. */
 const MAX_TOTAL_BYTES = 100 * 1024 * 1024;
 const PARALLEL = 6;
 const STALL_MS = 10_000;
 
-/** Fetches as long as something comes: gives up when nothing does for `stallMs`. */
+/** Fetches a resource; aborts when no data arrives for `stallMs`. */
 const fetchWhileMoving = async (
   remote: RemoteFetcher,
   url: string,
@@ -35,17 +35,17 @@ const fetchWhileMoving = async (
   }
 };
 
-/** The loader of one document. */
+/** Loader of one document. */
 export interface DocumentResources {
   /**
-   * Loads from the sources of the request, else over http and https. Undefined when the resource is refused,
-   * fails, or passes a limit of the document: documents are made without it. Rejects only with the reason of
-   * the document's signal.
+   * Loads from the sources of the request, else over http and https. Undefined when the resource is denied,
+   * fails, or exceeds a limit of the document, which is made without it. Rejects only with the reason of the
+   * document's signal.
    */
   load(url: string, accept: string): Promise<Resource | undefined>;
 }
 
-/** Makes the loader of one document. Its time begins now. */
+/** Creates the loader of one document. Its time limit starts now. */
 export const createDocumentResources = (
   remote: RemoteFetcher,
   { resources: rules, readOwn, signal }: Pick<DocumentJob, 'resources' | 'readOwn' | 'signal'>,
@@ -86,22 +86,27 @@ export const createDocumentResources = (
   };
 };
 
-/** The time of one document: its own, which stands still while something loads, and that of loading. */
+/**
+ * Time limits of one document: its own time, which is paused while resources load, and the time of loading.
+ */
 export interface DocumentClock {
   readonly signal: AbortSignal;
-  /** What the work gives, or the signal's reason as soon as that aborts; the work goes on unheard. */
+  /**
+   * The result of the work, or the signal's reason as soon as that aborts; then the work continues and its
+   * result is ignored.
+   */
   race<Value>(work: Promise<Value>): Promise<Value>;
-  /** Aborts the signal now, unless it is aborted already. */
+  /** Aborts the signal, unless it is aborted already. */
   abort(reason: Error): void;
-  /** Stops the clock. To be called on every way out. */
+  /** Stops the clock. Must be called in every case. */
   end(): void;
-  /** The same resources; while any of them loads, the document's own time stands still. */
+  /** Wraps the resources: while any of them loads, the document's own time is paused. */
   time(resources: DocumentResources): DocumentResources;
 }
 
 const late = (): Error => new DocumentLimitError('The document takes too long to make.');
 
-/** Starts the clock. Both times together are the most that the document takes. */
+/** Starts the clock. The sum of both times limits the document. */
 const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal): DocumentClock => {
   const limit = new TimeLimit(ownMs + loadingMs, outer, late);
   const { signal } = limit;
@@ -143,7 +148,10 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
   };
 };
 
-/** Makes a document in its own time and that of loading. @throws DocumentLimitError, the job's own reason */
+/**
+ * Makes a document within its own time and that of loading. @throws DocumentLimitError, the reason of the
+ * job's signal
+ */
 export const withinDocumentTime = async <Result>(
   { resources, signal }: DocumentJob,
   ownMs: number,
@@ -154,7 +162,7 @@ export const withinDocumentTime = async <Result>(
     return await make(clock);
   } finally {
     clock.end();
-    // Resources that still load are not needed any more.
+    // Ends resources that are still loading.
     clock.abort(new DocumentFailedError());
   }
 };

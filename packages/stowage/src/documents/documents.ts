@@ -1,78 +1,78 @@
 import type { PageSetup } from './page-setup.ts';
 
-/** What a document may load from outside while it is made. */
+/** Limits for loading external resources while a document is made. */
 export interface ResourceRules {
-  /** False: nothing is loaded from outside. */
+  /** False: no external resources are loaded. */
   readonly enabled: boolean;
-  /** Most bytes of one resource. */
+  /** Maximum size of one resource in bytes. */
   readonly maxBytes: number;
-  /** Milliseconds that loading may take, for all resources of the document together. */
+  /** Time limit in milliseconds for loading all resources of the document. */
   readonly timeoutMs: number;
-  /** Milliseconds after which a resource is given up when nothing more of it comes. Default: 10 seconds. */
+  /** A resource is aborted after so many milliseconds without data. Default: 10 seconds. */
   readonly stallMs?: number;
 }
 
-/** Something that a document shows. */
+/** An image, style sheet or font of a document. */
 export interface Resource {
   readonly bytes: Buffer;
-  /** As the server says. */
+  /** According to the server. */
   readonly contentType: string | undefined;
 }
 
 /**
- * Reads what lies in a source of the request, as far as the request may. Undefined: the URL (absolute, or
- * `/path`) belongs to no file of a source. Rejects when the file may not be shown.
+ * Reads a file of a source, with the access of the request. Undefined: the URL (absolute, or `/path`) does
+ * not belong to a source. Rejects when the file is denied.
  */
 export type ReadOwn = (
   url: string,
   options: { readonly maxBytes: number; readonly signal: AbortSignal },
 ) => Promise<Resource | undefined>;
 
-/** A conversion that a request waits for. */
+/** A conversion for a request. */
 export interface DocumentJob {
-  /** A whole page or a piece of one. Never trusted. */
+  /** A whole page or a fragment. Untrusted. */
   readonly html: string;
   readonly resources: ResourceRules;
-  /** Asked before anything is loaded from outside. */
+  /** Called before a resource is loaded from outside. */
   readonly readOwn?: ReadOwn;
-  /** What the caller wants of the pages; it wins over what the document says. */
+  /** Page settings of the request; they take precedence over those of the document. */
   readonly page?: PageSetup;
   readonly signal: AbortSignal;
 }
 
 /**
- * Turns HTML into documents. Scripts never run; images, styles and fonts come from the sources of the
- * request, else from public http and https addresses through the guarded door of `remote/`, and what cannot
- * be had is left out.
+ * Converts HTML to documents. Scripts never run; images, styles and fonts come from the sources of the
+ * request, else from public http and https addresses through the checks of `remote/`. Resources that cannot
+ * be loaded are left out.
  *
  * Errors: UnsupportedError when the optional package for the format is not installed, BusyError when too many
- * documents wait, DocumentLimitError when a limit is passed, DocumentFailedError, the signal's reason.
+ * documents wait, DocumentLimitError when a limit is exceeded, DocumentFailedError, the signal's reason.
  */
 export interface DocumentMaker {
   pdf(job: DocumentJob): Promise<Uint8Array>;
   docx(job: DocumentJob): Promise<Uint8Array>;
-  /** Stops what is under way and leaves no process behind. */
+  /** Aborts running work and leaves no processes behind. */
   close(): Promise<void>;
 }
 
-/** Bounds of making DOCX files, for all documents of one connector. */
+/** Limits for DOCX files, shared by all documents of one connector. */
 export interface DocxLimits {
-  /** Documents at a time, each in a thread of its own. */
+  /** Concurrent documents, each in its own thread. */
   readonly running: number;
-  /** Documents that wait; more are refused. */
+  /** Waiting documents; more are rejected. */
   readonly waiting: number;
   readonly maxWaitMs: number;
-  /** Milliseconds for one document, besides what its resources may take to load. */
+  /** Time limit for one document in milliseconds, not counting the loading of its resources. */
   readonly convertMs: number;
-  /** Most characters of HTML. */
+  /** Maximum length of the HTML in characters. */
   readonly maxHtmlLength: number;
   /** Memory of one thread in megabytes. */
   readonly maxHeapMb: number;
-  /** Pixels of one picture that has to be decoded. */
+  /** Maximum number of pixels of a picture that has to be decoded. */
   readonly maxPixels: number;
-  /** Milliseconds for one drawing; one that takes longer is left out. */
+  /** Time limit for one drawing in milliseconds; a slower one is left out. */
   readonly drawMs: number;
-  /** Milliseconds after which an idle thread, or process that draws, ends. */
+  /** Idle threads and drawing processes end after so many milliseconds. */
   readonly idleMs: number;
 }
 
@@ -88,25 +88,23 @@ export const defaultDocxLimits: DocxLimits = {
   idleMs: 60_000,
 };
 
-/** Bounds of making PDF files, for all documents of one connector. */
+/** Limits for PDF files, shared by all documents of one connector. */
 export interface PdfLimits {
-  /** Documents at a time. Most of them wait for what they load. */
+  /** Concurrent documents. Most of the time they wait for resources. */
   readonly running: number;
-  /** Documents that are being printed at a time, once they are loaded. */
+  /** Documents that are printed concurrently, once they are loaded. */
   readonly printing: number;
-  /** Documents that wait; more are refused. */
+  /** Waiting documents; more are rejected. */
   readonly waiting: number;
   readonly maxWaitMs: number;
-  /** Milliseconds for one document, besides what its resources may take to load. */
+  /** Time limit for one document in milliseconds, not counting the loading of its resources. */
   readonly renderMs: number;
   readonly maxPdfBytes: number;
-  /** A browser is replaced after so many documents. */
+  /** A browser is replaced after this number of documents. */
   readonly documentsPerBrowser: number;
-  /** A browser that keeps more memory than this after a document is replaced. */
+  /** A browser that uses more memory than this after a document is replaced. */
   readonly maxBrowserBytes: number;
-  /**
-   * A single process of the browser that grows beyond this while it works is ended, and its document with it.
-   */
+  /** A single browser process that exceeds this while it works is killed, and its document fails. */
   readonly maxProcessBytes: number;
 }
 

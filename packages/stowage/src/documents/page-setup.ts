@@ -1,4 +1,4 @@
-/** Portrait sizes in points, as CSS has them. */
+/** Portrait sizes in points, as in CSS. */
 const MM = 72 / 25.4;
 const paperSizes = {
   A4: [210 * MM, 297 * MM],
@@ -28,18 +28,18 @@ export interface Margins {
   readonly left: number;
 }
 
-/** A part of a header or footer: text, or what is known when the document is made. */
+/** A part of a header or footer: text, or a field with a value of the document. */
 export type LinePart = string | { readonly field: 'page' | 'pages' | 'title' };
 
 export const alignments = ['left', 'center', 'right'] as const;
 
-/** What stands above or below the text of every page. */
+/** A header or footer of every page. */
 export interface PageLine {
   readonly parts: readonly LinePart[];
   readonly align: (typeof alignments)[number];
 }
 
-/** The wanted pages. The document's own `@page` rules may say the undefined values. */
+/** Requested page settings. The document's own `@page` rules may set undefined ones. */
 export interface PageSetup {
   readonly format?: PaperFormat | undefined;
   readonly orientation?: Orientation | undefined;
@@ -48,13 +48,13 @@ export interface PageSetup {
   readonly footer?: PageLine | undefined;
 }
 
-/** The size of a page: A4 and portrait unless said otherwise. */
+/** The size of a page, by default A4 in portrait. */
 export const pageSizeOf = ({ format, orientation }: PageSetup): PageSize => {
   const [short, long] = paperSizes[format ?? 'A4'];
   return orientation === 'landscape' ? { width: long, height: short } : { width: short, height: long };
 };
 
-/** Whether the caller has chosen the size, so that `@page { size }` of the document must not. */
+/** Whether the request has chosen the size, so that `@page { size }` of the document is ignored. */
 export const isSizeChosen = ({ format, orientation }: PageSetup): boolean =>
   format !== undefined || orientation !== undefined;
 
@@ -67,7 +67,7 @@ const pointsOf = (text: string): number | undefined => {
   return factor === undefined ? undefined : Number(number) * factor;
 };
 
-/** Reads one to four lengths for top, right, bottom and left as CSS does; undefined when they are none. */
+/** Parses one to four lengths for top, right, bottom and left like CSS; undefined when they are invalid. */
 export const readMargin = (text: string): Margins | undefined => {
   const lengths = text.trim().split(/\s+/u, 5).map(pointsOf);
   const [top, right = top, bottom = top, left = right] = lengths;
@@ -75,7 +75,7 @@ export const readMargin = (text: string): Margins | undefined => {
   return { top: top ?? 0, right: right ?? 0, bottom: bottom ?? 0, left: left ?? 0 };
 };
 
-/** Least width and height of the text on a page, in points: 2 cm, however they are rounded. */
+/** Minimum width and height of the text area in points: 2 cm, with a tolerance for rounding. */
 const LEAST_ROOM = 19.9 * MM;
 
 /** Whether margins leave room for text. */
@@ -86,8 +86,8 @@ export const leavesRoom = ({ width, height }: PageSize, { top, right, bottom, le
   height - top - bottom >= LEAST_ROOM;
 
 /**
- * Reads the text of a header or footer with its stand-ins: `{page}`, `{pages}`, `{title}`, and `{date}` for
- * the given day (UTC) as 2026-01-31.
+ * Parses the text of a header or footer with its placeholders: `{page}`, `{pages}`, `{title}`, and `{date}`
+ * for the given day (UTC) as 2026-01-31.
  */
 export const readLine = (text: string, day: Date): readonly LinePart[] =>
   text

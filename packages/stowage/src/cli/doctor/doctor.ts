@@ -44,17 +44,17 @@ const readOptions = ({ config, pageOrigin, url, formSize }: DoctorOptions): Ques
   return { page, service, file: configurationFile(config), formSize: size };
 };
 
-/** One source may take so long, all its steps together; and what hangs all the same so much longer to end. */
+/** Time limit of all checks of a source, and the further time until hanging checks are abandoned. */
 const SOURCE_MS = 60_000;
 const END_MS = 15_000;
 const late = (): Error => new Error('it has taken longer than a minute');
 
-/** A form of more needs a size on the command line: it is held in memory. */
+/** Larger forms need a size on the command line: the form is held in memory. */
 const MOST_FORM_BYTES = 64 * 1024 ** 2;
 
 interface Patient {
   readonly app: Pick<App, 'fetch' | 'urlFor'>;
-  /** The same service, whose users may do everything. */
+  /** The same service without access control. */
   readonly unguarded: Connector;
   readonly group: SourceGroup;
   readonly sources: readonly SourceConfig[];
@@ -78,7 +78,7 @@ const probeOne = async (
   if (isSound && !signal.aborted) await checkOwnSettings(unguarded, config, findings);
 };
 
-/** What is found of each source. One that hangs, or fails in a way of its own, ends the checks of no other. */
+/** Checks every source. One that hangs or fails does not end the checks of the others. */
 const probeAll = async (
   patient: Patient,
   addresses: Addresses,
@@ -104,13 +104,13 @@ const probeAll = async (
     }),
   );
 
-/** Closes what the checks have opened. A store that hangs is left to the end of the process. */
+/** Closes what the checks have opened. A hanging store stays open until the process ends. */
 const closeAll = async (all: readonly { close(): Promise<void> }[]): Promise<void> => {
   const closing = Promise.all(all.map((one) => one.close()));
   await inTimeLimit(END_MS, undefined, (end) => orAborted(closing, end)).catch(() => undefined);
 };
 
-/** The definition with these sources alone; those of the environment stay as they are. */
+/** The definition with only these sources; those of the environment stay unchanged. */
 const withSources = (
   { config, ...rest }: ServiceDefinition,
   sources: readonly SourceConfig[],
@@ -132,7 +132,7 @@ const examine = async (
   const around = new Findings();
   const { settings, sources: all } = checked.config;
   const found = [await checkSettings(definition, checked, question.file)];
-  // The others would be made.
+  // Only existing folders: opening the others would create them.
   const sources: SourceConfig[] = [];
   for (const source of all) {
     const findings = new Findings(source.name);
@@ -166,8 +166,8 @@ const examine = async (
 };
 
 /**
- * Checks everything that a configuration needs, and says what is wrong and how to fix it. Leaves nothing
- * behind: what it writes it removes, also when the signal is aborted.
+ * Checks everything that a configuration needs, and reports problems with their fixes. Removes everything
+ * that it writes, also when the signal is aborted.
  * @throws UsageError, the signal's reason
  */
 export const examineService = async (

@@ -1,13 +1,13 @@
-/** What the doctor has found out about one thing. */
+/** A result of the doctor. */
 export interface Finding {
-  /** What was looked at, for programs: `store.write`. */
+  /** Id of the check, for programs: `store.write`. */
   readonly check: string;
   /**
-   * `broken`: something does not work. `risk`: it works, and should be looked at. `note`: what may be known,
-   * and needs nothing.
+   * `broken`: something does not work. `risk`: it works, but should be reviewed. `note`: information without
+   * need for action.
    */
   readonly level: 'ok' | 'note' | 'risk' | 'broken';
-  /** The source that it is about. */
+  /** The source of the finding. */
   readonly source?: string | undefined;
   /** One line. */
   readonly text: string;
@@ -59,7 +59,7 @@ const textOf = ({ level, source, text, fix }: Finding): string => {
 export const countBroken = (findings: readonly Finding[]): number =>
   findings.filter(({ level }) => level === 'broken').length;
 
-/** All findings for people, the worst last, where a terminal shows them. */
+/** A readable report of all findings, with the worst ones last, where a terminal shows them. */
 export const report = (findings: readonly Finding[]): string => {
   const ordered = (['ok', 'note', 'risk', 'broken'] as const).flatMap((level) =>
     findings.filter((finding) => finding.level === level),
@@ -73,7 +73,10 @@ export const report = (findings: readonly Finding[]): string => {
   return [...ordered.map(textOf), '', end].join('\n');
 };
 
-/** The innermost reason of a failure in few words: a code of the system or of the store, else its message. */
+/**
+ * The innermost reason of a failure in a few words: a code of the operating system or of the store, else its
+ * message.
+ */
 export const reasonOf = (error: unknown): string => {
   const words: string[] = [];
   for (let one = error, depth = 0; one instanceof Error && depth < 6; one = one.cause, depth += 1) {

@@ -13,7 +13,7 @@ import { pingClamd } from '../../operations/inspection/clamd.ts';
 import { createRedisConnection } from '../../operations/state/redis-state.ts';
 import { Findings, reasonOf } from './finding.ts';
 
-/** What any service may need some day: actions of the protocol, and photos of phones. */
+/** Packages that any service may need: for actions of the protocol, and for photos of phones. */
 export const partPackages: readonly OptionalPackage[] = [
   { name: 'puppeteer-core', purpose: 'PDF files' },
   { name: 'docx', purpose: 'DOCX files' },
@@ -31,7 +31,7 @@ const versionIn = async (file: string, name: string): Promise<string | undefined
   }
 };
 
-/** The version of a package as this service would load it; undefined when it is not installed. */
+/** The version of a package that this service would load; undefined when it is not installed. */
 export const installedVersion = async (name: string): Promise<string | undefined> => {
   const entry = entryOf(name);
   if (entry === undefined) return undefined;
@@ -55,7 +55,7 @@ const checkPackages = async (config: ConnectorConfig, findings: Findings): Promi
   }
 };
 
-/** Whether pictures can be drawn here: the library has a part for each kind of machine. */
+/** Checks whether pictures can be decoded here: the library has binaries for each platform. */
 const checkPictures = async (findings: Findings): Promise<void> => {
   try {
     const { default: sharp } = await import('sharp');
@@ -82,7 +82,7 @@ const checkBrowser = async (findings: Findings): Promise<void> => {
     findings.broken('browser', `PDF files: ${path} cannot be run`, 'Correct STOWAGE_CHROMIUM, or unset it.');
 };
 
-/** Programs that the configuration names: without one its files have icons. */
+/** Checks the configured preview programs: files of a missing one have icons. */
 const checkPrograms = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
   for (const [kind, provider] of [
     ['pdf', 'poppler-utils'],
@@ -101,14 +101,14 @@ const checkPrograms = async ({ settings }: ConnectorConfig, findings: Findings):
   }
 };
 
-/** What instances share: that it answers, and forgets nothing when it is full. */
+/** Checks that Redis responds, and does not evict keys when it is full. */
 const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Findings): Promise<void> => {
   if (redis === undefined || (await installedVersion('ioredis')) === undefined) return;
   const connection = createRedisConnection(redis, createSilentLogger());
   try {
     const client = await connection.get();
     await client.ping();
-    // Where that may not be asked, nothing is said about it.
+    // Without permission to read the policy, nothing is reported.
     const policy = await client.config('GET', 'maxmemory-policy').then(
       (answer) => (answer as string[])[1],
       () => undefined,
@@ -127,10 +127,10 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
   }
 };
 
-/** How long clamd may take to say that it is there. */
+/** Time limit for a response of clamd. */
 const PING_MS = 5000;
 
-/** Whether each clamd answers that a source has uploads scanned by. */
+/** Checks that each configured clamd responds. */
 const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Promise<void> => {
   const addresses = new Set(sources.map(({ settings }) => settings.inspection?.clamd ?? false));
   for (const address of addresses) {
@@ -148,7 +148,10 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
   }
 };
 
-/** Whether parts of uploads can be kept. Nothing is made: the nearest folder that is there must allow it. */
+/**
+ * Checks whether resumable uploads can be stored. Creates nothing: the nearest existing folder must be
+ * writable.
+ */
 const checkParts = async ({ settings }: ConnectorConfig, findings: Findings): Promise<void> => {
   const { tus, stateDirectory } = settings;
   if (tus === undefined) return;

@@ -5,15 +5,15 @@ import type { SourceConfig } from '../../config/types.ts';
 import { reasonOf, type Findings } from './finding.ts';
 import type { Probe } from './store-checks.ts';
 
-/** What the doctor was told of the addresses around the service. */
+/** Addresses from the command line. */
 export interface Addresses {
-  /** Where the service runs, as browsers see it; with a slash at the end. */
+  /** URL of the service for browsers; with a trailing slash. */
   readonly service?: URL | undefined;
-  /** Where the page with the editor comes from: `https://www.example.com`. */
+  /** Origin of the page with the editor: `https://www.example.com`. */
   readonly page?: string | undefined;
 }
 
-/** What is looked for, where, and what is said about it. */
+/** The probe, where it is requested, and the findings. */
 export interface Search {
   readonly app: Pick<App, 'fetch' | 'urlFor'>;
   readonly config: SourceConfig;
@@ -24,9 +24,12 @@ export interface Search {
 
 const REQUEST_MS = 10_000;
 
-/** A request that cannot hang. Redirects are answers: a login page in place of a file must show. */
+/**
+ * Sends a request with a time limit. Redirects are not followed: a login page in place of a file must be
+ * detected.
+ */
 export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = {}): Promise<Response> =>
-  // The limit also ends the reading of the answer.
+  // The limit includes reading the body.
   fetch(url, { redirect: 'manual', ...init, signal: new TimeLimit(REQUEST_MS, signal).signal });
 
 const START = 500;
@@ -34,7 +37,7 @@ const START = 500;
 const beginningOf = async (response: Response): Promise<string> => {
   const decoder = new TextDecoder();
   let text = '';
-  // What `fetch` gives in Node can be iterated; leaving the loop drops the rest.
+  // The body of `fetch` in Node is iterable; leaving the loop cancels the rest.
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length >= START) break;
@@ -42,7 +45,7 @@ const beginningOf = async (response: Response): Promise<string> => {
   return text.slice(0, START);
 };
 
-/** Where the files of a source are for browsers; undefined: only a path, and of no known host. */
+/** URL of the probe for browsers; undefined when the base URL is only a path and the host is unknown. */
 const linkOf = (
   { app, config: { name, baseurl = '' }, probe }: Search,
   { service, page }: Addresses,
@@ -50,7 +53,7 @@ const linkOf = (
   const base = page ?? service?.origin;
   if (baseurl.startsWith('/') && base === undefined) return undefined;
   const url = new URL(`${baseurl}${probe.name}`, base);
-  // A source whose links are signed.
+  // The signature, in a source with signed links.
   url.search = new URL(app.urlFor(name, probe.name), 'http://doctor.invalid/').search;
   return url;
 };
@@ -135,7 +138,7 @@ export const checkBaseurl = async (search: Search, addresses: Addresses): Promis
   }
 };
 
-/** Whether strangers get a file that the service serves, as its settings promise. */
+/** Checks whether a request without login gets a file, or is denied, as the setting `serve` promises. */
 export const checkServing = async (search: Search): Promise<void> => {
   const { app, config, probe, findings, signal } = search;
   const { name, settings } = config;
@@ -172,7 +175,7 @@ const checkRedirect = async (location: string, { probe, findings, signal }: Sear
   );
 };
 
-/** The bytes came from the service, which may not be what was asked for. */
+/** Reports that the service sent the bytes, although `delivery` may expect a redirect. */
 const reportServed = ({ storageAdapter, settings }: SourceConfig, findings: Findings): void => {
   if (settings.delivery !== 'redirect' || !['azure', 'gcs'].includes(storageAdapter))
     return findings.ok('serve', 'the service serves the files');

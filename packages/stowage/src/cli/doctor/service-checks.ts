@@ -3,14 +3,14 @@ import { readVersion } from '../../version.ts';
 import { reasonOf, type Findings } from './finding.ts';
 import { ask } from './public-address.ts';
 
-/** The running service, as browsers reach it, and what is said about it. */
+/** The running service under its public URL, and the findings about it. */
 export interface RunningService {
-  /** With a slash at the end. */
+  /** With a trailing slash. */
   readonly url: URL;
   readonly onlyPOST: boolean;
-  /** Bytes of the form that must get through. */
+  /** Size in bytes of a form that must reach the service. */
   readonly formSize: number;
-  /** Whether it takes uploads in parts. */
+  /** Whether resumable uploads are enabled. */
   readonly hasTus: boolean;
   readonly findings: Findings;
   readonly signal: AbortSignal;
@@ -72,7 +72,10 @@ const askPing = async (
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-/** Whether uploads in parts reach the service, which refuses this version to every client: nothing begins. */
+/**
+ * Checks whether resumable uploads reach the service. Every service rejects this version, so no upload is
+ * created.
+ */
 const checkTus = async ({ url, hasTus, findings, signal }: RunningService): Promise<boolean> => {
   if (!hasTus) return false;
   const headers = { 'tus-resumable': '0.0.0' };
@@ -89,7 +92,7 @@ const checkTus = async ({ url, hasTus, findings, signal }: RunningService): Prom
   return isThere;
 };
 
-/** Sends a form that no action gets to see. */
+/** Sends a large form that reaches no action. */
 const checkFormSize = async (service: RunningService): Promise<void> => {
   const { url, formSize, findings, signal } = service;
   const takesParts = await checkTus(service);
@@ -143,7 +146,7 @@ const preflight = (page: string): RequestInit => ({
   },
 });
 
-/** Whether a page may use a service that is not known to run. */
+/** Checks whether a page may use the service, when no URL of a running service is known. */
 export const checkPageInside = async (
   app: Pick<App, 'fetch'>,
   page: string,
@@ -167,7 +170,7 @@ const checkPageAt = async ({ url, findings, signal }: RunningService, page: stri
   checkPreflight(response, page, true, findings);
 };
 
-/** Asks the running service, through what stands before it. Nothing is stored. */
+/** Sends requests to the running service, through proxies in front of it. Nothing is stored. */
 export const checkService = async (service: RunningService, page: string | undefined): Promise<void> => {
   try {
     if (!(await checkPing(service))) return;

@@ -31,7 +31,7 @@ const checkStrangers = (
 };
 
 const checkRisks = ({ warnings, risks, unused }: CheckedConfiguration, findings: Findings): void => {
-  // Strangers have a check of their own.
+  // Requests without a login are checked separately.
   for (const warning of warnings)
     if (warning !== UNGUARDED)
       findings.risk('settings', warning, 'Correct this setting; docs/configuration.md explains it.');
@@ -41,7 +41,10 @@ const checkRisks = ({ warnings, risks, unused }: CheckedConfiguration, findings:
     findings.note('settings', `accepted for compatibility, without effect: ${unused.join(', ')}`);
 };
 
-/** Whether pages of other sites may act with the cookies of their visitors; of tokens the start says so. */
+/**
+ * Checks whether pages of other sites may act with the cookies of their visitors; the warnings at the start
+ * cover tokens.
+ */
 const checkSites = (
   { hooks = {} }: ServiceDefinition,
   { config: { settings } }: CheckedConfiguration,
@@ -58,7 +61,7 @@ const checkSites = (
     );
 };
 
-/** Keys whose texts are secrets, of all stores, also of those that a host has registered. */
+/** Keys whose texts are secrets, for all stores, including registered ones. */
 const SECRET_KEYS =
   /secret(?:s|AccessKey)?$|password$|passphrase$|token$|^(?:accountKey|privateKey|connectionString)$/iu;
 
@@ -69,14 +72,14 @@ const secretsIn = (value: unknown, path: readonly string[] = [], isSecret = fals
     return value !== '' && (isSecret || LOGIN_IN_ADDRESS.test(value)) ? [path.join('.')] : [];
   if (Array.isArray(value))
     return value.flatMap((inner, index) => secretsIn(inner, [...path, String(index)], isSecret));
-  // What stands in a variable or a file stands not here.
+  // Secrets in a variable or a file are fine.
   if (!isPlainObject(value) || isReference(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
     secretsIn(inner, [...path, key], SECRET_KEYS.test(key) || isOfHeaders(path)),
   );
 };
 
-/** Headers that a store sends may hold its key under any name. */
+/** Headers for a store may contain its key under any name. */
 const isOfHeaders = (path: readonly string[]): boolean => path.at(-1) === 'headers';
 
 const isReference = (value: PlainObject): boolean => {
@@ -101,10 +104,10 @@ const checkSecrets = async (
   findings.ok('secrets', `secrets stand in ${file}, which others cannot read`);
 };
 
-/** Of a store that has not opened by now nothing is known. */
+/** A store that has not opened within this time is not compared. */
 const OPENING_MS = 1000;
 
-/** Whether what one source forbids can be reached through another. */
+/** Checks whether access rules of one source can be bypassed through another. */
 export const checkOverlaps = async (sources: SourceGroup): Promise<Findings> => {
   const findings = new Findings();
   const opened = await Promise.all(
@@ -154,8 +157,8 @@ export const checkSettings = async (
 };
 
 /**
- * Settings about who may do something, which the doctor asks elsewhere, and those that would count, keep or
- * draw something during the checks.
+ * Settings of access, which the doctor checks separately, and settings that would count, store or draw
+ * something during the checks.
  */
 const LEFT_OUT = [
   ...['accessControl', 'auth', 'onlyPOST', 'refuseCrossSite', 'rateLimits'],
@@ -167,7 +170,7 @@ const withoutTraces = (settings: PlainObject): PlainObject => ({
   createThumb: false,
 });
 
-/** The service as configured, for a user who may do everything and leaves no traces. */
+/** The configured service without access control and side effects. */
 export const createUnguarded = ({ config }: ServiceDefinition, logger: Logger): Connector => {
   const written = (config ?? {}) as PlainObject;
   const sources = isPlainObject(written['sources'])
@@ -203,10 +206,10 @@ const FIXES: Readonly<Record<string, string>> = {
   TYPE_NOT_ALLOWED: 'List what may be uploaded: "extensions": ["jpg", "png", "pdf"].',
 };
 
-/** Types whose content is checked, which a probe would not pass. */
+/** Types whose content is validated, which a probe would fail. */
 const CHECKED_TYPES = /\.(?:svg|xml)$/u;
 
-/** Uploads a file as users do, looks for it in the listing, and removes it. */
+/** Uploads a file like a user, checks that it is listed, and removes it. */
 export const checkOwnSettings = async (
   connector: Connector,
   config: SourceConfig,

@@ -11,7 +11,7 @@ import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 
-/** What may be done to the files of a source. */
+/** An operation on the files of a source. */
 export type Right = 'open' | 'write' | 'list' | 'read' | 'remove';
 
 const WORDS: Readonly<Record<string, Readonly<Record<Right, string>>>> = {
@@ -30,13 +30,16 @@ const WORDS: Readonly<Record<string, Readonly<Record<Right, string>>>> = {
 type Advice = readonly [reason: RegExp, fix: string];
 
 const ANY = /^/u;
-/** Begins the reason of a refusal by the rights of a store. */
+/** First words of the reason when a store denies access. */
 const DENIED = /^denied: /u;
 
 const LOGIN: Advice = [DENIED, 'Correct the login of WHERE, or give this user more rights there.'];
 const HOST: Advice = [ANY, 'Correct host, port or directory of WHERE, or start the server that it names.'];
 
-/** By adapter what fixes a failure: the first whose reason fits. WHERE is the key, RIGHT the missing right. */
+/**
+ * Fixes of failures by adapter: the first with a matching reason. WHERE is replaced by the key, RIGHT by the
+ * missing permission.
+ */
 const ADVICE: Readonly<Record<string, readonly Advice[]>> = {
   local: [
     [/EROFS/u, 'Mount ROOT for writing (a volume without ":ro").'],
@@ -89,7 +92,7 @@ const ADVICE: Readonly<Record<string, readonly Advice[]>> = {
   ],
 };
 
-/** One line that lets a source do what has failed. */
+/** One line that fixes a failed operation of a source. */
 export const adviceFor = (config: SourceConfig, right: Right, error: unknown): string => {
   const { key, storageAdapter, root = '' } = config;
   if (error instanceof UnsupportedError) return 'npm install what is named here';
@@ -104,13 +107,13 @@ export const adviceFor = (config: SourceConfig, right: Right, error: unknown): s
   return fix.replaceAll(/\b(?:WHERE|RIGHT|USER|ROOT)\b/gu, (word) => words[word] ?? word);
 };
 
-/** A file that is there for a moment. */
+/** A temporary test file. */
 export interface Probe {
   readonly name: string;
   readonly content: string;
 }
 
-/** A probe of a type that the source shows. */
+/** Creates a probe of a type that the source lists. */
 export const createProbe = ({ settings: { extensions } }: SourceConfig): Probe => {
   const extension = ['txt', 'csv', 'json', 'png', 'jpg'].find((one) => extensions.includes(one));
   const id = randomUUID();
@@ -131,7 +134,7 @@ const isListed = async (storage: StorageAdapter, name: string, signal: AbortSign
   return false;
 };
 
-/** How long the removal may take, whatever has become of the rest. */
+/** Time limit of the removal, which runs even if the other checks were aborted. */
 const REMOVAL_MS = 10_000;
 
 const removeProbe = async (storage: StorageAdapter, path: SourcePath): Promise<void> => {
@@ -152,7 +155,7 @@ const checkRoom = async ({ root = '.', settings }: SourceConfig, findings: Findi
   else findings.ok('room', `${megabytes} of the disk are free`);
 };
 
-/** Whether the folder of a local source is there, which opening it would make. */
+/** Checks whether the folder of a local source exists; opening the source would create it. */
 export const findFolder = async (
   { key, storageAdapter, root = '' }: SourceConfig,
   findings: Findings,
@@ -166,7 +169,7 @@ export const findFolder = async (
   return stats?.isDirectory() === true;
 };
 
-/** What the store promises, after it was written to: some find out by that. */
+/** Notes the capabilities of the store after a write: some stores detect them by that. */
 const notePromises = ({ capabilities }: StorageAdapter, findings: Findings): void => {
   const named = (wanted: boolean): string =>
     capabilityNames
@@ -178,20 +181,20 @@ const notePromises = ({ capabilities }: StorageAdapter, findings: Findings): voi
   if (missing !== '') findings.note('store.promises', `the store does not promise ${missing}`);
 };
 
-/** A bucket that is not there, or a service that cannot be reached: every other step fails for the same reason. */
+/** A missing bucket, or an unreachable service: every other step fails for the same reason. */
 const FAILS_ALL =
   /NoSuchBucket|ContainerNotFound|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/u;
 
 export interface Probing {
   readonly findings: Findings;
-  /** What else is to be tried while the probe is there. */
+  /** Further checks while the probe exists. */
   readonly whileThere: (probe: Probe) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Writes a file, lists it, reads it, lets others read it, and removes it. What it wrote is removed on every
- * way out; where the store refuses that, a finding names it.
+ * Writes a file, lists it, reads it, runs `whileThere`, and removes it. The file is removed in every case;
+ * where that fails, a finding names it.
  */
 export const probeStore = async (
   config: SourceConfig,
@@ -199,7 +202,7 @@ export const probeStore = async (
   { findings, whileThere, signal }: Probing,
 ): Promise<void> => {
   if (config.storageAdapter === 'local') await checkRoom(config, findings);
-  /** Undefined where the step fails, which is a finding then. */
+  /** Undefined when the step fails, which adds a finding. */
   const attempt = async <T>(right: Right, step: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await step();
@@ -238,7 +241,7 @@ export const probeStore = async (
     done.push(await attempt('read', read));
     await whileThere(probe);
   } finally {
-    // A write that has failed may have arrived all the same.
+    // A failed write may have succeeded in the store nevertheless.
     const removed = await attempt('remove', () => removeProbe(storage, path).then(() => true));
     if (!removed && done[0]) findings.leftBehind(probe.name);
     if (removed && done.length === 3 && done.every(Boolean))

@@ -41,7 +41,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** @throws ConfigError for what was answered; what is still to be set or installed is not a fault of it */
+/** @throws ConfigError for invalid answers; values that are still to be set or installed are not reported */
 const requireValid = (config: object): void => {
   const complete: unknown = JSON.parse(JSON.stringify(config).replace(/\{"env":"\w+"\}/gu, '"later"'));
   try {
@@ -69,15 +69,15 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
   requireValid(config);
   const { root } = answer.written;
   if (typeof root === 'string') await mkdir(root, { recursive: true });
-  // No other program can have made it meanwhile.
+  // `wx` fails if another program has created it meanwhile.
   await writeFile(FILE, `${JSON.stringify(config, null, 2)}\n`, { flag: 'wx' });
   return [...answer.steps, ...writers.steps];
 };
 
 /**
- * Asks what is needed and writes `stowage.json` into the working directory, and the folder of a local source.
- * An existing file is never overwritten. Returns the exit status.
- * @throws StartError, ConfigError for answers that no configuration can hold
+ * Asks for the settings and writes `stowage.json` into the working directory, and creates the folder of a
+ * local source. An existing file is never overwritten. Returns the exit status.
+ * @throws StartError, ConfigError for invalid answers
  */
 export const writeConfiguration = async (isSilent: boolean): Promise<number> => {
   if (await exists(FILE)) throw new StartError(`${FILE} is there already, and stays as it is.`);

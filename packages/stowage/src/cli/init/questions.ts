@@ -4,13 +4,13 @@ import { basename, join, resolve } from 'node:path';
 import { packagesOfAdapter } from '../../adapters/table.ts';
 import type { BuiltInName } from '../../storage/registry.ts';
 
-/** What one may choose, in the order of the numbers that people type. */
+/** Choices in the order of the numbers that users type. */
 export interface Choice<Value extends string> {
   readonly value: Value;
   readonly text: string;
 }
 
-/** Asks a person at a terminal; the first choice and the given default are taken where nothing is typed. */
+/** Asks questions in a terminal; an empty answer selects the first choice or the given default. */
 export interface Questions {
   text(question: string, preset: string): Promise<string>;
   choose<Value extends string>(
@@ -20,7 +20,7 @@ export interface Questions {
   close(): void;
 }
 
-/** The input has ended before all was answered. */
+/** The input ended before all questions were answered. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
 }
@@ -32,7 +32,7 @@ export const createSilence = (): Questions => ({
   close: () => undefined,
 });
 
-/** Asks on standard error, so that what is printed can still be piped, and reads standard input. */
+/** Asks on standard error, so that the output can still be piped, and reads standard input. */
 export const createQuestions = (): Questions => {
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const input = lines[Symbol.asyncIterator]();
@@ -59,7 +59,7 @@ export const createQuestions = (): Questions => {
 
 export type Written = Readonly<Record<string, unknown>>;
 
-/** What was answered, as a part of the configuration, and what is to be done besides. */
+/** A part of the configuration from the answers, and steps that remain for the user. */
 export interface Answer {
   readonly written: Written;
   readonly steps: readonly string[];

@@ -7,19 +7,19 @@ import { isTransposed, type SettingRisk } from './value-risks.ts';
 
 export interface RuleSurroundings {
   readonly sources: readonly SourceConfig[];
-  /** All roles that requests can have; undefined where a hook or a token decides. */
+  /** All possible roles of requests; undefined where a hook or a token decides. */
   readonly roles: readonly string[] | undefined;
-  /** All keys of actions, with the key that stands for them too. */
+  /** All keys of actions, each with its group key. */
   readonly ruleKeys: ReadonlyMap<string, { readonly group?: string | undefined }>;
 }
 
-/** A rule, read once: all are compared with all. */
+/** A parsed rule: every rule is compared with every other. */
 interface ReadRule {
   readonly role: string | undefined;
   readonly folder: readonly string[];
   /** Undefined: every file. */
   readonly extensions: ReadonlySet<string> | undefined;
-  /** What it says of each action. */
+  /** Whether it allows each action. */
   readonly effects: ReadonlyMap<string, boolean>;
 }
 
@@ -46,7 +46,7 @@ const covers = (wide: ReadRule, narrow: ReadRule): boolean =>
 
 const GROUPS: ReadonlySet<string> = new Set(['CHANGE', 'READ']);
 
-/** Whether the later rule decides in place of this one, wherever this one applies, and the other way. */
+/** Whether the later rule overrides this one everywhere it applies, and with the opposite effect. */
 const isOverruledBy = (rule: ReadRule, later: ReadRule): boolean => {
   if (!covers(later, rule)) return false;
   // A later rule may name every action of a group instead of the group.
@@ -86,7 +86,7 @@ const namesOf = ({ key, name, storageAdapter, root }: SourceConfig): readonly (r
   storageAdapter === 'local' ? (root ?? '').split(/[\\/]/u).filter((segment) => segment !== '') : [],
 ];
 
-/** The name of a source that a path of a rule seems to begin with. A folder of that name makes it right. */
+/** The source whose name a rule's path seems to begin with. The path is correct if a folder has that name. */
 const sourceIn = (
   folder: readonly string[],
   sources: readonly SourceConfig[],
@@ -139,10 +139,10 @@ const risksOf = (
   return risks;
 };
 
-/** The most rules that are compared with each other: more would delay the start. */
+/** Maximum number of rules that are compared; more would delay the start. */
 const MOST_RULES = 500;
 
-/** Rules that can never match, or never decide. */
+/** Warnings about rules that never match, or never decide. */
 export const ruleRisks = (
   written: readonly AccessRule[],
   surroundings: RuleSurroundings,

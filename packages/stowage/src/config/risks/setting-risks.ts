@@ -8,14 +8,14 @@ import { sourceRisks } from './source-risks.ts';
 
 const isHere = (url: URL): boolean => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(url.hostname);
 
-/** Networks that hold a part of the internet, whatever they are meant for. */
+/** Whether a network is so large that it contains a part of the internet. */
 const isWide = (network: string): boolean => {
   if (!network.includes('/')) return false;
   const [address, bits] = ipaddr.parseCIDR(network);
   return bits < (address.kind() === 'ipv4' ? 8 : 7);
 };
 
-/** Headers that every client or proxy sets, to something that is not a role. */
+/** Headers that every client or proxy sets, with values that are not roles. */
 const OTHER_HEADERS =
   /^(?:accept(?:-.*)?|authorization|connection|content-.*|cookie|forwarded|host|origin|referer|sec-.*|te|transfer-encoding|upgrade|user-agent|via|x-forwarded-(?:for|host|port|prefix|proto|server)|x-real-ip)$/iu;
 
@@ -125,7 +125,7 @@ const allValueRisks = ({ settings, sources }: ConnectorConfig): readonly Setting
   ];
 };
 
-/** The roles that requests can have; undefined where only requests tell. */
+/** The possible roles of requests; undefined where they depend on the request. */
 const rolesOf = ({ settings: { auth, defaultRole } }: ConnectorConfig, hasHook: boolean) => {
   if (hasHook || auth?.header !== undefined) return undefined;
   if (auth?.jwt === undefined) return [defaultRole];
@@ -134,8 +134,8 @@ const rolesOf = ({ settings: { auth, defaultRole } }: ConnectorConfig, hasHook: 
 };
 
 /**
- * Settings that are accepted and yet probably not meant, or that open more than it seems. Reads the local
- * roots, and costs a few file system calls for each. `hasHook`: a hook gives the roles.
+ * Warnings about settings that are accepted but probably unintended, or less secure than they seem. Reads the
+ * local roots, with a few file system calls for each. `hasHook`: a hook returns the roles.
  */
 export const settingRisks = (
   config: ConnectorConfig,
@@ -156,12 +156,12 @@ const unusedKeys = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.unused === true)
   .map(([key]) => key as keyof Settings);
 
-/** Keys of `pdf` that are accepted and used by nothing. */
+/** Keys of `pdf` that are accepted and have no effect. */
 const UNUSED_IN_PDF = ['defaultFont', 'fontDir', 'fontCache', 'tempDir', 'chroot', 'paper'] as const;
 
 /**
- * The settings that are written and accepted for compatibility alone, by their dotted keys. Those with their
- * default value are left out.
+ * Dotted keys of settings without effect that differ from their defaults; they are accepted for compatibility
+ * only.
  */
 export const unusedSettings = ({ settings, sources }: ConnectorConfig): readonly string[] => {
   const defaults = settingsSchema.parse({}, ONCE);

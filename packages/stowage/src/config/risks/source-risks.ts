@@ -5,13 +5,16 @@ import { isPlainObject, type PlainObject } from '../values.ts';
 import type { SourceConfig } from '../types.ts';
 import { risk, type SettingRisk } from './value-risks.ts';
 
-/** Entries of folders of programs, which folders of pictures and documents do not have. */
+/** Entries that occur in folders of programs, but not in folders of pictures and documents. */
 const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.json', 'composer.json'];
 
 const OF_SYSTEM =
   /^\/(?:(?:dev|home|lib\w*|opt|root|usr|var)$|(?:bin|boot|etc|proc|sbin|sys)(?:\/|$)|(?:.*\/)?\.(?:aws|gnupg|ssh)(?:\/|$))/u;
 
-/** Variables of other programs, variables that are not set, wildcards, and drives of Windows. */
+/**
+ * Placeholders that were not replaced: variables of other programs, unset variables, wildcards, and Windows
+ * drives.
+ */
 const UNREAD =
   /\$\{[^}/]*\}|\$[A-Z_]{3,}|\{\{.*\}\}|%\w+%|\*|(?<![^/])(?:undefined|null|NaN|[A-Za-z]:\\.*)(?![^/])/u;
 
@@ -66,7 +69,7 @@ const s3Risks = (key: string, { region, endpoint, bucket }: PlainObject): readon
   const { hostname, pathname } = new URL(endpoint);
   const first = pathname.split('/')[1];
   const start = `${String(bucket)}.`;
-  // The host of a service of one's own may begin with the same word: media.example.com.
+  // The host of a custom domain may begin with the same word: media.example.com.
   const isBucketHost =
     hostname.startsWith(start) && /^s3[.-]|(?:\.[^.]+){2}$/u.test(hostname.slice(start.length));
   return isBucketHost || first === bucket
@@ -78,7 +81,7 @@ const s3Risks = (key: string, { region, endpoint, bucket }: PlainObject): readon
     : [];
 };
 
-/** Longest that a store may keep silent, before it looks like milliseconds. */
+/** Maximum plausible timeout; larger values look like milliseconds. */
 const MOST_SECONDS = 3600;
 const TIMEOUTS = ['timeout', 'connectTimeout', 'readTimeout'];
 
@@ -101,7 +104,10 @@ const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig
     fix: `Write "storageAdapter": "${name}", or remove it.`,
   }));
 
-/** Originals with all their metadata, where a web server publishes the root. Servers hide dot folders. */
+/**
+ * Warnings about originals with all their metadata in a root that a web server publishes. Servers hide dot
+ * folders.
+ */
 const originalRisks = ({
   key,
   baseurl,
@@ -134,7 +140,7 @@ const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] =>
   );
 };
 
-/** What is risky about where single sources lie. Reads local roots. */
+/** Warnings about the locations of sources. Reads local roots. */
 export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const { key, storageAdapter, adapterOptions } = source;
   const options = isPlainObject(adapterOptions) ? adapterOptions : {};

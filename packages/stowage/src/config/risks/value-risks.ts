@@ -2,19 +2,19 @@ import { mediaTypeExtensions } from '../../basics/content/file-type.ts';
 import { defaultExtensions } from '../settings/values.ts';
 import type { Settings } from '../settings.ts';
 
-/** A setting that is accepted and probably not meant, or that opens more than it seems to. */
+/** A setting that is accepted but probably unintended, or less secure than it seems. */
 export interface SettingRisk {
   /** Dotted: `sources.photos.root`. */
   readonly key: string;
-  /** What comes of it; follows the key. */
+  /** The consequence; follows the key. */
   readonly text: string;
-  /** One sentence that says what to write. */
+  /** One sentence with a better value. */
   readonly fix: string;
-  /** It is about requests without a login, of which `doctor` has a check of its own. */
+  /** It concerns requests without a login, which `doctor` checks separately. */
   readonly isOfStrangers?: true;
 }
 
-/** Whether two texts differ by two neighbouring letters that changed places: `jepg`, `jpeg`. */
+/** Whether two texts differ by one transposition of neighbouring letters: `jepg`, `jpeg`. */
 export const isTransposed = (one: string, other: string): boolean => {
   if (one.length !== other.length) return false;
   let at = 0;
@@ -83,7 +83,7 @@ const WORDS = ['all', 'any', 'image', 'images', 'none'];
 
 const KNOWN = [...new Set([...mediaTypeExtensions, ...defaultExtensions])];
 
-/** The known extension that another one is a misspelling of. A list that has both means both. */
+/** The known extension that was probably meant. A list with both means both. */
 const misspelt = (extension: string, all: readonly string[]): string | undefined => {
   if (WORDS.includes(extension)) return 'jpg';
   if (KNOWN.includes(extension)) return undefined;
@@ -108,7 +108,7 @@ const extensions: Check = (settings) => [
   ),
 ];
 
-/** Letters that other libraries read as a date, and that mean something else here, or nothing. */
+/** Letters that other libraries read as a part of a date, and that have another meaning or none here. */
 const dateProblem = (format: string): string | undefined => {
   const read = format.replaceAll(/\[[^\]]*\]/gu, '');
   if (/y/u.test(read)) return 'the year is YYYY: "y" is printed as it is';
@@ -153,6 +153,6 @@ const listings: Check = (settings) => {
   ];
 };
 
-/** Values that are probably not what was meant, whichever source they are of. */
+/** Warnings about values that are probably unintended, for any source. */
 export const valueRisks: Check = (settings) =>
   [sizes, times, extensions, listings].flatMap((check) => check(settings));

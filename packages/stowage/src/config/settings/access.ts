@@ -13,10 +13,10 @@ const curves = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
 const shared = ['HS256', 'HS384', 'HS512'] as const;
 const algorithms = [...rsa, ...curves, ...shared] as const;
 
-/** How a token may be signed. `none` is none of them. */
+/** Signature algorithms of tokens, without `none`. */
 export type TokenAlgorithm = (typeof algorithms)[number];
 
-/** The public key in a text; undefined where the text holds none, or a private key, which others would do. */
+/** The public key in a text; undefined without one, and for a private key, which the parser would accept. */
 const publicKeyIn = (text: string): KeyObject | undefined => {
   if (text.includes('PRIVATE KEY')) return undefined;
   try {
@@ -32,9 +32,7 @@ const algorithmsOfCurve: Readonly<Record<string, readonly TokenAlgorithm[]>> = {
   secp521r1: ['ES512'],
 };
 
-/**
- * What a public key can verify; empty for keys that no token is signed with, and RSA keys under 2048 bits.
- */
+/** Algorithms that a public key can verify; empty for unsuitable keys, and for RSA keys under 2048 bits. */
 const algorithmsOfKey = (text: string): readonly TokenAlgorithm[] => {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKeyIn(text) ?? {};
   if (type === 'rsa') return (details?.modulusLength ?? 0) < 2048 ? [] : rsa;
@@ -49,8 +47,8 @@ interface TokenKeys {
 }
 
 /**
- * What a key can verify. A public key is never taken for a secret, nor the reverse, whatever a token says of
- * itself.
+ * Algorithms that a key can verify. A public key is never used as a shared secret, nor the reverse, whatever
+ * the header of a token says.
  */
 export const possibleAlgorithms = ({ publicKey, secret }: TokenKeys): readonly TokenAlgorithm[] => {
   if (secret !== undefined) return shared;
@@ -59,7 +57,7 @@ export const possibleAlgorithms = ({ publicKey, secret }: TokenKeys): readonly T
 
 const texts = z.union([z.string(), z.array(z.string()).min(1)], 'must be text or a list of texts');
 
-// No problem of a key repeats what was written.
+// Problems of keys never contain the value.
 const jwtShape = z.strictObject({
   jwksUrl: z
     .string()
@@ -121,10 +119,10 @@ const jwtSchema = jwtShape.superRefine(({ jwksUrl, publicKey, secret, algorithms
     add(['algorithms'], `must not list what this key cannot verify: ${impossible.join(', ')}`);
 });
 
-/** Tokens of a login service, as configured. */
+/** Configuration of tokens from a login service. */
 export type TokenSettings = Readonly<z.output<typeof jwtShape>>;
 
-/** Who vouches for the role of a request, where no hook does: a proxy or a token. */
+/** Authentication without a hook: by a proxy or by tokens. */
 export const authSchema = z
   .strictObject({
     header: z
@@ -167,7 +165,7 @@ const rateLimitsSchema = z.strictObject({
   listings: rate('listings and searches'),
 });
 
-/** Who may do what, how often, and from where. */
+/** Settings of access: permissions, rates and origins. */
 export const accessSettings = {
   accessControl: setting(
     z.array(accessRuleSchema).default([]),

@@ -31,7 +31,7 @@ export const documentsSchema = z.strictObject({
     ),
 });
 
-/** How documents are made. */
+/** Settings of documents. */
 export const documentsSettings = {
   maxFileSize: setting(
     byteSize.prefault('8mb'),

@@ -18,7 +18,7 @@ const zipLimitsSchema = z.strictObject({
   bytes: byteSize.prefault('4gb').describe('Most bytes of all files together.'),
 });
 
-/** What listings, searches and archives show. */
+/** Settings of listings, searches and archives. */
 export const listingsSettings = {
   datetimeFormat: setting(
     z.string().default('M/D/YYYY h:mm:ss A'),

@@ -14,7 +14,7 @@ import {
 } from './values.ts';
 
 const tenantCacheSchema = z.strictObject({
-  // The cache takes room for all of them when it is made.
+  // The cache allocates its lists for all entries when it is created.
   max: positive
     .max(1_000_000)
     .default(200)
@@ -92,7 +92,7 @@ const redisSchema = z.strictObject({
     .describe('Begins every key. All instances of one service have the same one, other services another.'),
 });
 
-/** What the service keeps, and tells those who run it. */
+/** Settings of state, logs and monitoring. */
 export const operationsSettings = {
   debug: setting(
     z.boolean().default(true),
@@ -153,7 +153,7 @@ export const operationsSettings = {
 } as const;
 
 /**
- * Refuses settings that need a directory and have none.
+ * Rejects settings that need a directory and have none.
  * @throws ConfigError
  */
 export const requireStateDirectory = ({

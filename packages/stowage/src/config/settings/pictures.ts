@@ -72,7 +72,7 @@ const imagePresetSchema = z
     'must have a width and a height (`inside`: one of them)',
   );
 
-/** Presets by name. The name is a folder beside the thumbnails. */
+/** Presets by name, which is also the name of a folder beside the thumbnails. */
 const imagePresetsSchema = z
   .record(
     z.string().regex(/^[0-9A-Za-z-]{1,32}$/u, 'must be of 1 to 32 letters, digits and hyphens'),
@@ -102,7 +102,7 @@ const thumbProgramsSchema = z.strictObject({
     .describe('Longest time that a program takes for one file; then it is ended, and the icon stays.'),
 });
 
-/** What pictures become. */
+/** Settings of pictures. */
 export const picturesSettings = {
   imageExtensions: setting(
     z.array(extension).default(list('jpg png gif jpeg bmp svg ico webp')),

@@ -11,10 +11,10 @@ import {
   unused,
 } from './values.ts';
 
-/** How a source serves its files, and who may read them. */
+/** Whether a source serves its files, and with which access control. */
 export const servingModes = ['off', 'public', 'protected', 'signed'] as const;
 
-/** Who sends the bytes of a served file. */
+/** Senders of the bytes of a served file. */
 export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile'] as const;
 
 const redirectSchema = z.strictObject({
@@ -30,7 +30,7 @@ const redirectSchema = z.strictObject({
     .describe('Most renames and moves that are remembered; the oldest are forgotten first.'),
 });
 
-/** Who gets the files of a source, and by which address. */
+/** Settings of serving: access to files, and their URLs. */
 export const servingSettings = {
   serve: setting(
     z.enum(servingModes).default('off'),

@@ -84,7 +84,7 @@ const inspectionSchema = z.strictObject({
     .describe('Seconds that clamd may take for one file.'),
 });
 
-/** What comes into a source. */
+/** Settings of uploads. */
 export const uploadsSettings = {
   defaultFilesKey: setting(
     z.string().min(1).default('default'),
@@ -156,7 +156,7 @@ export const uploadsSettings = {
   ),
 } as const;
 
-/** Uploads in parts as they are in force; undefined: they are off. */
+/** Effective settings of resumable uploads; undefined when they are off. */
 export const tusInForce = ({
   tus,
   stateDirectory,

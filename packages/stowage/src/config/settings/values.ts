@@ -3,12 +3,12 @@ import * as z from 'zod';
 import { isSegment } from '../../storage/source-path.ts';
 import { baseurlProblem, parseByteSize, parseOrigin, withSlash } from '../values.ts';
 
-/** What the reference page and the JSON schema say of a setting, besides its type and default. */
+/** Description of a setting for the reference page and the JSON schema, besides type and default. */
 export interface SettingMeta {
   readonly meaning: string;
   /**
-   * `global`: read before a source is known, an override by a source has no effect. `source`: a source may
-   * override it.
+   * `global`: read before the source is known, so an override by a source has no effect. `source`: a source
+   * may override it.
    */
   readonly scope: 'global' | 'source';
   /** Accepted for compatibility, without any effect. */
@@ -23,18 +23,18 @@ export const setting = <Schema extends z.ZodType>(schema: Schema, meta: SettingM
   return schema;
 };
 
-/** A setting that a source may override. */
+/** Metadata of a setting that a source may override. */
 export const source = (meaning: string): SettingMeta => ({ meaning, scope: 'source' });
-/** A setting that acts before a source is known. */
+/** Metadata of a setting that applies before the source is known. */
 export const global = (meaning: string): SettingMeta => ({ meaning, scope: 'global' });
-/** A setting that is accepted for compatibility. */
+/** Metadata of a setting that is accepted for compatibility. */
 export const unused = (meaning: string): SettingMeta => ({
   meaning: `Accepted for compatibility; ignored: ${meaning}`,
   scope: 'source',
   unused: true,
 });
 
-/** Seconds whose milliseconds a timer can hold. */
+/** Longest delay of a timer, in seconds. */
 export const MAX_TIMER_SECONDS = 2_147_483;
 
 export const list = (text: string): string[] => text.split(' ');
@@ -58,7 +58,7 @@ export const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((
 export const extension = z
   .string()
   .regex(/^[^\s./\\]+$/u, 'must be an extension without a dot')
-  // Read as an extension, it would hide every file.
+  // A pattern would be taken for an extension, and hide every file.
   .regex(/^[^*?,;|]+$/u, 'must be one extension, such as "jpg": no wildcard, and no list in one text')
   .transform((text) => text.toLowerCase());
 
@@ -80,7 +80,7 @@ export const origin = z.string().transform((text, context) => {
 
 const SIGNING_KEYS = 'must not be shorter than 32 bytes: try `openssl rand -base64 48`';
 
-/** Keys of signatures: what is shorter could be guessed. No problem repeats what was written. */
+/** Keys of signatures; short ones could be guessed. Problems never contain the value. */
 export const signingKeys = z
   .union([z.string(), z.array(z.string()).min(1)], SIGNING_KEYS)
   .transform((written, context) => {
@@ -100,7 +100,7 @@ const CACHE_DIRECTIVES = new Set(
   ),
 );
 
-/** What browsers and caches understand as `Cache-Control`. They ignore all else without a word. */
+/** Valid directives of `Cache-Control`. Browsers and caches silently ignore all others. */
 export const cacheControl = headerValue.refine(
   (text) =>
     text
@@ -135,7 +135,7 @@ export type SortOrder = (typeof sortOrders)[number];
 export const sameNameStrategies = ['addNumber', 'replace', 'error'] as const;
 export type SameNameStrategy = (typeof sameNameStrategies)[number];
 
-/** Sockets for IPv6 report IPv4 clients as ::ffff:127.0.0.1; they are compared as IPv4. */
+/** IPv6 sockets report IPv4 clients as ::ffff:127.0.0.1; they are compared as IPv4. */
 const withoutMapping = (text: string): string => {
   const [address = '', bits] = text.split('/');
   const parsed = ipaddr.parse(address);
@@ -144,7 +144,7 @@ const withoutMapping = (text: string): string => {
   return parsed.toIPv4Address().toString() + (bits === undefined ? '' : `/${String(Number(bits) - 96)}`);
 };
 
-/** An address, or a network of addresses. IPv4 addresses in the form of IPv6 become IPv4. */
+/** An address, or a network of addresses. IPv4-mapped IPv6 addresses become IPv4. */
 export const network = z
   .string()
   .refine(

@@ -2,43 +2,43 @@ import { Worker } from 'node:worker_threads';
 import type { DocxPage, Picture } from 'stowage-html-docx';
 import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
 
-/** What a converter thread may ask for. */
+/** A resource that a converter thread requests. */
 export type ResourceRequest =
   | { readonly kind: 'picture' | 'sheet'; readonly url: string }
-  /** A picture that stands in the document itself, with memory of its own. */
+  /** A picture embedded in the document, in its own memory. */
   | { readonly kind: 'inline'; readonly bytes: Uint8Array };
 
-/** What it is given; undefined: left out. */
+/** The response; undefined: the resource is left out. */
 export type LoadedResource = Picture | string | undefined;
 
-/** To the thread. */
+/** Messages to the thread. */
 export type ToThread =
   | { readonly type: 'convert'; readonly html: string; readonly page: DocxPage }
   | { readonly type: 'loaded'; readonly id: number; readonly resource: LoadedResource };
 
-/** From the thread. After `ready`, `done` and `failed` it waits for the next document. */
+/** Messages from the thread. After `ready`, `done` and `failed` it waits for the next document. */
 export type FromThread =
   | { readonly type: 'ready' }
   | { readonly type: 'load'; readonly id: number; readonly resource: ResourceRequest }
   | { readonly type: 'done'; readonly bytes: Uint8Array }
   | { readonly type: 'failed'; readonly limit: string | undefined; readonly detail: string };
 
-/** Loads what a document refers to. Never rejects while the document is wanted. */
+/** Loads a resource of a document. Never rejects while the document is still needed. */
 export type LoadResource = (resource: ResourceRequest) => Promise<LoadedResource>;
 
 const isOutOfMemory = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
 /**
- * A thread that converts one document at a time. Its work cannot hold up the service, and can be stopped
- * at any moment.
+ * A thread that converts one document at a time. It does not block the service, and can be terminated at any
+ * time.
  */
 export class ConverterThread {
   readonly #worker: Worker;
   readonly #loaded: Promise<void>;
   #failed = false;
 
-  /** @param maxHeapMb memory of the thread in megabytes; a document that needs more fails */
+  /** @param maxHeapMb memory limit of the thread in megabytes; a document that needs more fails */
   constructor(maxHeapMb: number) {
     this.#worker = new Worker(new URL('./thread-main.js', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
@@ -52,18 +52,18 @@ export class ConverterThread {
     this.#worker.on('error', fail);
     this.#worker.on('exit', fail);
     this.#loaded = new Promise((resolve) => {
-      // The first word of the thread is that it is ready.
+      // The first message of the thread is `ready`.
       for (const event of ['message', 'error', 'exit']) this.#worker.once(event, () => resolve());
     });
   }
 
-  /** False after an end of whatever kind. */
+  /** False once the thread has ended or failed. */
   get isUsable(): boolean {
     return !this.#failed;
   }
 
   /**
-   * Converts one document. To be called again only after the promise is settled.
+   * Converts one document. Must not be called again before the promise is settled.
    * @throws DocumentLimitError, DocumentFailedError
    */
   convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
@@ -100,11 +100,12 @@ export class ConverterThread {
     });
   }
 
-  /** Ends the thread, whatever it is doing, as soon as it has loaded its programs. */
+  /** Terminates the thread in any state, once its modules have loaded. */
   async end(): Promise<void> {
     this.#failed = true;
     this.#worker.ref();
-    // The files that a thread has just opened to load them would stay open for the life of the process.
+    // Files that a thread has just opened to load its modules would otherwise stay open until the process
+    // ends.
     await this.#loaded;
     await this.#worker.terminate();
   }

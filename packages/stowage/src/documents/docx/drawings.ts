@@ -5,30 +5,30 @@ import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
 
-/** To the process. */
+/** Message to the process. */
 export interface DrawingOrder {
   readonly svg: Uint8Array;
   readonly maxPixels: number;
 }
 
-/** From it: the picture, or why there is none. */
+/** Message from it: the picture, or the reason of the failure. */
 export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: string };
 
-/** Whether bytes are an SVG file, judged by how they begin. */
+/** Whether bytes are an SVG file, according to their beginning. */
 export const isSvg = (bytes: Buffer): boolean =>
   /^\s*(?:<\?xml|<!--|<!doctype svg|<svg)/iu.test(bytes.toString('utf8', 0, 256)) && bytes.includes('<svg');
 
-/** Address space. Node and the library take 700 MB of it before they draw. */
+/** Limit of the address space. Node and the library take 700 MB of it before they draw. */
 const MAX_MEMORY_KILOBYTES = 1792 * 1024;
 /**
- * The system bounds what the process takes; where it has no such bound, it runs without. When memory runs
- * out, the kernel ends it before others.
+ * The operating system limits the process; limits that it does not support are skipped. When memory runs out,
+ * the kernel kills this process first.
  */
 const BOUNDED = [
   `ulimit -c 0; ulimit -v ${String(MAX_MEMORY_KILOBYTES)}`,
   'echo 1000 >/proc/self/oom_score_adj; exec "$@"',
 ].join('; ');
-/** Threads and arenas of memory would take address space for nothing: it draws one file at a time. */
+/** Further threads and memory arenas would only take address space: it draws one file at a time. */
 const ENVIRONMENT = { UV_THREADPOOL_SIZE: '1', VIPS_CONCURRENCY: '1', MALLOC_ARENA_MAX: '1' };
 const NODE_OPTIONS = ['--max-old-space-size=64'];
 
@@ -43,8 +43,8 @@ const start = (): ChildProcess => {
 };
 
 /**
- * Draws SVG files in a process of its own, one at a time. The library cannot be stopped while it draws, and
- * would hold one of the few threads that all reading and writing of files needs; a process can be ended.
+ * Draws SVG files in a separate process, one at a time. The library cannot be interrupted while it draws, and
+ * would occupy one of the few threads that all file operations share; a process can be killed.
  */
 class DrawingProcess {
   readonly #child: ChildProcess;
@@ -62,13 +62,13 @@ class DrawingProcess {
     this.#child.channel?.unref();
   }
 
-  /** False after an end of whatever kind. */
+  /** False once the process has ended or failed. */
   get isUsable(): boolean {
     return !this.#failed;
   }
 
   /**
-   * Draws one file. To be called again only after the promise is settled.
+   * Draws one file. Must not be called again before the promise is settled.
    * @throws BrokenImageError when it cannot be drawn, or the process ends
    */
   async draw(order: DrawingOrder): Promise<Picture> {
@@ -77,7 +77,7 @@ class DrawingProcess {
     throw new BrokenImageError({ detail: answer.detail });
   }
 
-  /** Ends the process, whatever it is doing. */
+  /** Kills the process in any state. */
   end(): void {
     this.#failed = true;
     this.#child.kill('SIGKILL');
@@ -113,7 +113,7 @@ interface DrawingLimits {
   readonly idleMs: number;
 }
 
-/** Draws SVG files. There are as many processes as callers draw at a time. */
+/** Draws SVG files. The number of processes is that of concurrent calls. */
 export class Drawings {
   readonly #drawMs: number;
   readonly #pool: WarmPool<DrawingProcess>;
@@ -135,14 +135,14 @@ export class Drawings {
         try {
           return await orAborted(worker.draw(order), limit);
         } finally {
-          // One that was given up on is still busy with it.
+          // After an abort it is still drawing.
           if (limit.aborted) worker.end();
         }
       };
       return this.#pool.use((worker) =>
         drawBy(worker).catch((error: unknown) => {
           if (worker.isUsable || limit.aborted) throw error;
-          // It died while it was idle, or of this drawing; one more try will show.
+          // It died while idle, or because of this drawing; a retry will show.
           return this.#pool.use(drawBy);
         }),
       );

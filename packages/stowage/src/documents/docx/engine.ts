@@ -23,18 +23,21 @@ import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
 import { ConverterThread, type LoadResource } from './converter-thread.ts';
 import { Drawings, isSvg } from './drawings.ts';
 
-/** Longest side of a picture that has to be converted: more than any page shows. */
+/** Longest side of a converted picture: larger than on any page. */
 const MAX_SIDE = 3000;
 
 const KEPT: Readonly<Record<string, PictureType>> = { png: 'png', jpeg: 'jpg', gif: 'gif' };
 
-/** Word takes these as they are, except JPEGs that lie on their side or are meant for presses. */
+/**
+ * The type of a picture that Word supports unchanged; undefined for rotated and CMYK JPEGs and for other
+ * formats.
+ */
 const keptType = ({ format, metadata }: OpenedPicture): PictureType | undefined => {
   const isPlain = metadata !== undefined && (metadata.orientation ?? 1) === 1 && metadata.space !== 'cmyk';
   return isPlain ? KEPT[format] : undefined;
 };
 
-/** A copy with memory of its own, which can be handed to a thread. */
+/** A copy in its own memory, which can be transferred to a thread. */
 const owned = (bytes: Buffer): Uint8Array => new Uint8Array(bytes);
 
 const requireSize = ({ width, height }: { width: number; height: number }, maxPixels: number): void => {
@@ -53,8 +56,8 @@ const converted = async (opened: OpenedPicture): Promise<Picture> => {
 };
 
 /**
- * Makes a picture one that word processors show: PNG, JPEG and GIF stay as they are, everything else is
- * converted. Drawings are not for here.
+ * Converts a picture for word processors: PNG, JPEG and GIF stay unchanged, other formats are converted. SVG
+ * is not handled here.
  * @throws BrokenImageError when the bytes are not a picture, or one beyond the limits
  */
 const preparePicture = (sharp: SharpLibrary, bytes: Buffer, maxPixels: number): Promise<Picture> =>
@@ -70,16 +73,14 @@ interface ResourceLoaderParts {
   readonly resources: DocumentResources;
   readonly sharp: () => Promise<SharpLibrary>;
   readonly drawings: Drawings;
-  /** Where pictures wait for their turn to be decoded. */
+  /** Queue for decoding pictures. */
   readonly lanes: TaskQueue;
   readonly maxPixels: number;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
 
-/**
- * Loads the pictures and style sheets of one document, through the guarded door.
- */
+/** Loads the pictures and style sheets of one document, with the checks of `resources`. */
 const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
   const { resources, drawings, lanes, maxPixels, signal, log } = parts;
 
@@ -100,7 +101,7 @@ const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
 
   const sheet = async (url: string): Promise<string | undefined> => {
     const resource = await resources.load(url, 'text/css,*/*;q=0.1');
-    // As in browsers, what says that it is something else is not a style sheet.
+    // As in browsers, a resource with another content type is not a style sheet.
     const isSheet = /^\s*text\/css\b/iu.test(resource?.contentType ?? 'text/css');
     return isSheet ? resource?.bytes.toString('utf8') : undefined;
   };
@@ -114,27 +115,27 @@ const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
 
 const PARALLEL_PICTURES = 2;
 
-/** What the engine is made of. */
+/** Dependencies of the engine. */
 export interface DocxEngineParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
   readonly limits: DocxLimits;
 }
 
-/** Makes DOCX files in threads. */
+/** Creates DOCX files in threads. */
 export interface DocxEngine {
   readonly convert: (job: DocumentJob) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
 }
 
-/** Without a chosen size the document's own rules decide. */
+/** Page settings for the converter; without a chosen size the document's own rules apply. */
 const docxPage = (setup: PageSetup = {}): DocxPage => {
   const { margin, header, footer } = setup;
   return { size: isSizeChosen(setup) ? pageSizeOf(setup) : undefined, margin, header, footer };
 };
 
 /**
- * Makes the engine. No thread runs before the first document.
+ * Creates the engine. No thread runs before the first document.
  * @throws UnsupportedError when an optional package is missing
  */
 export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
@@ -155,7 +156,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     const load = createResourceLoader(parts);
     return pool.use((thread) =>
       deadline.race(thread.convert(job.html, docxPage(job.page), load)).catch(async (error: unknown) => {
-        // It may be busy for ever, or half-way through something.
+        // It may be busy forever, or in an inconsistent state.
         await thread.end();
         throw error;
       }),

@@ -4,14 +4,14 @@ import { BrokenImageError } from '../../errors/errors.ts';
 import { READ_OPTIONS, type SharpLibrary } from '../../pictures/open-picture.ts';
 import type { DrawingOrder, DrawnAnswer } from './drawings.ts';
 
-/** Longest side of a drawing in pixels: more than any page shows. */
+/** Longest side of a drawing in pixels: larger than on any page. */
 const MAX_SIDE = 3000;
-/** Dots per inch at which drawings are rendered; their size is meant for 72. */
+/** Dots per inch of rendered drawings; their own sizes assume 72. */
 const DENSITY = 144;
 
 /**
- * Draws an SVG file. Given as bytes, it cannot pull in other files. May take hours for a hostile one, and
- * nothing can stop it but the end of the process.
+ * Draws an SVG file. It is passed as bytes, so it cannot include other files. A hostile file may take hours,
+ * and only the end of the process stops it.
  * @throws BrokenImageError when it has too many pixels; errors of the library
  */
 const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: number): Promise<Picture> => {
@@ -22,7 +22,7 @@ const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: number): Pro
     .resize({ width: MAX_SIDE, height: MAX_SIDE, fit: 'inside', withoutEnlargement: true })
     .png()
     .toBuffer();
-  // A copy with memory of its own, which can be handed to a thread.
+  // A copy in its own memory, which can be transferred to a thread.
   return { type: 'png', bytes: new Uint8Array(png), width, height };
 };
 
@@ -35,5 +35,5 @@ process.on('message', ({ svg, maxPixels }: DrawingOrder) => {
   );
 });
 
-// A process that ends by itself waits for the drawing under way; without a parent it is not wanted any more.
+// Without its parent the process is not needed; a normal exit would wait for the running drawing.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -14,7 +14,7 @@ const readDataUrl = (url: string): Buffer | undefined => {
   }
 };
 
-/** Talks to the service; the thread itself reaches neither network nor disk. */
+/** Handles messages of the service; the thread itself accesses neither network nor disk. */
 const serve = (port: NonNullable<typeof parentPort>): void => {
   const waiting = new Map<number, (resource: LoadedResource) => void>();
   let asked = 0;
@@ -28,7 +28,7 @@ const serve = (port: NonNullable<typeof parentPort>): void => {
   const loader: ConverterLoader = {
     picture: async (url) => {
       const inline = readDataUrl(url);
-      // Many megabytes are decoded here, where nothing else waits.
+      // Data URLs may have many megabytes: decoding them in this thread blocks no requests.
       const request: ResourceRequest =
         inline === undefined ? { kind: 'picture', url } : { kind: 'inline', bytes: new Uint8Array(inline) };
       const picture = await load(request);

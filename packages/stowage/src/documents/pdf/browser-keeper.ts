@@ -5,10 +5,10 @@ import type { StartedBrowser } from './started-browser.ts';
 
 const WATCH_MS = 250;
 
-/** The right to use the warm browser for one document. */
+/** A lease of the warm browser for one document. */
 export interface BrowserLease {
   readonly started: StartedBrowser;
-  /** To be called once; never throws. */
+  /** Must be called once; never throws. */
   readonly release: () => Promise<void>;
 }
 
@@ -19,8 +19,8 @@ interface Slot {
 }
 
 /**
- * Ends processes of the browser that have grown too large. The document that made them grow fails, the others
- * go on.
+ * Kills browser processes that exceed the memory limit. The document that caused it fails, the others
+ * continue.
  */
 const endGiants = async (started: StartedBrowser, maxBytes: number, log: Logger): Promise<void> => {
   for (const { pid, bytes } of await started.processes()) {
@@ -29,7 +29,7 @@ const endGiants = async (started: StartedBrowser, maxBytes: number, log: Logger)
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // Gone by itself meanwhile.
+      // It has already ended.
     }
   }
 };
@@ -38,8 +38,8 @@ const sizeOf = async (started: StartedBrowser): Promise<number> =>
   (await started.processes()).reduce((sum, { bytes }) => sum + bytes, 0);
 
 /**
- * Keeps one browser warm: started at the first document, replaced when it is old, large or dead. A browser
- * that is replaced ends with its last document.
+ * Keeps one browser warm: started with the first document, replaced when it is old, large or dead. A replaced
+ * browser is closed after its last document.
  */
 export class BrowserKeeper {
   readonly #start: (signal: AbortSignal) => Promise<StartedBrowser>;
@@ -49,7 +49,7 @@ export class BrowserKeeper {
   #current: Slot | undefined;
   readonly #closing = new AbortController();
 
-  /** @param start starts a browser, and gives that up when the signal aborts */
+  /** @param start starts a browser, and aborts that with the signal */
   constructor(start: (signal: AbortSignal) => Promise<StartedBrowser>, limits: PdfLimits, log: Logger) {
     this.#start = start;
     this.#limits = limits;
@@ -57,8 +57,8 @@ export class BrowserKeeper {
   }
 
   /**
-   * Lends the warm browser, or starts one.
-   * @throws StowageError SHUTTING_DOWN after `close`, and whatever the start of a browser throws
+   * Leases the warm browser, or starts one.
+   * @throws StowageError SHUTTING_DOWN after `close`, and errors of starting a browser
    */
   async lease(): Promise<BrowserLease> {
     this.#closing.signal.throwIfAborted();
@@ -82,7 +82,7 @@ export class BrowserKeeper {
     }
   }
 
-  /** Ends all browsers, those too that are in use or still start. */
+  /** Closes all browsers, including those in use or still starting. */
   async close(): Promise<void> {
     this.#closing.abort(new ShuttingDownError());
     this.#current = undefined;
@@ -120,7 +120,7 @@ export class BrowserKeeper {
 
   #retire(slot: Slot): void {
     if (this.#current === slot) this.#current = undefined;
-    // One that died while it was idle still has files.
+    // One that died while idle still has files.
     if (slot.running === 0) void this.#end(slot);
   }
 

@@ -10,23 +10,24 @@ import { BrowserKeeper, type BrowserLease } from './browser-keeper.ts';
 import { printDocument } from './page.ts';
 import { type Environment, findBrowser, startBrowser, type StartedBrowser } from './started-browser.ts';
 
-/** How long a browser may take to open a context, and to close one, before it is given up. */
+/** Time limits for opening and closing a browser context; after them the browser is killed. */
 const OPEN_MS = 10_000;
 const CLOSE_MS = 5000;
 
-/** What printing needs. */
+/** Dependencies of printing. */
 export interface PrinterParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
   readonly limits: PdfLimits;
   readonly keeper: BrowserKeeper;
-  /** Where loaded documents wait to be printed. */
+  /** Queue of loaded documents for printing. */
   readonly slots: TaskQueue;
 }
 
 /**
- * What a browser answers. One that does not is ended: it hangs, or has a page that it cannot stop.
- * @throws the answer's error; a TimeoutError when there is none in time, and the browser is gone
+ * Waits for a response of the browser. A browser without one in time is killed: it hangs, or has a page that
+ * it cannot stop.
+ * @throws errors of the response; a TimeoutError when there is none in time, and the browser has been killed
  */
 const answerOf = async <Answer>(
   started: StartedBrowser,
@@ -69,7 +70,7 @@ const printIn = async (
   }
 };
 
-/** A lease that comes too late is given back. */
+/** A lease that arrives too late is released. */
 const leaseWithin = async (keeper: BrowserKeeper, deadline: DocumentClock): Promise<BrowserLease> => {
   const leasing = keeper.lease();
   try {
@@ -81,8 +82,8 @@ const leaseWithin = async (keeper: BrowserKeeper, deadline: DocumentClock): Prom
 };
 
 /**
- * Prints one document in the warm browser, in a context of its own.
- * @returns undefined when the browser died under it
+ * Prints one document in the warm browser, in its own context.
+ * @returns undefined when the browser died meanwhile
  * @throws DocumentLimitError, DocumentFailedError, the reason of the deadline
  */
 export const printOnce = async (
@@ -102,7 +103,7 @@ export const printOnce = async (
   }
 };
 
-/** What the engine is made of. */
+/** Dependencies of the engine. */
 export interface PdfEngineParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
@@ -110,24 +111,24 @@ export interface PdfEngineParts {
   readonly browser: Partial<BrowserChoice>;
 }
 
-/** The browser that prints. */
+/** Options of the browser that prints. */
 export interface BrowserChoice {
-  /** Path of a Chromium browser; without it one is looked for in the usual places. */
+  /** Path of a Chromium browser; by default the usual locations are searched. */
   readonly path: string | undefined;
-  /** All that it knows of the environment. Default: nothing. */
+  /** Environment variables of the browser. Default: none. */
   readonly environment: Environment;
-  /** Whether it runs in its own sandbox. Default: `auto`, wherever it can, which it cannot as root. */
+  /** Use of the browser's own sandbox. Default: `auto`, wherever it is possible, which it is not as root. */
   readonly browserSandbox: 'auto' | 'required' | 'off';
 }
 
-/** Makes PDF files with a browser. */
+/** Creates PDF files with a browser. */
 export interface PdfEngine {
   readonly print: (job: DocumentJob) => Promise<Uint8Array>;
   readonly close: () => Promise<void>;
 }
 
 /**
- * Makes the function that starts browsers.
+ * Creates the function that starts browsers.
  * @throws UnsupportedError, DocumentFailedError
  */
 const createLauncher = ({
@@ -170,14 +171,14 @@ const createLauncher = ({
 
 const printWithin = (parts: PrinterParts, job: DocumentJob): Promise<Uint8Array> =>
   withinDocumentTime(job, parts.limits.renderMs, async (deadline) => {
-    // A browser may die of another document, or be killed by the system: that is worth a second try, and no
-    // third.
+    // A browser may die because of another document, or be killed by the system: one retry is worthwhile,
+    // more are not.
     const pdf = (await printOnce(parts, job, deadline)) ?? (await printOnce(parts, job, deadline));
     if (pdf === undefined) throw new DocumentFailedError({ detail: 'The browser died twice.' });
     return pdf;
   });
 
-/** Makes the engine. No browser runs before the first document. */
+/** Creates the engine. No browser runs before the first document. */
 export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {
   const { remote, log, limits } = engine;
   const lanes = createTaskQueue({
@@ -186,7 +187,7 @@ export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {
     maxWaitMs: limits.maxWaitMs,
   });
   const keeper = new BrowserKeeper(createLauncher(engine), limits, log);
-  // Documents wait here for each other alone; their own time ends the wait.
+  // Documents wait here only for each other; the wait ends with their own time limit.
   const slots = createTaskQueue({
     capacity: limits.printing,
     maxWaiting: limits.running,

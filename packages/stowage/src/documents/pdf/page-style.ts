@@ -10,26 +10,26 @@ import {
   type PageSetup,
 } from '../page-setup.ts';
 
-/** White space around the text by default: 15 mm. */
+/** Default margin: 15 mm. */
 export const MARGIN = (15 * 72) / 25.4;
-/** Of the letters of headers and footers, in points. */
+/** Font size of headers and footers, in points. */
 const LETTER = 9;
 const LINE = 1.3 * LETTER;
-/** Between a header or footer and both the edge of the paper and the text. */
+/** Distance between a header or footer and both the paper edge and the text. */
 const GAP = 11;
-/** Width of the narrowest paper that documents may choose without a long line losing its room: A6. */
+/** Width of the narrowest paper that a document may choose and on which a long line still fits: A6. */
 const NARROW = (105 * 72) / 25.4;
-/** Most characters of the document's title in a line. */
+/** Maximum length of the document's title in a line, in characters. */
 const MAX_TITLE = 200;
 
-/** What a line is made of when the document is loaded. */
+/** Properties of the loaded document that its lines depend on. */
 export interface LoadedFacts {
   readonly title: string;
-  /** The document may choose its paper by rules for `@page`. */
+  /** Whether `@page` rules of the document may choose the paper size. */
   readonly mayChooseSize: boolean;
 }
 
-/** Nothing but letters and digits stays as it is, so no text can end its string. */
+/** Escapes everything but letters and digits, so that no text can end the CSS string. */
 const quoted = (text: string): string => {
   const chars = [...text].map((char) =>
     /[\p{L}\p{Nd}]/u.test(char) ? char : `\\${(char.codePointAt(0) ?? 0).toString(16)} `,
@@ -44,7 +44,10 @@ const contentOf = (part: LinePart, title: string): string => {
   return part.field === 'title' ? quoted(shortened(title)) : `counter(${part.field})`;
 };
 
-/** Rather too much: fonts are not at hand, and words do not break where a line ends. */
+/**
+ * Estimates the number of lines, rather too high: font metrics are not available, and words do not break at
+ * the end of a line.
+ */
 const linesOf = ({ parts }: PageLine, title: string, width: number): number => {
   const text = parts
     .map((part) => (typeof part === 'string' ? part : part.field === 'title' ? shortened(title) : '00000'))
@@ -72,7 +75,7 @@ const APPEARANCE = {
   'vertical-align': 'middle',
 };
 
-/** The boxes at one edge: ours has the line, and the document's own beside it are empty. */
+/** The margin boxes at one edge: ours contains the line, and the document's own beside it are cleared. */
 const boxesOf = (edge: 'top' | 'bottom', line: PageLine | undefined, title: string): string => {
   if (line === undefined) return '';
   const content = line.parts.map((part) => contentOf(part, title)).join(' ');
@@ -85,7 +88,7 @@ const boxesOf = (edge: 'top' | 'bottom', line: PageLine | undefined, title: stri
     .join(' ');
 };
 
-/** Margins grow where a header or footer needs more. */
+/** Enlarges margins where a header or footer needs more space. */
 const grownMargins = (setup: PageSetup, { title, mayChooseSize }: LoadedFacts): Margins => {
   const margin = setup.margin ?? { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };
   const size = pageSizeOf(setup);
@@ -102,8 +105,7 @@ const grownMargins = (setup: PageSetup, { title, mayChooseSize }: LoadedFacts): 
 };
 
 /**
- * The rules that make the pages of a document what the caller wants, stronger than the document's own. Empty
- * when the caller wants nothing.
+ * CSS rules for the requested pages, which override the document's own. Empty without page settings.
  * @throws DocumentLimitError when header and footer leave no room for text
  */
 export const pageStyle = (setup: PageSetup, facts: LoadedFacts): string => {

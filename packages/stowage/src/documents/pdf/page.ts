@@ -4,13 +4,13 @@ import type { DocumentResources } from '../document-resources.ts';
 import { type PageSetup, pageSizeOf } from '../page-setup.ts';
 import { MARGIN, pageStyle } from './page-style.ts';
 
-/**
- * The address that a document seems to have. The name cannot exist (RFC 2606), so nothing relative leads
- * anywhere.
- */
+/** URL of the document. The name cannot exist (RFC 2606), so relative URLs lead nowhere. */
 const DOCUMENT_URL = 'http://document.invalid/';
 
-/** What a page may use at all. The sandbox takes scripts, forms, frames and navigation away a second time. */
+/**
+ * Content security policy of a page. Its sandbox disables scripts, forms, frames and navigation a second
+ * time.
+ */
 const POLICY = [
   "default-src 'none'",
   'img-src http: https: data:',
@@ -26,7 +26,7 @@ const ACCEPT: Readonly<Record<string, string>> = {
   stylesheet: 'text/css,*/*;q=0.1',
 };
 
-/** The address as the document has it: what leads to the page itself was only a path there. */
+/** The URL as written in the document: below the URL of the page it was only a path. */
 const asWritten = (url: string): string =>
   url.startsWith(DOCUMENT_URL) ? url.slice(DOCUMENT_URL.length - 1) : url;
 
@@ -38,8 +38,7 @@ const answerResource = async (request: HTTPRequest, resources: DocumentResources
   return request.respond({
     status: 200,
     headers: {
-      // Fonts are only used when their server shares them; ours is the only way that the page has to any
-      // server.
+      // Fonts need CORS permission; the page reaches servers only through this handler.
       'access-control-allow-origin': '*',
       ...(resource.contentType === undefined ? {} : { 'content-type': resource.contentType }),
     },
@@ -48,8 +47,8 @@ const answerResource = async (request: HTTPRequest, resources: DocumentResources
 };
 
 /**
- * Answers every request of a page ourselves: the first with the document, images, styles and fonts through
- * the guarded loader, `data:` by the browser, and nothing else at all.
+ * Handles every request of a page: the first gets the document, images, styles and fonts come from the
+ * loader, `data:` is left to the browser, and everything else is blocked.
  */
 const guardPage = async (page: Page, html: string, resources: DocumentResources): Promise<void> => {
   let delivered = false;
@@ -69,12 +68,12 @@ const guardPage = async (page: Page, html: string, resources: DocumentResources)
   await page.setJavaScriptEnabled(false);
   await page.setRequestInterception(true);
   page.on('request', (request) => {
-    // Fails when the page is closed meanwhile: then no request waits for an answer any more.
+    // Fails when the page is closed meanwhile: then no request waits for a response.
     answer(request).catch(() => undefined);
   });
 };
 
-/** As much of an element as is used here. The types of the DOM are those of browsers, not of this service. */
+/** The members of elements that are used here; DOM types are not part of this project's configuration. */
 interface PageElement {
   readonly baseURI: string;
   readonly alt: string;
@@ -91,7 +90,7 @@ const tidyLinks = (links: readonly PageElement[], documentUrl: string): void => 
     for (const attribute of [...link.attributes].filter(({ localName }) => localName === 'href')) {
       const written = attribute.value.trim();
       if (written.startsWith('#')) continue;
-      // Without a base the page has not said http.
+      // Without a base URL the page did not choose http.
       if (written.startsWith('//') && link.baseURI === documentUrl) attribute.value = `https:${written}`;
       const url = URL.canParse(attribute.value, link.baseURI)
         ? new URL(attribute.value, link.baseURI)
@@ -113,16 +112,16 @@ const replaceMissing = (pictures: readonly PageElement[]): void => {
 };
 
 /**
- * Prepares a loaded page for paper: links that lead nowhere outside of it become plain text, and a picture
- * that could not be had becomes its alternative text. Scripts of the document never ran, so nothing in the
- * page can have changed what these functions call.
+ * Prepares a loaded page for printing: links without an external target become plain text, and missing
+ * pictures are replaced by their alternative text. Scripts of the document never ran, so the page cannot have
+ * changed the functions called here.
  */
 const tidyPage = async (page: Page): Promise<void> => {
   await page.$$eval('a, area', tidyLinks, DOCUMENT_URL);
   await page.$$eval('img', replaceMissing);
 };
 
-/** Pixels of a point: the library takes numbers as pixels. */
+/** Pixels per point: the library takes numbers as pixels. */
 const PIXELS = 96 / 72;
 
 interface PrintJob {
@@ -130,7 +129,7 @@ interface PrintJob {
   readonly page: PageSetup;
   readonly resources: DocumentResources;
   readonly maxPdfBytes: number;
-  /** Waits for a slot, for the part of the work that keeps the browser busy. */
+  /** Waits for a slot, for the part of the work that occupies the browser. */
   readonly inSlot: (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 }
 
@@ -147,7 +146,7 @@ const collect = async (stream: ReadableStream<Uint8Array>, maxBytes: number): Pr
 
 const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
   const { width, height } = pageSizeOf(job.page);
-  // Style sheets from elsewhere may hold such rules too.
+  // External style sheets may contain such rules too.
   const mayChooseSize = /@page|@import|<link/iu.test(job.html);
   const content = pageStyle(job.page, { title: await page.title(), mayChooseSize });
   if (content !== '') await page.addStyleTag({ content });
@@ -165,8 +164,8 @@ const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
 };
 
 /**
- * Loads the document into a page of its own and prints it.
- * @throws DocumentLimitError when the page breaks down, or the file grows too large
+ * Loads the document into its own page and prints it.
+ * @throws DocumentLimitError when the page crashes, or the file grows too large
  */
 export const printDocument = async (context: BrowserContext, job: PrintJob): Promise<Uint8Array> => {
   const page = await context.newPage();

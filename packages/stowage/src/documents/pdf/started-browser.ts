@@ -13,9 +13,9 @@ import { isExecutable, killGroup } from '../../pictures/previews/programs.ts';
 
 interface BrowserExecutable {
   readonly path: string;
-  /** Whether this build carries a sandbox of its own. */
+  /** Whether this build has its own sandbox. */
   readonly hasSandbox: boolean;
-  /** `shell`: the small build without a window, three times faster. */
+  /** `shell`: the small headless build, three times faster. */
   readonly headless: true | 'shell';
 }
 
@@ -34,7 +34,9 @@ const OTHERS = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
-/** Part of an npm package that carries a browser; it has no types of its own where it is not installed. */
+/**
+ * The used part of an npm package that contains a browser; its types are missing where it is not installed.
+ */
 interface PackagedChromium {
   executablePath(): Promise<string>;
 }
@@ -46,8 +48,7 @@ const described = (path: string): BrowserExecutable => ({
 });
 
 /**
- * Whether only this user can have put a file where it is: the package unpacks into the folder that all
- * users share.
+ * Whether only this user can have created the file: the package unpacks into a folder that all users share.
  */
 const isOwn = async (path: string): Promise<boolean> => {
   const { uid, mode } = await stat(path);
@@ -55,7 +56,7 @@ const isOwn = async (path: string): Promise<boolean> => {
 };
 
 const findPackaged = async (): Promise<BrowserExecutable | undefined> => {
-  // A variable keeps compilers and bundlers from looking for what need not be there.
+  // A variable, so that compilers and bundlers do not resolve the optional package.
   const name = '@sparticuz/chromium';
   try {
     const { default: chromium } = (await import(name)) as { default: PackagedChromium };
@@ -84,17 +85,15 @@ export const findBrowser = async (configured: string | undefined): Promise<Brows
 
 const PREFIX = 'stowage-browser-';
 
-/**
- * Makes a private folder that a browser may write to, and removes what dead processes have left of theirs.
- */
+/** Creates a private profile folder for a browser, and removes leftovers of dead processes. */
 const createProfile = async (): Promise<string> => {
   await sweepTemporaryFolders(PREFIX);
   return makeTemporaryFolder(PREFIX);
 };
 
 /**
- * Bytes of memory that belong to a process alone, without program code and other mapped files. Undefined
- * where the system does not say (no Linux) and when the process has gone.
+ * Memory of a process in bytes, without program code and other mapped files. Undefined where the system does
+ * not report it (other than Linux), and when the process has ended.
  */
 const memoryOf = async (pid: number): Promise<number | undefined> => {
   const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
@@ -102,21 +101,21 @@ const memoryOf = async (pid: number): Promise<number | undefined> => {
   return parts.length === 0 ? undefined : parts.reduce((sum, [, kb]) => sum + Number(kb) * 1024, 0);
 };
 
-/** How long a browser may take to start before it is killed. */
+/** Time limit for starting a browser; after it the browser is killed. */
 const START_MS = 30_000;
-/** How long a browser may take to end by itself before it is killed. */
+/** Time limit for a regular end of a browser; after it the browser is killed. */
 const CLOSE_MS = 3000;
-/** How long a browser may take to name its processes. */
+/** Time limit for listing the processes of a browser. */
 const LIST_MS = 3000;
 
 const ARGS = [
-  // No name and no address leads anywhere: all that a page needs is answered by us. Prefetch and preconnect
-  // do not ask us.
+  // No name resolves: all requests of a page are handled by the service. Prefetch and preconnect bypass that
+  // handler.
   '--host-resolver-rules=MAP * ~NOTFOUND',
   '--no-proxy-server',
 ];
 
-/** Variables by their names. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface BrowserProcess {
@@ -127,15 +126,15 @@ interface BrowserProcess {
 /** A browser that this process has started and must end. */
 export interface StartedBrowser {
   readonly browser: Browser;
-  /** Aborted when the browser has gone, whether it was closed or died. */
+  /** Aborted when the browser has ended, regularly or not. */
   readonly gone: AbortSignal;
-  /** The processes of the browser with their memory; empty where the system does not say. */
+  /** The processes of the browser with their memory; empty where the system does not report it. */
   processes(): Promise<readonly BrowserProcess[]>;
   /** Ends all processes and removes the files of the browser. May be called several times; never throws. */
   close(): Promise<void>;
 }
 
-/** With what a wrapper script would leave behind. */
+/** Kills the process group: a wrapper script would leave its children behind. */
 const kill = (browser: Browser): void => {
   const child = browser.process();
   if (child !== null) killGroup(child);
@@ -149,7 +148,7 @@ const listProcesses = async (session: CDPSession): Promise<readonly BrowserProce
   return measured.filter(({ bytes }) => bytes > 0);
 };
 
-/** How a browser is started. */
+/** Options for starting a browser. */
 interface StartOptions {
   readonly sandboxed: boolean;
   readonly environment: Environment;
@@ -171,7 +170,7 @@ export const startBrowser = async (
     const browser = await puppeteer.launch({
       executablePath: executable.path,
       headless: executable.headless,
-      // A pipe, not a port: no other program of the machine can talk to the browser, and it ends when this
+      // A pipe, not a port: no other program of the machine can control the browser, and it ends when this
       // process is killed.
       pipe: true,
       userDataDir: profile,
@@ -193,8 +192,8 @@ export const startBrowser = async (
 };
 
 /**
- * A browser that is killed resets its pipes, and the library has stopped to listen by then: an error that
- * is not handled would end the whole service. Its connection reports that the browser is gone.
+ * A killed browser resets its pipes after the library has removed its listeners: the unhandled error would
+ * end the whole service. The end of the browser is reported by its connection.
  */
 const hearPipes = (browser: Browser): void => {
   for (const pipe of browser.process()?.stdio ?? []) pipe?.on('error', () => undefined);
