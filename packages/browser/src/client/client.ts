@@ -1,24 +1,28 @@
 import { type Actions, answerKinds } from '../generated/actions.ts';
 import { type Answer, beginningOf, isEnvelope, parsed, reasonOf } from './foreign-answer.ts';
 
-/** An answer of the service, or of something in front of it, that is not a success. */
+/** An unsuccessful response of the service, or of something in front of it. */
 export class ConnectorError extends Error {
   override readonly name = 'ConnectorError';
-  /** The number of the answer: `data.code`, else the HTTP status. */
+  /** `data.code` of the response, else the HTTP status. */
   readonly code: number;
   /**
-   * The cause, for programs: a key of the error table such as `ALREADY_EXISTS`. Undefined when something else
-   * answered.
+   * The cause, for programs: a key of the error table such as `ALREADY_EXISTS`. Undefined when the response
+   * is not from the service.
    */
   readonly error: string | undefined;
   /**
-   * What the service says to the user; for 400 one message per problem. Empty when something else answered.
+   * Messages of the service for the user; for 400 one per problem. Empty when the response is not from the
+   * service.
    */
   readonly messages: readonly string[];
 
   /** The values in the messages, such as `name` and `limit`. */
   readonly details: Readonly<Record<string, string | number>>;
-  /** The words of something else that answered, such as `413 Request Entity Too Large` or the title of a login page. */
+  /**
+   * The text of a response that is not from the service, such as `413 Request Entity Too Large` or the title
+   * of a login page.
+   */
   readonly reason: string | undefined;
 
   constructor(
@@ -48,8 +52,8 @@ const appendTo = (form: FormData, name: string, value: unknown): void => {
 };
 
 /**
- * Parameters as a multipart form: `{ mods: { limit: 5 } }` as `mods[limit]=5`; what is undefined or null is
- * left out. Files stand last, so that the service knows where they go when they come.
+ * Encodes parameters as a multipart form: `{ mods: { limit: 5 } }` as `mods[limit]=5`; undefined and null are
+ * left out. Files come last, so that the service knows their destination when they arrive.
  */
 const toForm = ({ files, ...fields }: Readonly<Record<string, unknown>>): FormData => {
   const form = new FormData();
@@ -58,27 +62,26 @@ const toForm = ({ files, ...fields }: Readonly<Record<string, unknown>>): FormDa
   return form;
 };
 
-/** How to reach a connector. */
+/** Address and options of a connector. */
 export interface ClientOptions {
   /**
-   * Where the connector is mounted, with or without a slash at the end: `https://www.example.com/connector`,
-   * `/api/files`.
+   * URL of the mount, with or without a trailing slash: `https://www.example.com/connector`, `/api/files`.
    */
   readonly url: string | URL;
-  /** Sent with every request, such as a token. A function is asked before each. */
+  /** Sent with every request, such as a token. A function is called before each request. */
   readonly headers?:
     | Readonly<Record<string, string>>
     | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
     | undefined;
-  /** Whether cookies travel to another origin; as `fetch` has it. */
+  /** Whether cookies are sent to another origin; as for `fetch`. */
   readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
   /** Another `fetch`, for tests or tracing. */
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** What a single call may be given besides its parameters. */
+/** Options of a single call besides its parameters. */
 export interface CallOptions {
-  /** Breaks the request off. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -87,7 +90,7 @@ type Arguments<Parameters> =
     ? [parameters?: Parameters, options?: CallOptions]
     : [parameters: Parameters, options?: CallOptions];
 
-/** A method that saves its file instead of answering it when it is given `By`. */
+/** A method that saves its file instead of returning it when the parameter `By` is set. */
 interface Saving<Parameters, By extends PropertyKey, Answer, Saved> {
   (parameters: Parameters & Readonly<Record<By, string>>, options?: CallOptions): Promise<Saved>;
   (parameters: Parameters & Readonly<Partial<Record<By, undefined>>>, options?: CallOptions): Promise<Answer>;
@@ -105,10 +108,10 @@ type Method<Action> = Action extends {
     : never;
 
 /**
- * A method for every action. Actions that answer JSON resolve to its `data`; actions that answer a file
- * resolve to the response, whose body is still to be read, or to `data` where they were asked to save it.
- * Several items that were asked for resolve to their results, whatever has become of each.
- * @throws ConnectorError for every other answer that is not a success; what `fetch` throws when there is no answer
+ * A method for every action. Actions with a JSON response resolve to its `data`; actions with a file resolve
+ * to the response with its unread body, or to `data` where the file is saved. Actions on several items
+ * resolve to their results, successful or not.
+ * @throws ConnectorError for every other unsuccessful response; errors of `fetch` when there is no response
  */
 export type Client = {
   readonly [Name in keyof Actions]: Method<Actions[Name]>;
@@ -126,15 +129,15 @@ interface Envelope {
 }
 
 /**
- * The data of an answer that is a success.
- * @throws ConnectorError for every other; its messages are empty where something other than the connector has answered
+ * The data of a successful response.
+ * @throws ConnectorError for every other; its messages are empty when the response is not from the connector
  */
 export const dataOf = <Data>({ status, phrase, text }: Answer): Data => {
   const answer = parsed(text);
   if (!isEnvelope(answer))
     throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, phrase));
   const { success, data }: Envelope = answer;
-  // Of several items some may have failed: `results` says which.
+  // Of several items some may have failed: see `results`.
   if (success === true || Array.isArray(data.results)) return data as Data;
   throw new ConnectorError(data.code ?? status, data.messages ?? [], data.error, data.details);
 };
@@ -143,8 +146,8 @@ const isOfType = (response: Response, type: string): boolean =>
   response.headers.get('content-type')?.startsWith(type) === true;
 
 /**
- * A client for browsers and servers. Every request is a POST with a form: no length of a URL, no preflight,
- * and `onlyPOST` is fine.
+ * A client for browsers and servers. Every request is a POST with a form: URLs have no length limit to meet,
+ * there is no preflight, and it works with `onlyPOST`.
  */
 export const createClient = ({ url, headers, credentials, fetch: own }: ClientOptions): Client => {
   const base = String(url).replace(/\/*$/u, '/');
@@ -163,7 +166,7 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
       ...(signal === undefined ? {} : { signal }),
     });
     const isJson = isOfType(response, 'application/json');
-    // No file comes as a page: that is one of a login or a proxy, perhaps behind a redirect.
+    // No action returns an HTML page: it is one of a login or a proxy, perhaps after a redirect.
     const isOther = isJson || isOfType(response, 'text/html');
     if (answerKinds[name] === 'file' && response.ok && !isOther) return response;
     const text = isJson ? await response.text() : await beginningOf(response);
@@ -171,7 +174,7 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
   };
 
   const methods = Object.keys(answerKinds).map((name) => [name, call.bind(undefined, name as keyof Actions)]);
-  // Made of the names that `Actions` is made of, and each answers what its name says: the types come from the
-  // same registry.
+  // Has the same names as `Actions`, and each method returns the result of its action: the types are
+  // generated from the same registry.
   return Object.fromEntries(methods) as Client;
 };

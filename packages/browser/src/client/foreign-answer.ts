@@ -1,10 +1,10 @@
-/** Characters of a text that are looked at: pages are long, and say what they are at their beginning. */
+/** Characters of a text that are examined: pages are long, and identify themselves at the beginning. */
 const LOOKED_AT = 65_536;
 
-/** What has come back of a request. */
+/** The response to a request. */
 export interface Answer {
   readonly status: number;
-  /** The words beside the status; none over HTTP/2. */
+  /** The reason phrase; empty over HTTP/2. */
   readonly phrase: string;
   readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface Answer {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** What a text of JSON holds; `undefined` when it is none, has been cut short, or is empty. */
+/** Parses JSON; `undefined` when it is invalid, truncated or empty. */
 export const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -21,7 +21,7 @@ export const parsed = (text: string): unknown => {
   }
 };
 
-/** What an error of another program says: problem details, messages of gateways and frameworks. */
+/** The message in an error of another program: problem details, messages of gateways and frameworks. */
 const wordsOf = (value: unknown): string | undefined =>
   ['detail', 'message', 'error', 'title']
     .map((name) => (isObject(value) ? value[name] : undefined))
@@ -32,11 +32,11 @@ const titleOf = (html: string): string | undefined => {
   return title === '' ? undefined : title;
 };
 
-/** Whether a value has the form of an answer of the connector; those of other programs may have `data` that is null. */
+/** Whether a value is an envelope of the connector; the `data` of other programs may be null. */
 export const isEnvelope = (value: unknown): value is { readonly success: unknown; readonly data: object } =>
   isObject(value) && 'success' in value && isObject(value['data']);
 
-/** What a person should read when something other than the connector has answered: a proxy, a login page. */
+/** A readable reason when the response is not from the connector, but from a proxy or a login page. */
 export const reasonOf = (text: string, status: number, phrase: string): string | undefined => {
   const beginning = text.slice(0, LOOKED_AT);
   const own = status >= 400 && phrase !== '' ? `${String(status)} ${phrase}` : undefined;
@@ -45,7 +45,7 @@ export const reasonOf = (text: string, status: number, phrase: string): string |
   );
 };
 
-/** The beginning of a body, as text. The rest is not read. */
+/** The beginning of a body, as text. The rest is cancelled. */
 export const beginningOf = async (response: Response): Promise<string> => {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';

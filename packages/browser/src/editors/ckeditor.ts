@@ -9,11 +9,11 @@ interface Button {
 }
 
 export interface CkeditorFilesOptions<Locale> extends UploaderOptions {
-  /** CKEditor's own class of buttons, which draws `browseFiles`; without it there is no such button. */
+  /** CKEditor's button class, for the button `browseFiles`; without it there is no such button. */
   readonly ButtonView?: (new (locale: Locale) => Button) | undefined;
 }
 
-/** What is used here of an editor. */
+/** The used part of an editor. */
 interface Editor<Locale> {
   readonly plugins: { has(name: string): boolean; get(name: string): object };
   readonly commands: { get(name: string): unknown };
@@ -65,11 +65,11 @@ export type CkeditorPlugin<Locale> = new (editor: Editor<Locale>) => {
 
 const ICON = '<svg viewBox="0 0 20 20"><path d="M2 3h6l2 2h8v12H2zm1.5 1.5v11h13v-9h-7l-2-2z"/></svg>';
 
-/** The attributes of a picture in the model of CKEditor, but for its addresses. */
+/** The attributes of a picture in CKEditor's model, without its addresses. */
 const attributesOf = ({ alt, width, height }: PickedFile): Readonly<Record<string, unknown>> =>
   width === undefined || height === undefined ? { alt } : { alt, width, height };
 
-/** Only pictures that are blocks have a caption, and only with the plug-in `ImageCaption`. */
+/** Only block pictures have a caption, and only with the plug-in `ImageCaption`. */
 const addCaption = <Locale>({ model }: Editor<Locale>, image: object, { about }: PickedFile): void => {
   const { caption = '' } = about ?? {};
   if (caption === '' || !model.schema.checkChild(image, 'caption')) return;
@@ -100,7 +100,7 @@ const adapterOf = (upload: Upload, loader: Loader): object => {
         });
         return { default: stowage.url, ...byWidth(stowage.srcset), stowage };
       } catch (error) {
-        // CKEditor shows a text as it is.
+        // CKEditor shows a thrown string as the message.
         // eslint-disable-next-line @typescript-eslint/only-throw-error
         throw (error as Error).message;
       }
@@ -110,9 +110,9 @@ const adapterOf = (upload: Upload, loader: Loader): object => {
 };
 
 /**
- * A plug-in of CKEditor 5 that uploads pictures that are pasted, dropped or chosen, with their text, size and
- * smaller variants. With `ButtonView` there is a button `browseFiles` for the toolbar, which inserts what was
- * picked: pictures, and links to other files where the editor has links.
+ * A plug-in of CKEditor 5 that uploads pasted, dropped and chosen pictures, with their alternative text, size
+ * and smaller variants. With `ButtonView` it adds the button `browseFiles` for the toolbar, which inserts
+ * picked files: pictures, and links to other files if the editor supports links.
  */
 export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): CkeditorPlugin<Locale> => {
   const { ButtonView, texts = englishTexts } = options;

@@ -4,23 +4,23 @@ import { pickFiles } from '../picker/pick.ts';
 import { createUploader, type UploaderOptions } from './upload.ts';
 
 export interface ConnectOptions extends UploaderOptions {
-  /** Called with the reason when a file was not stored; `alert` when absent. */
+  /** Called with the reason when a file was not stored; default: `alert`. */
   readonly onError?: ((message: string) => void) | undefined;
 }
 
-/** What the events and buttons of an editor call. `At` is a place in the document. */
+/** Functions for the events and buttons of an editor. `At` is a position in the document. */
 export interface ConnectedFiles<At> {
-  /** Opens the picker, and inserts what is chosen. */
+  /** Opens the picker, and inserts the picked files. */
   readonly browse: () => Promise<void>;
-  /** Uploads files one after the other, and inserts those that are stored. */
+  /** Uploads files one after the other, and inserts those that were stored. */
   readonly store: (files: Iterable<Blob>, at?: At) => Promise<void>;
-  /** Uploads files one after the other, and resolves to what is made of those that are stored. */
+  /** Uploads files one after the other, and resolves to the results of `make` for those that were stored. */
   readonly uploadAll: <Made>(files: Iterable<Blob>, make: (file: PickedFile) => Made) => Promise<Made[]>;
-  /** The size of a picture that was uploaded or picked; without values where it is not known. */
+  /** The size of a picture that was uploaded or picked; without values if unknown. */
   readonly sizeOf: (url: string) => Pick<PickedFile, 'width' | 'height'>;
 }
 
-/** Joins an editor that can insert files to a connector. Pictures alone and several of them, unless options differ. */
+/** Connects an editor that can insert files to a connector. By default only pictures, and several of them. */
 export const connectFiles = <At = undefined>(
   options: ConnectOptions,
   insert: (files: readonly PickedFile[], at?: At) => unknown,

@@ -3,13 +3,13 @@ import { pickFiles } from '../picker/pick.ts';
 import { englishTexts } from '../picker/texts.ts';
 import { createUploader, type UploaderOptions } from './upload.ts';
 
-/** A picture in the text, as Froala wraps it. */
+/** A picture in the text, in Froala's wrapper. */
 interface Wrapped {
   remove(): void;
   get(index: 0): HTMLImageElement;
 }
 
-/** What is used here of an editor. */
+/** The used part of an editor. */
 interface Editor {
   readonly image: {
     insert(url: string, sanitize: boolean, attributes: object, replaced?: Wrapped, file?: PickedFile): void;
@@ -22,7 +22,7 @@ interface Editor {
   };
 }
 
-/** What is used here of the class `FroalaEditor`. */
+/** The used part of the class `FroalaEditor`. */
 interface Froala {
   RegisterCommand(
     name: string,
@@ -31,9 +31,9 @@ interface Froala {
 }
 
 export interface FroalaFilesOptions extends UploaderOptions {
-  /** The class of Froala, which gets the command `browseFiles`; without it there is no such button. */
+  /** Froala's class, which gets the command `browseFiles`; without it there is no such button. */
   readonly FroalaEditor?: Froala | undefined;
-  /** Told why a file was not stored; `alert` when absent. */
+  /** Called with the reason when a file was not stored; default: `alert`. */
   readonly onError?: ((message: string) => void) | undefined;
 }
 
@@ -54,7 +54,7 @@ const insert = (editor: Editor, file: PickedFile, replaced?: Wrapped): void => {
   editor.image.insert(url, false, { alt, width, height }, replaced, file);
 };
 
-/** Froala hands on what was inserted; what it has uploaded or was given by itself is of another kind. */
+/** Froala passes the inserted value on; for its own uploads and other pictures it is of another type. */
 const addCaption = function (this: Editor, image: Wrapped, file: unknown): void {
   const { caption = '' } = (file as Partial<PickedFile> | undefined)?.about ?? {};
   if (caption === '') return;
@@ -64,10 +64,9 @@ const addCaption = function (this: Editor, image: Wrapped, file: unknown): void 
 };
 
 /**
- * Options for `new FroalaEditor`: pictures that are pasted, dropped or chosen are uploaded, with their text and
- * size, and the image manager lists the folder of the uploads. With `FroalaEditor` there is a button
- * `browseFiles` for the toolbar, which opens the picker. Events of your own belong into the same object
- * `events`.
+ * Options for `new FroalaEditor`: pasted, dropped and chosen pictures are uploaded, with their alternative
+ * text and size, and the image manager lists the folder of the uploads. With `FroalaEditor` there is a button
+ * `browseFiles` for the toolbar, which opens the picker. Add your own events to the same `events` object.
  */
 export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
   const { FroalaEditor, texts = englishTexts, onError = (message) => alert(message), source, path } = options;
@@ -111,7 +110,7 @@ export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
           const { files = [], types = [] } = clipboardData ?? {};
           return files.length === 0 || types.includes('text/html') || store(this, [...files]);
         };
-        // Froala drops the name of a pasted file.
+        // Froala discards the name of a pasted file.
         this.events.on('paste.before', paste, true);
       },
       'image.beforeUpload'(files, image) {

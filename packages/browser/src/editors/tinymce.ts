@@ -4,7 +4,7 @@ import type { PickedFile } from '../picker/options.ts';
 import { pickFiles } from '../picker/pick.ts';
 import { createUploader, type UploaderOptions } from './upload.ts';
 
-/** What TinyMCE hands to an upload handler. */
+/** The argument of TinyMCE's upload handler. */
 interface BlobInfo {
   readonly blob: () => Blob;
   readonly filename: () => string;
@@ -43,7 +43,7 @@ export interface TinymceFiles {
   readonly setup: (editor: Editor) => void;
 }
 
-/** A pasted picture has its file; one that TinyMCE has changed only bytes, under the old name. */
+/** A pasted picture is a File; one that TinyMCE has changed is a Blob with the former name. */
 const fileOf = (info: BlobInfo): Blob => {
   const blob = info.blob();
   return 'name' in blob ? blob : new File([blob], info.filename(), { type: blob.type });
@@ -56,7 +56,7 @@ const attributesOf = (values: Readonly<Record<string, string | number | undefine
 
 const captionOf = (file: PickedFile | undefined): string => file?.about?.caption ?? '';
 
-/** Puts a picture into a figure, as TinyMCE does. */
+/** Wraps a picture in a figure, as TinyMCE does. */
 const addCaption = ({ dom }: Editor, image: HTMLImageElement, text: string): void => {
   const caption = h('figcaption', { contenteditable: 'true' }, text);
   const figure = h('figure', { class: 'image', contenteditable: 'false' }, caption);
@@ -66,7 +66,7 @@ const addCaption = ({ dom }: Editor, image: HTMLImageElement, text: string): voi
   if (block !== null) dom.split(block, figure);
 };
 
-/** Writes the captions of files where TinyMCE has written a word of its own. */
+/** Sets the captions of files where TinyMCE has inserted its default text. */
 const fillCaptions = (editor: Editor, known: KnownFiles): void => {
   for (const caption of editor.getBody().querySelectorAll('figcaption')) {
     const url = caption.parentElement?.querySelector('img')?.getAttribute('src') ?? '';
@@ -75,13 +75,13 @@ const fillCaptions = (editor: Editor, known: KnownFiles): void => {
 };
 
 /**
- * Options for `tinymce.init`: pictures that are pasted, dropped or chosen are uploaded, the buttons beside the
- * fields of its dialogs open the picker, and links stay as they are on every page. A `setup` of your own must
- * call the one of these options too.
+ * Options for `tinymce.init`: pasted, dropped and chosen pictures are uploaded, the buttons beside the fields
+ * of its dialogs open the picker, and links are not converted. Your own `setup` must call the one of these
+ * options too.
  */
 export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
   const upload = createUploader(options);
-  /** With what closes the picker of each. */
+  /** Each with the controller that closes its picker. */
   const editors = new Map<Editor, AbortController>();
   const known = new KnownFiles();
 
@@ -91,7 +91,7 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
         onProgress: (sent, total) => progress(Math.round((100 * sent) / Math.max(1, total))),
       });
     } catch (error) {
-      // TinyMCE shows `message`, and takes the picture out of the text.
+      // TinyMCE shows `message`, and removes the picture from the text.
       throw Object.assign(error as Error, { remove: true });
     }
   };
@@ -102,7 +102,7 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
     file_picker_types: 'file image media',
     file_picker_callback(picked, _value, { filetype }) {
       const types = filetype === 'image' ? 'image' : undefined;
-      // TinyMCE calls it on the editor.
+      // TinyMCE calls it with the editor as `this`.
       const signal = editors.get(this as Editor)?.signal;
       void pickFiles({ ...options, types, several: false }, { signal }).then(([file]) => {
         if (file === undefined) return;
@@ -116,7 +116,7 @@ export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
       const file = await store(info, progress);
       const { url, alt, srcset } = file;
       known.add(file);
-      // TinyMCE replaces the address alone.
+      // TinyMCE replaces only the address.
       for (const editor of editors.keys())
         for (const image of editor.getBody().querySelectorAll('img')) {
           if (image.src !== info.blobUri()) continue;

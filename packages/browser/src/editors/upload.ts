@@ -4,33 +4,32 @@ import { isAbort, Service, trimmed } from '../picker/service.ts';
 import { languageFor, loadTexts } from '../picker/texts.ts';
 import { uploadFile } from '../transfer/upload.ts';
 
-/** Where an editor's files go, and how the connector is reached. `pickFiles` takes the same object. */
+/** Destination of an editor's files, and options of the connector. `pickFiles` takes the same object. */
 export interface UploaderOptions extends PickerOptions {
-  /** Name of the source that takes the files; the first one of the connector when absent. */
+  /** Name of the source for uploads; default: the first one of the connector. */
   readonly source?: string | undefined;
-  /** The folder inside the source; its root when absent. */
+  /** The folder inside the source; default: its root. */
   readonly path?: string | undefined;
 }
 
 export interface UploadOptions {
-  /** Ends the upload. */
+  /** Aborts the upload. */
   readonly signal?: AbortSignal | undefined;
-  /** Told how many bytes of the file have left, and of how many. */
+  /** Called with the number of bytes sent, and the total. */
   readonly onProgress?: ((sent: number, total: number) => void) | undefined;
 }
 
 /**
- * Stores a file, and resolves to what a document needs of it. The limits of the connector are checked before a
- * byte is sent. Large files go in parts where the connector takes parts.
- * @throws Error with a message for the person in front of the editor: that of the connector, where it has
- * answered; the signal's reason
+ * Stores a file, and resolves to its properties for a document. The limits of the connector are checked
+ * before a byte is sent. Large files are sent in parts if the connector supports that.
+ * @throws Error with a message for the user: that of the connector if it responded; the signal's reason
  */
 export type Upload = (file: Blob, options?: UploadOptions) => Promise<PickedFile>;
 
-/** Makes the function that stores files for an editor. Nothing is asked of the connector before its first call. */
+/** Creates the upload function of an editor. Sends no request before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
   const { source = 'default', path = '' } = options;
-  // Servers that render pages make uploaders too; only pages have what this needs.
+  // Uploaders may be created during server-side rendering; the service needs the APIs of a browser.
   let known: Service | undefined;
   return async (blob, { signal = new AbortController().signal, onProgress } = {}) => {
     const language = languageFor(options.language);
@@ -51,7 +50,8 @@ export const createUploader = (options: UploaderOptions): Upload => {
       const isImage = item.mime.startsWith('image/');
       const alt = altOf({ name: file.name, about: item.about });
       const stored = { ...item, path: trimmed(item.path), alt, isImage };
-      // A listing says what the answer to an upload does not: a link that fits the page, and smaller variants.
+      // A listing has details that the response to an upload lacks: a link that fits the page, and smaller
+      // variants.
       const { url = item.url, srcset } = (await service.find(stored).catch(() => undefined)) ?? {};
       return { ...stored, url, srcset: fullSrcset({ ...stored, url, srcset }) };
     } catch (error) {

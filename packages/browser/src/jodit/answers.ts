@@ -1,15 +1,15 @@
 import { isEnvelope, parsed, reasonOf } from '../client/foreign-answer.ts';
 import { englishTexts, fill, loadTexts, type Texts } from '../picker/texts.ts';
 
-/** Statuses of answers whose body is read instead of their reason phrase. */
+/** Statuses for which the body is read instead of the reason phrase. */
 export const readableStatuses: readonly number[] = [
   ...[200, 201, 202],
   ...Array.from({ length: 200 }, (_, index) => 400 + index),
 ];
 
 /**
- * The answer as Jodit understands it. Jodit 4.15.13 parses everything as JSON, and people read
- * `Unexpected token '<'` when a proxy has answered with a page of its own.
+ * The response as an envelope. Jodit 4.15.13 parses everything as JSON, and users would see `Unexpected token
+ * '<'` when a proxy has responded with its own page.
  */
 const envelopeText = (text: string, status: number, phrase: string, texts: Texts): string => {
   if (isEnvelope(parsed(text))) return text;
@@ -19,7 +19,7 @@ const envelopeText = (text: string, status: number, phrase: string, texts: Texts
   return JSON.stringify({ success: false, data: { code: status, messages: [message] } });
 };
 
-/** Makes requests whose text is always an envelope. */
+/** Creates requests whose response text is always an envelope. */
 export const readableRequests = (language: string): (() => XMLHttpRequest) => {
   let texts: Texts = englishTexts;
   return () => {

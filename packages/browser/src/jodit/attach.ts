@@ -10,13 +10,13 @@ import { warnOfMissingPlugins } from './plugins.ts';
 import { messageBox, openSurface } from './surface.ts';
 import { uploadService, uploadVisibly } from './uploading.ts';
 
-/** The editor of a dark theme is dark, others are light; with `auto` the system decides. */
+/** The picker is dark in an editor with the dark theme, light in others; with `auto` the system decides. */
 const themeOf = ({ o: { theme } }: Editor): 'light' | 'dark' | undefined => {
   if (theme === 'auto') return undefined;
   return theme === 'dark' ? 'dark' : 'light';
 };
 
-/** Joins an editor that is ready to the connector, once. Everything goes when the editor is destructed. */
+/** Connects a ready editor to the connector, once. Everything is removed when the editor is destructed. */
 export const attach = (editor: Editor, connection: Connection, language: string): void => {
   const { url, credentials, sources, pictures } = connection;
   const options = { url, credentials, headers: headersOf(connection, language) };

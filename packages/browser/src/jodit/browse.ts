@@ -17,9 +17,9 @@ const insert = (editor: InsertingEditor | Editor, { files, isImages, picked }: C
   });
 
 /**
- * Opens the files of the connector for a button of your own, and puts what is chosen where the cursor was:
- * pictures as pictures, videos with their controls, other files as links with their names. Resolves when that
- * is done, or the window was closed.
+ * Opens the picker, for your own buttons, and inserts the picked files at the cursor: pictures as pictures,
+ * videos with controls, other files as links with their names. Resolves when that is done, or the picker was
+ * closed.
  */
 export const browseFiles = (editor: InsertingEditor): Promise<void> => {
   editor.s.save();
@@ -29,19 +29,22 @@ export const browseFiles = (editor: InsertingEditor): Promise<void> => {
   });
 };
 
-/** Opens the picker wherever Jodit would open its own file browser. `picked` is told before anything is inserted. */
+/**
+ * Opens the picker wherever Jodit would open its own file browser. Calls `picked` before anything is
+ * inserted.
+ */
 export const replaceBrowser = (
   editor: Editor,
   options: PickerOptions,
   picked: (files: readonly PickedFile[]) => void,
-  /** Closes the picker: the editor is destructed. */
+  /** Aborted when the editor is destructed; closes the picker. */
   signal: AbortSignal,
 ): void => {
   const open: FileBrowser['open'] = async (chosen = (data) => insert(editor, data), onlyImages = false) => {
     const types = onlyImages ? 'image' : undefined;
     const files = await pickFiles({ ...options, several: true, types }, { signal });
     if (signal.aborted) return;
-    // The popup of a picture has kept the cursor for what is chosen.
+    // The popup of a picture has saved the cursor position.
     if (files.length === 0) return editor.s.restore();
     picked(files);
     chosen({
@@ -51,6 +54,6 @@ export const replaceBrowser = (
       picked: files,
     });
   };
-  // Jodit has a getter there.
+  // In Jodit it is a getter.
   Object.defineProperty(editor.filebrowser, 'open', { value: open, configurable: true });
 };

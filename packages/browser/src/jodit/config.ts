@@ -4,7 +4,7 @@ import { attach } from './attach.ts';
 import { type Connection, headersOf, urlOf } from './connection.ts';
 import type { Editor, HeadersOption } from './editor.ts';
 
-/** The options of an editor that this room sets; all others are as they were given. */
+/** The options that this module sets; all others stay as given. */
 export interface JoditConfig {
   readonly language: string;
   readonly direction: 'ltr' | 'rtl' | '';
@@ -15,7 +15,7 @@ export interface JoditConfig {
   readonly events: Record<string, (...values: never[]) => unknown>;
 }
 
-/** What of the given options is joined with ours instead of replaced by it. */
+/** Given options that are merged with ours instead of replaced. */
 interface GivenOptions {
   readonly language?: string | undefined;
   readonly direction?: 'ltr' | 'rtl' | '' | undefined;
@@ -24,7 +24,7 @@ interface GivenOptions {
   readonly events?: Record<string, (...values: never[]) => unknown> | undefined;
 }
 
-/** The language as Jodit names its translations: `de`, `zh_cn`, `pt_br`. */
+/** Jodit's name of a language: `de`, `zh_cn`, `pt_br`. */
 const joditLanguage = (tag: string): string => {
   const [base = 'en', ...rest] = tag.toLowerCase().split(/[-_]/u);
   if (base === 'zh') return rest.includes('tw') || rest.includes('hant') ? 'zh_tw' : 'zh_cn';
@@ -33,13 +33,14 @@ const joditLanguage = (tag: string): string => {
 
 const isRightToLeft = (tag: string): boolean => /^(?:ar|fa|he|ur)\b/iu.test(tag);
 
-/** Options for what Jodit still asks by itself: it edits pictures of the text. */
+/** Options for the requests that Jodit itself sends: it edits pictures of the text. */
 const browserOptions = (
   connection: Connection,
   { language, direction }: { readonly language: string; readonly direction: JoditConfig['direction'] },
   headers: HeadersOption,
 ) => ({
-  // Jodit 4.15.13 hands the direction on to the dialogs of the editor, not to that of a picture.
+  // Jodit 4.15.13 passes the direction to the dialogs of the editor, but not to the one for editing a
+  // picture.
   direction,
   ajax: {
     url: urlOf(connection),
@@ -53,8 +54,8 @@ const browserOptions = (
 
 /**
  * The options of an editor for `Jodit.make`, `jodit-react` and the like; one object may serve several
- * editors. Options of your own go in as the second argument, so that events and parts of `filebrowser` and
- * `uploader` are joined.
+ * editors. Pass your own options as the second argument, so that events and parts of `filebrowser` and
+ * `uploader` are merged.
  */
 export const joditConfig = <Options extends object = object>(
   connection: Connection,
@@ -67,14 +68,14 @@ export const joditConfig = <Options extends object = object>(
   const browser = browserOptions(connection, { language, direction }, headers);
   const attached = new WeakSet<object>();
   const afterInit = given.events?.['afterInit'];
-  // The types of the given options are those of Jodit, which this room does not import.
+  // The given options have Jodit's types, which this module does not import.
   return {
     ...options,
     language: joditLanguage(language),
     direction,
     filebrowser: { ...browser, ...given.filebrowser, ajax: { ...browser.ajax, ...given.filebrowser?.ajax } },
     uploader: {
-      // The action belongs into the form: the editor sends remote uploads to the same URL, with another.
+      // The action is sent in the form: the editor sends remote uploads to the same URL, with another action.
       url: urlOf(connection),
       headers,
       withCredentials: connection.credentials === 'include',

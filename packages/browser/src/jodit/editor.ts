@@ -1,10 +1,10 @@
 /**
- * The parts of Jodit that this room uses, as Jodit 4.15 has them. They are written down here, so that neither
- * the code nor its declarations import the package `jodit`.
+ * The parts of Jodit 4.15 that this module uses. They are declared here, so that neither the code nor its
+ * declarations import the package `jodit`.
  */
 import type { PickedFile } from '../picker/options.ts';
 
-/** One `Jodit.modules.UIMessages`: short texts that go away by themselves. */
+/** `Jodit.modules.UIMessages`: short messages that disappear after a while. */
 export interface MessageBox {
   message(text: string, variant?: string): void;
   info(text: string): void;
@@ -21,16 +21,16 @@ type EditPicture = (
   ...rest: readonly unknown[]
 ) => Promise<boolean | string>;
 
-/** What is handed to the page, or to a part of Jodit, when files were chosen. */
+/** The value for the page, or for a part of Jodit, when files were picked. */
 export interface Chosen {
   readonly baseurl: string;
   readonly files: readonly string[];
   readonly isImages?: readonly boolean[] | undefined;
-  /** The same files with all that is known of them. */
+  /** The same files with all their details. */
   readonly picked?: readonly PickedFile[] | undefined;
 }
 
-/** What an uploader of Jodit reads from the answer to an upload. */
+/** The response to an upload in the form that Jodit's uploader reads. */
 export interface UploadAnswer {
   readonly success: boolean;
   readonly data: {
@@ -61,7 +61,7 @@ export interface FileBrowser {
   open: (chosen?: (data: Chosen) => void, onlyImages?: boolean) => Promise<void>;
 }
 
-/** What of an editor is needed to insert something where the cursor was. */
+/** The part of an editor that is needed to insert something at the cursor. */
 export interface InsertingEditor {
   readonly o: { readonly imageDefaultWidth?: number | string | null };
   readonly s: {
@@ -85,11 +85,11 @@ export interface Editor extends Omit<InsertingEditor, 'filebrowser'> {
   readonly container: HTMLElement;
   readonly filebrowser: FileBrowser;
   readonly uploader: Uploader;
-  /** Writes what the person sees into the value of the editor. */
+  /** Writes the displayed content into the value of the editor. */
   synchronizeValues(): void;
 }
 
-/** The class `Jodit`, as far as its makers of editors are concerned. */
+/** The class `Jodit` with its factory method. */
 export interface JoditClass<Made, Options> {
   make(element: HTMLElement | string, options?: Options): Made;
 }

@@ -7,8 +7,8 @@ import { showAnew } from './pictures.ts';
 import type { Surface } from './surface.ts';
 
 /**
- * Makes a crop or a new size of a picture of the text that is saved over the original one that can be taken
- * back, where the source keeps what is replaced (`trash.keepReplaced`).
+ * Makes edits of a picture of the text undoable: a crop or new size that replaces the original, if the source
+ * keeps replaced content (`trash.keepReplaced`).
  */
 export const takeBackEdits = (editor: Editor, service: Service, surface: Promise<Surface>): void => {
   const { dataProvider } = editor.filebrowser;

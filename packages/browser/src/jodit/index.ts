@@ -1,4 +1,7 @@
-/** Jodit and a Stowage connector, for pages: `stowage/jodit`. It imports nothing; `Jodit` is handed in. */
+/**
+ * Connects Jodit with a Stowage connector in pages: `stowage/jodit`. It has no dependencies; `Jodit` is
+ * passed as an argument.
+ */
 import { joditConfig } from './config.ts';
 import type { Connection } from './connection.ts';
 import type { JoditClass } from './editor.ts';
@@ -9,8 +12,8 @@ export type { Connection } from './connection.ts';
 export type { Chosen, InsertingEditor, JoditClass } from './editor.ts';
 
 /**
- * Makes an editor that uploads to the connector, and opens the picker where Jodit would open its own file
- * browser. The style sheet `stowage/jodit.css` belongs to it.
+ * Creates an editor that uploads to the connector, and opens the picker where Jodit would open its own file
+ * browser. It needs the style sheet `stowage/jodit.css`.
  *
  *     const editor = connectJodit(Jodit, '#editor', { url: '/connector' });
  */

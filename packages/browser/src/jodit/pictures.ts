@@ -13,8 +13,8 @@ const pathIn = (url: string): string => {
 };
 
 /**
- * Loads a changed picture of the text anew where Jodit 4.15.13 has written a time behind its address (`_tmp`)
- * when it was edited: the browser would go on showing what was at that address.
+ * Reloads an edited picture of the text, to whose address Jodit 4.15.13 has appended a time (`_tmp`): the
+ * browser would show its cached content otherwise.
  */
 export const showAnew = (
   editor: Editor,
@@ -33,14 +33,14 @@ export const showAnew = (
 
 const setSize = (image: HTMLImageElement, width: number, height: number): void => {
   const wanted = image.getAttribute('width') ?? '';
-  // A share of the page has no height that is known here.
+  // The height of a relative width is unknown here.
   if (wanted !== '' && !/^\d+(?:\.\d+)?(?:px)?$/u.test(wanted)) return;
   const shown = Math.min(wanted === '' ? width : Math.round(Number.parseFloat(wanted)), width);
   image.setAttribute('width', String(shown));
   image.setAttribute('height', String(Math.max(1, Math.round((shown * height) / width))));
 };
 
-/** How wide a picture is shown: its width, on narrow pages the page's. */
+/** The displayed width of a picture: its own, on narrow pages that of the page. */
 const sizesFor = (image: HTMLImageElement, natural: number): string => {
   const wanted = image.getAttribute('width') ?? '';
   if (wanted.endsWith('%')) return `${String(Number.parseFloat(wanted))}vw`;
@@ -48,16 +48,16 @@ const sizesFor = (image: HTMLImageElement, natural: number): string => {
   return `(max-width: ${width}) 100vw, ${width}`;
 };
 
-/** What inserted pictures get. */
+/** Options for inserted pictures. */
 interface PictureOptions {
   readonly size?: boolean | undefined;
   readonly srcset?: true | readonly string[] | undefined;
 }
 
 /**
- * Gives a picture that is inserted the words about it, its width and height, so that the text below does not jump
- * when it has loaded, and on request a `srcset`. Jodit 4.15.13 writes a width alone (`imageDefaultWidth`), and a wider
- * one than small pictures have.
+ * Completes inserted pictures: their alternative text, width and height, so that the text below does not
+ * shift when they have loaded, and optionally a `srcset`. Jodit 4.15.13 sets only a width
+ * (`imageDefaultWidth`), which may be larger than the picture.
  */
 export const completeInsertedPictures = (
   editor: Editor,
@@ -87,7 +87,7 @@ export const completeInsertedPictures = (
     if (size && width !== undefined && height !== undefined) setSize(image, width, height);
     if (image.alt === '') image.alt = alt;
     editor.synchronizeValues();
-    // Without one the picture is complete all the same.
+    // The `srcset` is optional: a failure is ignored.
     if (srcset !== undefined) void addSrcset(image, picture).catch(() => undefined);
   });
 };

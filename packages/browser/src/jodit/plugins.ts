@@ -1,16 +1,17 @@
-/** Plugins that the full editor has and `import 'jodit'` of a bundler leaves out. */
+/** Plugins of the full editor that `import 'jodit'` of a bundler lacks. */
 const wanted = ['file', 'image-properties', 'resizer', 'fullsize'];
 
 interface WithPlugins {
   readonly plugins?: { get(name: string): unknown };
 }
 
-/** Classes of Jodit that were found without plugins: one warning is enough for a page with many editors. */
+/** Jodit classes without plugins that were reported: one warning suffices for a page with many editors. */
 const warned = new WeakSet<object>();
 
 /**
- * Says once what is to be imported: with a bundler, `import 'jodit'` (4.15.13) is the editor with its basic
- * plugins, in which pictures cannot be edited and files not inserted, and people look for the fault here.
+ * Warns once about missing plugins: with a bundler, `import 'jodit'` (4.15.13) is the editor with its basic
+ * plugins, which can neither edit pictures nor insert files, and users would look for the cause in the
+ * connector.
  */
 export const warnOfMissingPlugins = (editor: object): void => {
   const Jodit = editor.constructor as WithPlugins;

@@ -6,16 +6,16 @@ import { loadTexts, type Texts } from '../picker/texts.ts';
 import { Uploads } from '../picker/uploads.ts';
 import type { Editor, MessageBox } from './editor.ts';
 
-/** The messages and running uploads of an editor, at the edge of the window. */
+/** Messages and running uploads of an editor, at the edge of the window. */
 export interface Surface {
   readonly texts: Texts;
   readonly notices: Notices;
   readonly uploads: Uploads;
-  /** Takes everything off the screen. */
+  /** Removes all elements. */
   readonly remove: () => void;
 }
 
-/** Holds what all editors of a page show, one below the other. */
+/** The container for all editors of a page, one below the other. */
 const stackIn = (root: ParentNode & Node): HTMLElement => {
   const present = [...root.children].find(({ className }) => className === 'stowage-notice-stack');
   if (present instanceof HTMLElement) return present;
@@ -25,9 +25,9 @@ const stackIn = (root: ParentNode & Node): HTMLElement => {
 };
 
 /**
- * Jodit 4.15.13 shows messages at the lower edge of the editor, which may be below the window, for three
- * seconds and to eyes alone, and of an upload a line of two pixels. These are at the edge of the window and in
- * live regions, above all dialogs.
+ * Jodit 4.15.13 shows messages at the lower edge of the editor, which may be outside of the window, for three
+ * seconds and only visually, and the progress of an upload as a line of two pixels. This surface is at the
+ * edge of the window and in live regions, above all dialogs.
  */
 export const openSurface = async (
   { o }: Editor,
@@ -53,7 +53,7 @@ export const openSurface = async (
   return { texts, notices, uploads, remove };
 };
 
-/** What replaces an editor's own messages. Jodit's word for a network failure gets a sentence. */
+/** Replaces an editor's own messages. Jodit's word for a network failure is replaced by a sentence. */
 export const messageBox = (surface: Promise<Surface>): MessageBox => {
   const show = (text: string, kind = 'info'): void => {
     if (text.trim() === '') return;

@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import type { Editor, UploadAnswer } from './editor.ts';
 import type { Surface } from './surface.ts';
 
-/** The text of a failure that the person has read already: Jodit shows none without a text. */
+/** A failure that was already shown to the user: Jodit shows no empty messages. */
 const failed = (message = ''): UploadAnswer => ({ success: false, data: { messages: [message] } });
 
 const textIn = (form: FormData, name: string): string => {
@@ -13,7 +13,7 @@ const textIn = (form: FormData, name: string): string => {
   return typeof value === 'string' ? value : '';
 };
 
-/** The connector as the options of the uploader have it: a page may have changed them. */
+/** The connector according to the options of the uploader, which a page may have changed. */
 export const uploadService = ({ uploader }: Editor, { url, credentials }: Connection): Service => {
   const { url: own, headers, withCredentials } = uploader.options;
   return new Service({
@@ -23,7 +23,7 @@ export const uploadService = ({ uploader }: Editor, { url, credentials }: Connec
   });
 };
 
-/** Each file under the address that Jodit makes of the answer. */
+/** Remembers each file under the address that Jodit derives from the response. */
 const remember = (known: KnownFiles, { baseurl, files, isImages, items }: FileUploadData): void =>
   items.forEach((item, index) => {
     const [url, isImage] = [`${baseurl}${files[index] ?? ''}`, isImages[index] === true];
@@ -31,9 +31,8 @@ const remember = (known: KnownFiles, { baseurl, files, isImages, items }: FileUp
   });
 
 /**
- * Replaces the uploader's own sending (`customUploadFunction`): each file is shown with how far it is, can be
- * cancelled and sent again, goes in parts where that helps, and the answers of refusals are read as those of
- * successes.
+ * Replaces the uploader's own sending (`customUploadFunction`): shows the progress of each file, which can be
+ * cancelled and retried, sends large files in parts, and reads rejections like successes.
  */
 export const uploadVisibly = (
   { uploader: { options } }: Editor,
@@ -41,7 +40,7 @@ export const uploadVisibly = (
   surface: Promise<Surface>,
   known: KnownFiles,
 ): void => {
-  // The page may have a way of its own.
+  // The page may have its own function.
   if (options.customUploadFunction !== undefined) return;
   options.customUploadFunction = async (form) => {
     if (!(form instanceof FormData)) return failed();
@@ -49,7 +48,7 @@ export const uploadVisibly = (
     const folder = { source: textIn(form, 'source'), path: textIn(form, 'path') };
     const files = [...form.values()].filter((value) => value instanceof File);
     try {
-      // Without a file the connector is asked to fetch one.
+      // A form without files asks the connector to fetch a URL.
       if (files.length === 0) {
         const parameters = { ...folder, url: textIn(form, 'url') };
         const ending = new AbortController();

@@ -2,16 +2,16 @@ import { button, h } from './dom.ts';
 import type { About } from './options.ts';
 import type { Texts } from './texts.ts';
 
-/** Changes of the words about a file. What is absent stays, what is empty or null goes. */
+/** Changes of a file's description. Absent fields stay, empty ones or null are removed. */
 export type AboutChange = { readonly [Key in keyof About]?: About[Key] | null };
 
 const WORDS = ['alt', 'title', 'caption', 'credit'] as const;
-/** Characters that the connector takes of each. */
+/** Maximum length of each field in the connector. */
 const MOST = 2000;
 
 type Point = NonNullable<About['focalPoint']>;
 
-/** The words about a file in fields, and the focal point of a picture by pointer and by numbers. */
+/** A form for a file's description, and for the focal point of a picture by pointer and by numbers. */
 export class AboutForm {
   readonly fields: readonly HTMLElement[];
   readonly #about: About;
@@ -19,10 +19,10 @@ export class AboutForm {
   readonly #across = h('input', { type: 'number', min: 0, max: 100, step: 'any' });
   readonly #down = h('input', { type: 'number', min: 0, max: 100, step: 'any' });
   readonly #mark = h('span', { class: 'handle focal', hidden: true });
-  /** The numbers of the focal point as they were shown: those of the file may have more digits. */
+  /** The focal point in the displayed number of digits: that of the file may have more. */
   readonly #shown: string;
 
-  /** `stage` holds the picture, where there is one. */
+  /** `stage` contains the picture, if there is one. */
   constructor(about: About, stage: HTMLElement | undefined, { about: texts }: Texts) {
     this.#about = about;
     const short = (value = ''): HTMLInputElement =>
@@ -40,7 +40,7 @@ export class AboutForm {
     this.#shown = this.#numbers;
   }
 
-  /** What has been changed; nothing where all is as it was. */
+  /** The changed fields; empty without a change. */
   get change(): AboutChange {
     const change: { -readonly [Key in keyof AboutChange]: AboutChange[Key] } = {};
     for (const key of WORDS) {

@@ -18,7 +18,7 @@ import {
 import { counted, fill, type Texts } from './texts.ts';
 import type { Tree } from './tree.ts';
 
-/** The view and the order that a person has chosen last, kept by the browser. */
+/** Storage key of the view and order that the user chose last. */
 const CHOSEN = 'stowage-picker';
 
 const chosenBefore = (): { readonly view?: View; readonly sortBy?: Sorting } => {
@@ -34,13 +34,13 @@ const keepChosen = (chosen: { readonly view: View; readonly sortBy: Sorting }): 
   try {
     localStorage.setItem(CHOSEN, JSON.stringify(chosen));
   } catch {
-    // A page without storage begins anew each time.
+    // A page without storage starts with the defaults.
   }
 };
 
 const NONE: Rights = { permissions: {} };
 
-/** Where what is browsed is shown. */
+/** Elements and services that browsing works with. */
 export interface BrowsingParts {
   readonly service: Service;
   readonly texts: Texts;
@@ -50,7 +50,7 @@ export interface BrowsingParts {
   readonly grid: Grid;
   readonly tree: Tree;
   readonly frame: Frame;
-  /** Told when the rights of the folder are known, or others. */
+  /** Called when the rights in the folder are loaded or change. */
   readonly rightsChanged: () => void;
 }
 
@@ -65,9 +65,9 @@ export class Browsing {
   #query = '';
   #isEverywhere = false;
   #sortBy: Sorting;
-  /** The folder that was open and is not there any more. */
+  /** The folder that was open and no longer exists. */
   #lost: string | undefined;
-  /** What is to have the focus when it is listed. */
+  /** The entry to focus once it is listed. */
   #awaited: (Folder & { readonly name: string }) | undefined;
 
   constructor(parts: BrowsingParts) {
@@ -93,7 +93,7 @@ export class Browsing {
     return this.#folder;
   }
 
-  /** What is permitted in the folder; nothing until it is known. */
+  /** Rights in the folder; empty until they are loaded. */
   get rights(): Rights {
     return this.#rights;
   }
@@ -122,7 +122,7 @@ export class Browsing {
     }
   }
 
-  /** `focus`: the entry of the folder that gets the focus. */
+  /** `focus`: the entry of the folder to focus. */
   open(folder: Folder, focus?: Entry): void {
     const { service, frame, selection, tree } = this.#parts;
     this.#folder = folder;
@@ -142,7 +142,7 @@ export class Browsing {
     if (path !== '') this.open({ source, path: parentOf(path) });
   }
 
-  /** Searches the open folder and all below it, or all sources. */
+  /** Searches the open folder and everything below, or all sources. */
   search(query: string, isEverywhere: boolean): void {
     if (query === this.#query && isEverywhere === this.#isEverywhere) return;
     this.#isEverywhere = isEverywhere;
@@ -177,7 +177,7 @@ export class Browsing {
     }
   }
 
-  /** Content of folders has changed: what is shown of it is asked for again. */
+  /** Reloads what is shown of folders whose content has changed. */
   changed(folders: readonly Folder[], focus?: Folder & { readonly name: string }): void {
     this.#awaited = focus;
     if (this.isSearch || folders.some((folder) => isSameFolder(folder, this.#folder)))
@@ -188,7 +188,7 @@ export class Browsing {
     for (const folder of unique.values()) void this.#parts.tree.refresh(folder);
   }
 
-  /** A folder for people: its source and the way to it. */
+  /** Readable name of a folder: its source and path. */
   nameOf({ source, path }: Folder): string {
     const title = this.#sources.find(({ name }) => name === source)?.title ?? source;
     return path === '' ? title : `${title} / ${path.replaceAll('/', ' / ')}`;
@@ -217,7 +217,7 @@ export class Browsing {
     const found = listing.isComplete ? texts.found : texts.foundSoFar;
     frame.showCount(counted(texts, this.isSearch ? found : texts.items, listing.count));
     frame.showState(listing.count > 0 ? undefined : this.#emptyText(listing));
-    // The service answers: what was said of it is not true any more.
+    // The service responds again: these warnings are obsolete.
     for (const text of [texts.trouble.unreachable, texts.trouble.offline]) notices.take(text);
     if (this.#lost !== undefined) notices.warn(fill(texts.trouble.gone, { folder: this.#lost }));
     this.#lost = undefined;
@@ -234,12 +234,12 @@ export class Browsing {
   #failed(error: unknown): void {
     const { service, texts, frame, notices } = this.#parts;
     if (isGone(error) && this.#folder.path !== '') {
-      // Another has removed it, and maybe the folder above too.
+      // It was removed elsewhere, and its parent perhaps too.
       this.#lost ??= this.nameOf(this.#folder);
       return this.openParent();
     }
     const message = service.messageOf(error, texts);
-    // What is listed stays: it may still be looked at.
+    // The list stays visible after a failure.
     if (this.#listing?.count === undefined) {
       frame.showState(message, true);
       notices.speak(message);

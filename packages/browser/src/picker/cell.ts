@@ -3,7 +3,7 @@ import type { View } from './rows.ts';
 import type { Entry } from './service.ts';
 import { fill, humanSize, humanTime, type Texts } from './texts.ts';
 
-/** From left to right, whatever the text around it is. */
+/** Isolates left-to-right text. */
 const leftToRight = (text: string): string => `\u2066${text}\u2069`;
 
 export const pixelsOf = ({ width, height }: Pick<Entry, 'width' | 'height'>): string =>
@@ -12,11 +12,14 @@ export const pixelsOf = ({ width, height }: Pick<Entry, 'width' | 'height'>): st
 const sizeOf = ({ bytes }: Entry, texts: Texts): string =>
   bytes === undefined ? '' : leftToRight(humanSize(texts, bytes));
 
-/** A link that the browser has not kept from before a change; behind a signature the sign does no harm. */
+/**
+ * A link with a version, so that the browser does not use a cached response from before a change; the
+ * parameter does not invalidate a signature.
+ */
 export const versioned = (link: string, version = ''): string =>
   `${link}${link.includes('?') ? '&' : '?'}_=${encodeURIComponent(version)}`;
 
-/** What is shown below or beside a name. */
+/** Details below or beside a name. */
 const factsOf = (
   entry: Entry,
   view: View,
@@ -25,7 +28,7 @@ const factsOf = (
   const pixels = pixelsOf(entry);
   if (view === 'tiles') return [['', pixels === '' ? sizeOf(entry, texts) : pixels]];
   const changed = entry.modified === undefined ? '' : humanTime(texts, entry.modified);
-  // Narrow lists leave out the last ones: the name of a cell begins with what is seen.
+  // Narrow lists hide the last ones: the accessible name begins with the visible ones.
   return [
     ['size', sizeOf(entry, texts)],
     ['changed', changed],
@@ -33,7 +36,9 @@ const factsOf = (
   ];
 };
 
-/** What readers of screens say of an entry: what is seen, in its order, and what the picture shows. */
+/**
+ * Accessible name of an entry: its visible details in their order, and the alternative text of the picture.
+ */
 export const nameOfCell = (entry: Entry, view: View, texts: Texts): string =>
   [
     entry.name,
@@ -43,7 +48,7 @@ export const nameOfCell = (entry: Entry, view: View, texts: Texts): string =>
     .filter((part) => part !== '')
     .join(' ');
 
-/** What a tile or a line shows of an entry. Its thumbnail is asked for when `data-src` becomes `src`. */
+/** Content of a tile or row. The thumbnail is loaded when `data-src` becomes `src`. */
 export const contentOfCell = (
   entry: Entry,
   view: View,
@@ -51,7 +56,7 @@ export const contentOfCell = (
   menuWanted: (at: { readonly x: number; readonly y: number }) => void,
 ): readonly Node[] => {
   const { name, type, thumb } = entry;
-  // A drawn folder is sharper than the icon of the service, and follows the theme.
+  // The folder icon of the picker is sharper than that of the service, and follows the theme.
   const picture =
     thumb === undefined || type === 'folder'
       ? icon(type === 'folder' ? 'folder' : 'file')
@@ -83,17 +88,17 @@ export const contentOfCell = (
   ];
 };
 
-/** Letters that are typed one after the other, to go to a name that begins with them. */
+/** Collects typed letters, to find a name that begins with them. */
 export class TypeAhead {
   #typed = '';
   #at = 0;
 
-  /** Whether a letter belongs to one that was typed just before. */
+  /** Whether the last letter was typed so recently that the next one continues it. */
   get isRunning(): boolean {
     return this.#typed !== '' && Date.now() - this.#at < 1000;
   }
 
-  /** The letters with this one; undefined for keys that are no letters. */
+  /** Adds a letter and returns all; undefined for other keys. */
   add({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): string | undefined {
     if ([...key].length !== 1 || ctrlKey || metaKey || altKey) return undefined;
     this.#typed = (this.isRunning ? this.#typed : '') + key.toLowerCase();

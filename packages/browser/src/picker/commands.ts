@@ -19,7 +19,7 @@ import { TrashUndo } from './undo.ts';
 import type { Uploads } from './uploads.ts';
 import { noteOfUses } from './uses.ts';
 
-/** What commands need of the picker. */
+/** Dependencies of the commands. */
 export interface Surroundings {
   readonly service: Service;
   readonly dialogs: Dialogs;
@@ -27,23 +27,23 @@ export interface Surroundings {
   readonly texts: Texts;
   readonly sources: () => readonly SourceInfo[];
   readonly uploads: Uploads;
-  /** Told when something has failed: others may have changed what is shown. */
+  /** Called after a failure: the shown entries may have been changed elsewhere. */
   readonly reload: () => void;
-  /** Told of folders whose content has changed. */
+  /** Called with the folders whose content has changed. */
   readonly changed: (folders: readonly Folder[], change?: Change) => void;
 }
 
-/** What has become of entries. */
+/** A change of entries. */
 export interface Change {
-  /** Is to have the focus. */
+  /** Entry to focus. */
   readonly focus?: Folder & { readonly name: string };
-  /** Are not there any more, or under this name. */
+  /** Entries that no longer exist, or have another name. */
   readonly gone?: readonly Entry[];
-  /** Is another one than in the list, until that comes anew. */
+  /** New state of an entry until the list is reloaded. */
   readonly updated?: Entry;
 }
 
-/** What a person does to entries, each with its questions, its message, and how to take it back. */
+/** Operations on entries, each with its dialogs, message and undo. */
 export class Commands {
   readonly #surroundings: Surroundings;
   readonly #trash: TrashUndo;
@@ -74,7 +74,7 @@ export class Commands {
       await this.#renameTo(entry, wanted);
       const name = renamedAs(entry, wanted);
       const renamed = name === undefined ? undefined : { ...entry, name };
-      // Where the name is not known, an undo might rename something else.
+      // Without knowing the new name, an undo might rename another file.
       const offer = renamed && {
         label: texts.undo,
         run: () => this.#undo(() => this.#renameTo(renamed, entry.name), [folder], [renamed]),
@@ -109,7 +109,7 @@ export class Commands {
       notices.speak(counted(texts, texts.removed, outcome.done.length, { name: first.name }));
   }
 
-  /** Asks for a folder, and moves or copies there. */
+  /** Asks for a folder, and moves or copies entries there. */
   async send(entries: readonly Entry[], way: 'move' | 'copy', at: Folder): Promise<void> {
     const { dialogs, texts, service, sources } = this.#surroundings;
     const forms = way === 'move' ? texts.moveTo : texts.copyTo;
@@ -119,7 +119,7 @@ export class Commands {
     if (folder !== undefined) await this.#send(entries, way, folder);
   }
 
-  /** Moves or copies into a folder chosen by a drop or a key, after naming pages that show what is moved. */
+  /** Moves or copies entries into a folder chosen by drop or key, after showing the pages that use them. */
   async sendTo(entries: readonly Entry[], way: 'move' | 'copy', to: Folder): Promise<void> {
     const { texts } = this.#surroundings;
     const title = counted(texts, texts.moveTo, entries.length, { name: entries[0]?.name ?? '' });
@@ -132,7 +132,7 @@ export class Commands {
     return noteOfUses(service, texts, entries);
   }
 
-  /** Asks only where pages show one of the entries. */
+  /** Asks for confirmation only if pages use one of the entries. */
   async #accepted(entries: readonly Entry[], title: string, action: string): Promise<boolean> {
     const note = await this.#usesOf(entries);
     const { dialogs } = this.#surroundings;
@@ -163,7 +163,7 @@ export class Commands {
     });
   }
 
-  /** Moves each of the entries that are `there` into the folder in which it was. */
+  /** Moves the entries `there` back into their former folders. */
   async #moveBack(before: readonly Entry[], there: readonly Entry[]): Promise<void> {
     const pairs = there.map((entry, index) => ({ entry, folder: folderOf(before[index] ?? entry) }));
     const outcomes: Outcome[] = [];
@@ -183,7 +183,7 @@ export class Commands {
     );
   }
 
-  /** Downloads a file, or an archive of several entries; of those that a search has found, one of each folder. */
+  /** Downloads a file, or an archive of several entries; for search results, one archive per folder. */
   async download(entries: readonly Entry[]): Promise<void> {
     const { client } = this.#surroundings.service;
     await this.#trying(async () => {
@@ -201,8 +201,8 @@ export class Commands {
   }
 
   /**
-   * Changes the content of a file, with the offer to take that back where the old content is kept. A change
-   * that answers false was given up, and is not reported.
+   * Changes the content of a file, and offers an undo if the former content is kept. A change that resolves
+   * to false was cancelled, and is not reported.
    */
   async edit(
     entry: Entry,
@@ -223,7 +223,7 @@ export class Commands {
     });
   }
 
-  /** Gives a file the content of another one under its old link. */
+  /** Replaces the content of a file by that of another, under its existing link. */
   async replace(entry: Entry, file: File): Promise<void> {
     const { texts, uploads } = this.#surroundings;
     const { name } = entry;
@@ -233,7 +233,7 @@ export class Commands {
     await this.edit(entry, send, texts.done.replaced);
   }
 
-  /** Writes words about a file. @throws ConnectorError: the window with the words stays open */
+  /** Changes the description of a file. @throws ConnectorError: the dialog with the form stays open */
   async describe(entry: Entry, change: AboutChange): Promise<void> {
     const { service, texts, notices, changed } = this.#surroundings;
     const folder = folderOf(entry);

@@ -1,7 +1,7 @@
 import { h } from './dom.ts';
 import type { Texts } from './texts.ts';
 
-/** An area of a picture, in its pixels. */
+/** An area of a picture, in pixels. */
 export interface Box {
   readonly x: number;
   readonly y: number;
@@ -9,7 +9,7 @@ export interface Box {
   readonly h: number;
 }
 
-/** The corners and sides by which an area is pulled, with the directions of each. */
+/** The handles of an area, with the directions of each. */
 const HANDLES = [
   ['nw', -1, -1],
   ['n', 0, -1],
@@ -25,9 +25,9 @@ const FIELDS = ['x', 'y', 'w', 'h'] as const;
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
 
-/** Chooses an area of a picture by pointer, keys and numbers. */
+/** Selects an area of a picture by pointer, keys and numbers. */
 export class CropArea {
-  /** The picture with the area above it. */
+  /** The picture with the area on top. */
   readonly element: HTMLElement;
   readonly fields: HTMLElement;
   readonly #frame: HTMLElement;
@@ -83,7 +83,7 @@ export class CropArea {
     return field;
   }
 
-  /** Takes an area as far as it lies in the picture. */
+  /** Sets the area, limited to the picture. */
   #set({ x, y, w, h: high }: Box): void {
     const { width, height } = this.#size;
     const [wide, tall] = [clamp(Math.round(w), 1, width), clamp(Math.round(high), 1, height)];
@@ -100,7 +100,7 @@ export class CropArea {
     const { x, y, w, h: high } = this.#box;
     const { width, height } = this.#size;
     const percent = (part: number, whole: number): string => `${String((part / whole) * 100)}%`;
-    // Pictures are not mirrored where text runs from right to left: left is left.
+    // Pictures are not mirrored in right-to-left text: left is left.
     Object.assign(this.#frame.style, {
       left: percent(x, width),
       top: percent(y, height),
@@ -131,7 +131,7 @@ export class CropArea {
     this.#frame.addEventListener('pointercancel', () => ending.abort(), { signal });
   }
 
-  /** The sides that are not pulled stay. */
+  /** The area after moving a handle; the other sides stay. */
   #pulled(
     { x, y, w, h: high }: Box,
     [, across, down]: (typeof HANDLES)[number],

@@ -10,22 +10,22 @@ import { openTrash } from './trash-dialog.ts';
 
 const NONE: Rights = { permissions: {} };
 
-/** What deeds are done to, and where. */
+/** The context of the operations. */
 export interface Stage {
   readonly folder: () => Folder;
-  /** Of the folder that is open. */
+  /** Rights in the open folder. */
   readonly rights: () => Rights;
   readonly isSearch: () => boolean;
-  /** The entry that has the focus. */
+  /** The focused entry. */
   readonly active: () => Entry | undefined;
-  /** Draws these entries faintly. */
+  /** Dims these entries. */
   readonly faint: (keys: ReadonlySet<string>) => void;
   readonly askForFiles: Frame['askForFiles'];
-  /** Told when something else is offered. */
+  /** Called when the available operations have changed. */
   readonly offersChanged: () => void;
 }
 
-/** What a person can do now to what is chosen, and does by a button, a key or a menu. */
+/** Operations on the selection, triggered by a button, a key or a menu. */
 export class Deeds {
   readonly #stage: Stage;
   readonly #selection: Selection;
@@ -41,7 +41,10 @@ export class Deeds {
     this.#surroundings = surroundings;
   }
 
-  /** Others are chosen, or what is permitted has been learnt. What a search finds may lie anywhere. */
+  /**
+   * Updates the operations after a change of the selection or of the rights. Search results may be in any
+   * folder.
+   */
   chosen(): void {
     const { entries } = this.#selection;
     const folder = this.#stage.folder();
@@ -98,7 +101,7 @@ export class Deeds {
     if (source !== undefined) void openTrash(source, this.#surroundings);
   }
 
-  /** Keys for what buttons do. True: the key has been used. */
+  /** Handles keyboard shortcuts. True: the key was handled. */
   pressed({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
     const deed = key === 'F2' ? 'rename' : key === 'Delete' ? 'remove' : undefined;
     if (deed !== undefined) {
@@ -114,7 +117,7 @@ export class Deeds {
     return true;
   }
 
-  /** What was cut or copied is not any more: the entries may have changed. */
+  /** Forgets the entries that were cut or copied: they may have changed. */
   forget(): void {
     this.#held = undefined;
     this.#stage.faint(new Set());

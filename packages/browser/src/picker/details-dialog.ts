@@ -33,7 +33,7 @@ const wordsOf = ({ about = {} }: Entry, { texts: { about: texts } }: Surrounding
   [texts.tags, about.tags?.join(', ')],
 ];
 
-/** All that is known of an entry, with a large picture. Words about a file can be written where that is permitted. */
+/** Shows all details of an entry, with a large picture. Its description can be edited if permitted. */
 export const openDetails = async (
   entry: Entry,
   { permissions }: Rights,
@@ -65,7 +65,7 @@ export const openDetails = async (
           end();
         } catch (error) {
           const message = service.messageOf(error, texts);
-          // What was written stays in the fields, unless the window was closed meanwhile.
+          // The input stays in the form, unless the dialog was closed meanwhile.
           if (failed.isConnected) failed.textContent = message;
           else notices.warn(message);
         }

@@ -15,18 +15,18 @@ interface FormParts {
   readonly note?: Note | undefined;
   readonly submit: () => void;
   readonly cancel: () => void;
-  /** Buttons beside those two. */
+  /** Further buttons. */
   readonly others?: readonly Child[];
-  /** Whether the fields correct by themselves what is written. */
+  /** Whether the fields correct invalid input themselves. */
   readonly novalidate?: boolean;
 }
 
-/** What a person should know before an answer. It may still be on its way. */
+/** Information for the user before a decision. It may still be loading. */
 export type Note = Promise<HTMLElement | undefined>;
 
-/** Asks a person in windows above the picker. One is open at a time; the focus goes back to where it was. */
+/** Dialogs above the picker. One is open at a time; afterwards the focus returns to its former element. */
 export class Dialogs {
-  /** Windows and menus are added here. */
+  /** Dialogs and menus are appended here. */
   readonly #host: HTMLElement | ShadowRoot;
   readonly #texts: Texts;
 
@@ -35,7 +35,7 @@ export class Dialogs {
     this.#texts = texts;
   }
 
-  /** A window with a title, what it holds, and what `fill` gives it; resolves when it is closed. */
+  /** Opens a dialog with a title and the content from `fill`; resolves when it is closed. */
   open<Result>(
     title: string,
     fill: (end: (result?: Result) => void) => {
@@ -60,7 +60,7 @@ export class Dialogs {
         dialog.remove();
         resolve(result);
       });
-      // Keys of the window are not keys of the list behind it.
+      // Keys of the dialog must not reach the list behind it.
       dialog.addEventListener('keydown', (event) => event.stopPropagation());
       this.#host.append(dialog);
       dialog.showModal();
@@ -68,7 +68,7 @@ export class Dialogs {
     });
   }
 
-  /** Asks for a name. In the name of a file the part before the extension is selected. */
+  /** Asks for a name. In a file name the part before the extension is selected. */
   askName(title: string, label: string, value = '', note?: Note): Promise<string | undefined> {
     return this.open<string>(title, (end) => {
       const attributes = { required: true, maxlength: 255, dir: 'auto', autocomplete: 'off' };
@@ -85,7 +85,7 @@ export class Dialogs {
     });
   }
 
-  /** Asks whether to do what cannot simply be taken back. */
+  /** Asks for confirmation of an operation that cannot easily be undone. */
   async confirm(question: string, more: string | undefined, action: string, note?: Note): Promise<boolean> {
     const answer = await this.open<true>(
       question,
@@ -133,8 +133,8 @@ export class Dialogs {
   }
 
   /**
-   * A form with its buttons. What is sent while its note is on the way waits for that, and for a second look
-   * where there is one.
+   * A form with its buttons. If it is submitted while its note is loading, the submission waits; if there is
+   * a note, the user has to submit again.
    */
   form(content: readonly Child[], parts: FormParts): HTMLFormElement {
     const { action, kind, note, submit, cancel, others = [], novalidate } = parts;
@@ -156,7 +156,7 @@ export class Dialogs {
     return h('form', { novalidate, onsubmit }, ...content, line, h('footer', {}, ...buttons));
   }
 
-  /** A menu at a place of the window. The focus goes back when it is closed. */
+  /** A menu at a position of the window. When it is closed, the focus returns. */
   menu(
     label: string,
     items: readonly MenuItem[],
@@ -170,7 +170,7 @@ export class Dialogs {
       const focused = this.#focused();
       const isElsewhere = focused !== undefined && !menu.contains(focused);
       menu.remove();
-      // A person who has clicked elsewhere is left there.
+      // If the user has clicked elsewhere, the focus stays there.
       if (!isElsewhere) opener?.focus();
     };
     const members = items.map(({ label: text, run }) => {

@@ -1,11 +1,11 @@
-/** Attributes by their names, listeners by `on` and the event; `true` is an attribute without a value. */
+/** Attributes by name, listeners as `on` and the event; `true` is an attribute without a value. */
 export type Attributes = Readonly<
   Record<string, string | number | boolean | undefined | ((event: never) => void)>
 >;
 
 export type Child = Node | string | undefined;
 
-/** An element with attributes, listeners and children. Strings are text, never HTML. */
+/** Creates an element with attributes, listeners and children. Strings are text, never HTML. */
 export const h = <Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -25,7 +25,7 @@ export const setAttributes = (element: Element, attributes: Attributes): void =>
   }
 };
 
-/** The paths of the icons, drawn with a stroke in a square of 24. */
+/** Paths of the icons, with a stroke, in a square of 24. */
 const ICONS = {
   upload: 'M12 16V4m0 0 5 5m-5-5L7 9M4 16v4h16v-4',
   folder: 'M3 6a1 1 0 0 1 1-1h5l2 2h9a1 1 0 0 1 1 1v10a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1z',
@@ -54,7 +54,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** An icon that readers of screens skip: the button around it has the name. */
+/** An icon that screen readers ignore: the button around it has the name. */
 export const icon = (name: IconName): SVGElement => {
   const namespace = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(namespace, 'svg');
@@ -70,7 +70,7 @@ type Clicked = (event: MouseEvent) => void;
 export const button = (text: string, onclick: Clicked, attributes: Attributes = {}): HTMLButtonElement =>
   h('button', { type: 'button', class: 'button', part: 'button', onclick, ...attributes }, text);
 
-/** A button with an icon; `label` is its name, for pointers and readers of screens. */
+/** A button with an icon; `label` is its tooltip and accessible name. */
 export const iconButton = (
   name: IconName,
   label: string,
@@ -84,8 +84,8 @@ export const iconButton = (
 };
 
 /**
- * Makes one element of a row take the focus by Tab, and the others by arrow keys, as toolbars and menus do.
- * The arrow to the right leads on, or back where the text runs from right to left.
+ * Roving tabindex: one element of a group takes the focus by Tab, the others by arrow keys, as in toolbars
+ * and menus. The right arrow moves forward, or back in right-to-left text.
  */
 export const roveFocus = (
   container: HTMLElement,
@@ -131,17 +131,17 @@ export const roveFocus = (
   settle();
 };
 
-/** The name that a response gives its body: the exact one, where there is one beside that in ASCII. */
+/** The file name in a response's headers: the exact one, if it is present beside the ASCII form. */
 const filenameOf = ({ headers }: Response): string | undefined => {
   const header = headers.get('content-disposition') ?? '';
   const exact = /filename\*=UTF-8''([^;]+)/u.exec(header)?.[1];
   return exact === undefined ? /filename="([^"]+)"/u.exec(header)?.[1] : decodeURIComponent(exact);
 };
 
-/** Gives the body of a response to a person as a file; without a name under that of the response. */
+/** Saves the body of a response as a file; by default under the name in the response. */
 export const saveFile = async (response: Response, name?: string): Promise<void> => {
   const href = URL.createObjectURL(await response.blob());
   h('a', { href, download: name ?? filenameOf(response) ?? 'files.zip' }).click();
-  // The browser reads it after this turn.
+  // The browser reads it asynchronously.
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 };

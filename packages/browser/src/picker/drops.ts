@@ -1,30 +1,30 @@
 import { type Entry, type Folder, joined } from './service.ts';
 import type { Wanted } from './uploads.ts';
 
-/** Marks what is dragged from a list of this page. */
+/** Data type of entries that are dragged from a list of this page. */
 const OWN = 'application/x-stowage-entries';
 
 export interface DropEvents {
-  /** The folder that something would go into when it is dropped now; undefined where nothing can be dropped. */
+  /** The folder for a drop at this position; undefined where dropping is not possible. */
   readonly targetOf: (event: DragEvent) => Folder | undefined;
-  /** Names the target, while something is held above it; undefined when it is not any more. */
+  /** Called with the target while something is dragged over it; undefined when it leaves. */
   readonly held: (
     target: { readonly folder: Folder; readonly isMove: boolean } | undefined,
     at: EventTarget | undefined,
   ) => void;
   readonly dropped: (wanted: readonly Wanted[], folder: Folder) => void;
-  /** Told of a dropped file or folder that the browser could not read. */
+  /** Called with the name of a dropped file or folder that the browser could not read. */
   readonly unreadable: (name: string) => void;
   readonly moved: (entries: readonly Entry[], folder: Folder, isCopy: boolean) => void;
 }
 
-// Chromium has the entries, but not the classes of their names.
+// Chromium has the entries, but not the global classes.
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;
 const isDirectory = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory;
 
 const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> => {
   const all: FileSystemEntry[] = [];
-  // A reader gives at most a hundred at a time.
+  // A reader returns at most a hundred entries per call.
   for (;;) {
     const some = await new Promise<readonly FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),
@@ -35,15 +35,15 @@ const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly Fi
 };
 
 /**
- * The files of what was dropped, those of folders too, each with the folder that it belongs into. `unreadable` is told
- * the name of each file or folder that the browser cannot read; the others are still returned.
+ * The dropped files, including those in folders, each with its destination folder. `unreadable` is called
+ * with the name of each file or folder that the browser cannot read; the others are still returned.
  */
 const filesDropped = async (
   transfer: DataTransfer,
   { source, path }: Folder,
   unreadable: (name: string) => void,
 ): Promise<readonly Wanted[]> => {
-  // The list is empty after the first wait.
+  // The list is empty after the first await.
   const entries = [...transfer.items].map((item) => (item.kind === 'file' ? item.webkitGetAsEntry() : null));
   const files = [...transfer.files];
   const read = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
@@ -65,14 +65,14 @@ const filesDropped = async (
   return (await Promise.all(found.map((entry) => walk(entry, path)))).flat();
 };
 
-/** Lets files fall nowhere that nothing takes: a browser would open them in place of the page. */
+/** Prevents a browser from opening dropped files in place of the page where nothing accepts them. */
 export const refuseFiles = (event: DragEvent): void => {
   if (event.defaultPrevented || event.dataTransfer?.types.includes('Files') !== true) return;
   event.preventDefault();
   event.dataTransfer.dropEffect = 'none';
 };
 
-/** What is dragged over a picker: its own entries, and files of the desktop. */
+/** Drag and drop in a picker: of its own entries, and of files from the desktop. */
 export class Drops {
   readonly #events: DropEvents;
   #dragged: readonly Entry[] = [];
@@ -86,10 +86,10 @@ export class Drops {
     element.addEventListener('drop', (event) => this.#drop(event));
   }
 
-  /** A drag of entries begins. */
+  /** Starts to drag entries. */
   start(entries: readonly Entry[], { dataTransfer }: DragEvent): void {
     this.#dragged = entries;
-    // A browser gives a dragged picture along as a file, which others would take for one of the desktop.
+    // Browsers add a dragged picture as a file, which would look like one from the desktop.
     dataTransfer?.clearData();
     dataTransfer?.setData(OWN, String(entries.length));
     if (dataTransfer !== null) dataTransfer.effectAllowed = 'copyMove';
@@ -106,7 +106,7 @@ export class Drops {
 
   #canTake(folder: Folder, isOwn: boolean): boolean {
     if (!isOwn) return true;
-    // What is dragged from another picker of the page is not known here.
+    // Entries dragged from another picker of the page are unknown here.
     if (this.#dragged.length === 0) return false;
     return !this.#dragged.some((entry) => {
       const own = joined(entry.path, entry.name);

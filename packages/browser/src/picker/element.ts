@@ -5,16 +5,16 @@ import { languageFor, loadTexts } from './texts.ts';
 
 const NAME = 'stowage-picker';
 
-/** Servers that render pages import this too; there nothing is defined. */
+/** The module can be imported during server-side rendering; then nothing is defined. */
 const Base =
   (globalThis as { readonly HTMLElement?: typeof HTMLElement }).HTMLElement ??
   (class {} as typeof HTMLElement);
 
 /**
- * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources` (names
- * with commas), `types="image"`, `several`, `theme` (`light` or `dark`; that of the system when absent),
- * `lang`. What attributes cannot say, such as headers, is given by `options`. It fires `ready`, `pick` with
- * `detail.files`, and `cancel`.
+ * `<stowage-picker url="/connector">`: the files of a connector in a page. Attributes: `url`, `sources`
+ * (names with commas), `types="image"`, `several`, `theme` (`light` or `dark`; default: that of the system),
+ * `lang`. Values that attributes cannot hold, such as headers, are set as `options`. Fires `ready`, `pick`
+ * with `detail.files`, and `cancel`.
  */
 export class StowagePicker extends Base {
   static readonly observedAttributes = ['url', 'sources', 'types', 'several', 'lang'];
@@ -22,10 +22,10 @@ export class StowagePicker extends Base {
   #picker: Picker | undefined;
   #options: Partial<PickerOptions> = {};
   #isPlanned = false;
-  /** The picker that is made; another one that was begun earlier, and whose texts come later, is not wanted any more. */
+  /** Identifies the latest picker: an earlier one whose texts load later is discarded. */
   #making: object | undefined;
 
-  /** What attributes cannot say; wins over them. */
+  /** Options beyond attributes; they take precedence. */
   set options(options: Partial<PickerOptions>) {
     this.#options = options;
     this.#plan();
@@ -36,7 +36,7 @@ export class StowagePicker extends Base {
   }
 
   connectedCallback(): void {
-    // Frameworks may have set them before the element was defined: they would hide the setter.
+    // Frameworks may have set the property before the element was defined: it would hide the setter.
     if (Object.hasOwn(this, 'options')) {
       const { options } = this;
       Reflect.deleteProperty(this, 'options');
@@ -54,7 +54,7 @@ export class StowagePicker extends Base {
     this.#plan();
   }
 
-  /** Several attributes that change together make one new picker. */
+  /** Several attributes that change together create one new picker. */
   #plan(): void {
     if (this.#isPlanned || !this.isConnected) return;
     this.#isPlanned = true;
@@ -99,7 +99,7 @@ export class StowagePicker extends Base {
   }
 }
 
-/** Makes `<stowage-picker>` known to the page, once. */
+/** Registers `<stowage-picker>`, once. */
 export const definePicker = (): void => {
   if (customElements.get(NAME) === undefined) customElements.define(NAME, StowagePicker);
 };

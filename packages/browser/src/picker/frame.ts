@@ -2,7 +2,7 @@ import { button, h, iconButton, setAttributes } from './dom.ts';
 import { type Folder, joined, parentOf, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
-/** The parts that the frame holds. */
+/** The elements inside the frame. */
 export interface FrameParts {
   readonly toolbar: HTMLElement;
   readonly tree: HTMLElement;
@@ -11,7 +11,7 @@ export interface FrameParts {
   readonly notices: HTMLElement;
 }
 
-/** Told of what a person does around the list. */
+/** Callbacks for actions of the user around the list. */
 export interface FrameEvents {
   readonly searched: (query: string, isEverywhere: boolean) => void;
   readonly went: (folder: Folder) => void;
@@ -21,17 +21,17 @@ export interface FrameEvents {
   readonly filesChosen: (files: readonly File[]) => void;
 }
 
-/** Milliseconds after the last key of a search. */
+/** Milliseconds between the last key and the search. */
 const PAUSE = 300;
 
-/** What stands around the list: the way to the folder, the search, the tree, the line below. */
+/** The parts around the list: breadcrumbs, search, tree, footer. */
 export class Frame {
   readonly element: HTMLElement;
   readonly #texts: Texts;
   readonly #parts: FrameParts;
   readonly #events: FrameEvents;
   readonly #way = h('ol', {});
-  /** The tree, which lies above the list where the window is narrow. */
+  /** The tree, which overlays the list in a narrow window. */
   readonly #aside: HTMLElement;
   readonly #unfold: HTMLButtonElement;
   readonly #search: HTMLInputElement;
@@ -60,7 +60,7 @@ export class Frame {
     this.#search.addEventListener('input', () => this.#typed());
     this.#search.addEventListener('keydown', (event) => {
       if (event.key === 'Enter') this.#searchNow();
-      // The window stays open while there is something to clear.
+      // The first Escape clears the field, and the window stays open.
       if (event.key === 'Escape' && this.#search.value !== '') {
         event.preventDefault();
         event.stopPropagation();
@@ -80,7 +80,7 @@ export class Frame {
     this.#fileField = h('input', { type: 'file', multiple: true, hidden: true });
     this.#fileField.addEventListener('change', () => {
       const files = [...(this.#fileField.files ?? [])];
-      // The same file may be chosen again.
+      // Allows choosing the same file again.
       this.#fileField.value = '';
       if (files.length > 0) this.#takeFiles(files);
     });
@@ -96,7 +96,7 @@ export class Frame {
     this.element = this.#build();
   }
 
-  /** Takes away the tree that lies above the list. False: it does not. */
+  /** Closes the tree that overlays the list. False: it was not open. */
   fold(): boolean {
     const wasOpen = this.#aside.classList.contains('open');
     this.#aside.classList.remove('open');
@@ -154,7 +154,7 @@ export class Frame {
     this.#events.searched(query, this.#scope.value !== '');
   }
 
-  /** The way to a folder: its source, and each folder on it. */
+  /** Shows the breadcrumbs of a folder: its source, and each folder of the path. */
   showWay({ source, path }: Folder, sources: readonly SourceInfo[]): void {
     const title = sources.find(({ name }) => name === source)?.title ?? source;
     const names = path === '' ? [] : path.split('/');
@@ -178,7 +178,7 @@ export class Frame {
     this.#way.replaceChildren(h('li', {}, up), ...items);
   }
 
-  /** The folder of a step of the way, for what is dropped there. */
+  /** The folder of a breadcrumb, for drops. */
   folderAt(event: Event): Folder | undefined {
     const target = event.composedPath()[0];
     const step = target instanceof Element ? target.closest<HTMLElement>('[data-folder]') : null;
@@ -186,7 +186,7 @@ export class Frame {
     return folder === undefined ? undefined : (JSON.parse(folder) as Folder);
   }
 
-  /** A text in the place of the list; with a button to try again after a failure. */
+  /** Shows a text in place of the list; with a button for a retry after a failure. */
   showState(text: string | undefined, canRetry = false): void {
     this.#state.hidden = text === undefined;
     this.#state.replaceChildren(...(text === undefined ? [] : [h('p', { dir: 'auto' }, text)]));
@@ -197,14 +197,14 @@ export class Frame {
     if (this.#count.textContent !== text) this.#count.textContent = text;
   }
 
-  /** What is chosen, and the button that inserts it. */
+  /** Shows the selection, and the button that inserts it. */
   showChosen(text: string, insert: string, canInsert: boolean): void {
     this.#chosen.textContent = text;
     this.#insert.textContent = insert;
     this.#insert.disabled = !canInsert;
   }
 
-  /** Names where something would go that is held above the picker, and marks it. */
+  /** Names and marks the target of a drag. */
   showTarget(text: string | undefined, at: EventTarget | undefined): void {
     this.#target.hidden = text === undefined;
     this.#target.textContent = text ?? '';
@@ -214,7 +214,7 @@ export class Frame {
     this.#marked?.classList.add('dropping');
   }
 
-  /** Lets a person choose files to upload, or one of the type of a file that it is to replace. */
+  /** Opens a file dialog for uploads, or for one file of a type that replaces another. */
   askForFiles(replaced?: { readonly accept: string; readonly take: (file: File) => void }): void {
     setAttributes(this.#fileField, { accept: replaced?.accept, multiple: replaced === undefined });
     this.#takeFiles =

@@ -6,18 +6,18 @@ import type { Selection } from './selection.ts';
 import { type Entry, keyOf } from './service.ts';
 import type { Texts } from './texts.ts';
 
-/** Told of what a person does with entries. */
+/** Callbacks for actions of the user on entries. */
 export interface GridEvents {
   /** A double click, a tap on a folder, or Enter. */
   readonly opened: (entry: Entry) => void;
   readonly menuWanted: (entry: Entry, at: { readonly x: number; readonly y: number }) => void;
-  /** A key that is no movement. True: it has been used. */
+  /** A key that does not move the focus. True: the key was handled. */
   readonly keyPressed: (event: KeyboardEvent) => boolean;
   readonly dragStarted: (entry: Entry, event: DragEvent) => void;
   readonly dragEnded: () => void;
 }
 
-/** The entries of a listing as tiles or lines, chosen by pointer and keys. */
+/** The entries of a listing as tiles or rows, selected by pointer and keys. */
 export class Grid {
   readonly element: HTMLElement;
   readonly #rows: Rows;
@@ -26,7 +26,7 @@ export class Grid {
   readonly #texts: Texts;
   readonly #typeAhead = new TypeAhead();
   #listing: Listing | undefined;
-  /** Where a selection with Shift begins. */
+  /** Start of a range selection with Shift. */
   #anchor = 0;
   #faint: ReadonlySet<string> = new Set();
 
@@ -63,14 +63,14 @@ export class Grid {
     this.#rows.view = view;
   }
 
-  /** Another listing is on its way. */
+  /** Empties the list until another listing is loaded. */
   empty(): void {
     this.#listing = undefined;
     this.#anchor = 0;
     this.#rows.empty();
   }
 
-  /** Shows a listing, or what has changed in it. */
+  /** Shows a listing, or its changes. */
   show(listing: Listing, label: string): void {
     this.#listing = listing;
     this.#rows.grid.setAttribute('aria-label', label);
@@ -78,7 +78,7 @@ export class Grid {
     this.#rows.refresh();
   }
 
-  /** Draws again what is chosen, and draws these entries faintly. */
+  /** Redraws the selection, and dims these entries. */
   refresh(faint = this.#faint): void {
     this.#faint = faint;
     this.#rows.refresh();
@@ -88,12 +88,15 @@ export class Grid {
     this.#rows.focus();
   }
 
-  /** The entry that has the focus, or would have it. */
+  /** The entry that has the focus, or would get it. */
   get active(): Entry | undefined {
     return this.#listing?.at(this.#rows.active);
   }
 
-  /** Gives the focus to an entry when it is loaded, but for that of a person who writes or chooses elsewhere. */
+  /**
+   * Focuses an entry if it is loaded, unless the user is typing or selecting elsewhere. Returns whether it is
+   * loaded.
+   */
   goTo(wanted: Pick<Entry, 'source' | 'path' | 'name'>): boolean {
     const index = this.#indexOf((entry) => keyOf(entry) === keyOf(wanted));
     if (index !== undefined && !this.#rows.isFocusElsewhere) this.#rows.reveal(index);
@@ -133,7 +136,7 @@ export class Grid {
     }
     const key = keyOf(entry);
     const stamp = `${key}${entry.version ?? ''}${entry.thumb ?? ''}${String(entry.width)}${this.view}`;
-    // An element that has the focus keeps it while its content changes.
+    // Replacing only the content preserves the focus of the element.
     if (cell.dataset['stamp'] !== stamp) {
       const menuWanted = (at: { readonly x: number; readonly y: number }): void =>
         this.#events.menuWanted(entry, at);
@@ -165,7 +168,7 @@ export class Grid {
     const entry = this.entryAt(event);
     if (entry === undefined) return;
     event.preventDefault();
-    // By a key there is no pointer: the menu opens below the entry.
+    // Opened by a key, there is no pointer position: the menu opens below the entry.
     const isByKey = event.clientX === 0 && event.clientY === 0;
     const { left, bottom } = this.#rows.cellOf(event)?.cell.getBoundingClientRect() ?? { left: 0, bottom: 0 };
     this.#events.menuWanted(entry, isByKey ? { x: left, y: bottom } : { x: event.clientX, y: event.clientY });
@@ -183,7 +186,7 @@ export class Grid {
     event.stopPropagation();
   }
 
-  /** Keys that choose and open. */
+  /** Keys that select and open. */
   #chosen({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
     const entry = this.active;
     if (key.toLowerCase() === 'a' && (ctrlKey || metaKey)) this.#selection.set(this.#listing?.loaded() ?? []);
@@ -196,7 +199,7 @@ export class Grid {
     return true;
   }
 
-  /** Keys that move. */
+  /** Keys that move the focus. */
   #moved({ key, shiftKey, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
     if (altKey) return false;
     const { active, columns, screenful } = this.#rows;
@@ -220,7 +223,7 @@ export class Grid {
     return true;
   }
 
-  /** Goes to the next name that begins with what is typed. */
+  /** Focuses the next name that begins with the typed letters. */
   #typed(event: KeyboardEvent): boolean {
     const typed = this.#typeAhead.add(event);
     if (typed === undefined) return false;

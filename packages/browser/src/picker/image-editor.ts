@@ -10,7 +10,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Two numbers that keep the shape of the picture. */
+/** Two number fields that preserve the aspect ratio of the picture. */
 class SizeFields {
   readonly element: HTMLElement;
   readonly #wide: HTMLInputElement;
@@ -41,7 +41,7 @@ type EditorParts = Pick<Surroundings, 'service' | 'dialogs' | 'texts'> & { reado
 
 type Mode = 'crop' | 'resize';
 
-/** Cuts, scales and turns one picture. What is not changed is not sent. */
+/** Crops, scales and rotates one picture. Unchanged values are not sent. */
 class ImageEditor {
   readonly #entry: Entry;
   readonly #parts: EditorParts;
@@ -71,7 +71,7 @@ class ImageEditor {
     this.#show(may.allowImageCrop === true ? 'crop' : 'resize');
   }
 
-  /** What the window shows. */
+  /** The content of the dialog. */
   get content(): { readonly body: readonly Node[]; readonly first?: HTMLElement } {
     const { dialogs, texts } = this.#parts;
     const picture = h('div', { class: 'picture-frame', dir: 'ltr' }, this.#crop.element);
@@ -108,7 +108,7 @@ class ImageEditor {
     return tools;
   }
 
-  /** What is to be asked for; undefined where nothing would change. */
+  /** The request for the change; undefined without a change. */
   #change(newname: string | undefined): (() => Promise<unknown>) | undefined {
     const { client } = this.#parts.service;
     const { source, path, name } = this.#entry;
@@ -126,7 +126,7 @@ class ImageEditor {
   async #save(newname?: string): Promise<void> {
     const change = this.#change(newname);
     const entry = { ...this.#entry, name: newname ?? this.#entry.name };
-    // Pressed once more meanwhile, it would cut the picture that is cut already.
+    // A second click would crop the result again.
     if (this.#isSaving) return;
     this.#isSaving = true;
     if (change === undefined || (await this.#parts.commands.edit(entry, change))) this.#end();
@@ -140,7 +140,7 @@ class ImageEditor {
   }
 }
 
-/** Opens a picture whose size is known; others cannot be edited. */
+/** Opens the editor for a picture of known size; others cannot be edited. */
 export const openImageEditor = async (entry: Entry, rights: Rights, parts: EditorParts): Promise<void> => {
   const { width, height } = entry;
   if (width === undefined || height === undefined) return;

@@ -7,48 +7,48 @@ import {
   type SourceInfo,
 } from './service.ts';
 
-/** The orders that listings know. */
+/** The available sort orders. */
 export const sortings = [
   ...(['name-asc', 'name-desc', 'changed-desc', 'changed-asc', 'size-desc', 'size-asc'] as const),
 ];
 export type Sorting = (typeof sortings)[number];
 
-/** What a listing shows. */
+/** Options of a listing. */
 export interface Wish {
   readonly sortBy: Sorting;
-  /** Leaves out files that are no images. */
+  /** Leaves out files that are not images. */
   readonly onlyImages: boolean;
 }
 
-/** Entries that are loaded where they are looked at. */
+/** Entries that are loaded when they become visible. */
 export interface Listing {
-  /** How many entries there are, as far as is known; undefined before the first answer. */
+  /** The number of entries, as far as known; undefined before the first response. */
   readonly count: number | undefined;
-  /** Whether `count` is all there is. */
+  /** Whether `count` is final. */
   readonly isComplete: boolean;
-  /** Undefined while it is not loaded. */
+  /** The entry at an index; undefined while it is not loaded. */
   at(index: number): Entry | undefined;
-  /** The entries that are loaded, in their order. */
+  /** The loaded entries, in their order. */
   loaded(): readonly Entry[];
-  /** Loads what is missing between two places, the second not included. */
+  /** Loads missing entries of a range; the end is exclusive. */
   want(from: number, to: number): void;
-  /** Loads again what is shown, without emptying it meanwhile. */
+  /** Reloads the visible entries, and shows the old ones meanwhile. */
   reload(): void;
   close(): void;
 }
 
-/** Told when something has come, or could not come. */
+/** Callbacks for loaded entries and failures. */
 export interface ListingEvents {
   readonly changed: () => void;
   readonly failed: (error: unknown) => void;
-  /** Sources that could not be reached, one sentence each. */
+  /** Called with messages about sources that could not be reached. */
   readonly said: (messages: readonly string[]) => void;
 }
 
-/** Entries of one request. */
+/** Entries per request. */
 const PAGE = 120;
 
-/** A folder, page by page. Of 10,000 entries only the pages that were looked at are asked for. */
+/** A folder, page by page. Of 10,000 entries only the pages that become visible are requested. */
 export class FolderListing implements Listing {
   readonly #service: Service;
   readonly #folder: Folder;
@@ -94,7 +94,7 @@ export class FolderListing implements Listing {
   reload(): void {
     const shown = [...this.#pages.keys()];
     this.#round += 1;
-    // The others are loaded again when they are looked at.
+    // The others are reloaded when they become visible.
     for (const page of shown.slice(0, 3)) void this.#load(page, true);
     for (const page of shown.slice(3)) this.#pages.delete(page);
     if (shown.length === 0) void this.#load(0);
@@ -134,18 +134,18 @@ export class FolderListing implements Listing {
     const count = source?.total ?? page * PAGE + entries.length;
     this.#count = count;
     this.#pages.set(page, entries);
-    // What lay behind the new end is gone.
+    // Drops pages beyond the new end.
     for (const known of this.#pages.keys()) if (known > 0 && known * PAGE >= count) this.#pages.delete(known);
   }
 }
 
-/** A search in a folder and all below it, or in several sources. */
+/** A search in a folder and everything below, or in several sources. */
 export interface Query extends Partial<Folder> {
   readonly query: string;
   readonly sources?: readonly SourceInfo[];
 }
 
-/** What a search finds, answer by answer: the next is asked for when the end comes into sight. */
+/** Search results, response by response: the next one is requested when the end becomes visible. */
 export class SearchListing implements Listing {
   readonly #service: Service;
   readonly #query: Query;
@@ -187,7 +187,7 @@ export class SearchListing implements Listing {
   }
 
   reload(): void {
-    // What runs may have been answered before a change.
+    // A running request may have been processed before a change.
     this.#ending.abort();
     this.#ending = new AbortController();
     void this.#more(true);
@@ -197,16 +197,16 @@ export class SearchListing implements Listing {
     this.#ending.abort();
   }
 
-  /** `isAnew`: from the beginning. What is shown stays until something else has come. */
+  /** `isAnew`: from the beginning. Shown entries stay until others arrive. */
   async #more(isAnew = false): Promise<void> {
     this.#state = 'running';
-    // Without a folder it begins in all sources, also in those that are not shown.
+    // Without a folder the search covers all sources, including those that are not shown.
     const { query, sources, source, path } = this.#query;
     const { signal } = this.#ending;
     let found = isAnew ? [] : this.#found;
     let next = isAnew ? undefined : this.#cursor;
     try {
-      // One answer of a large source may hold nothing: the search goes on until there is something to show.
+      // A response of a large source may be empty: the search continues until there is a result.
       for (const before = found.length; found.length === before;) {
         const { items, cursor, messages } = await this.#service.client.filesSearch(
           {

@@ -2,20 +2,20 @@ import { ConnectorError } from '../client/index.ts';
 import { Stopped } from './patience.ts';
 import type { Entry, Folder } from './service.ts';
 
-/** Items of one request. */
+/** Maximum number of items per request. */
 const TOGETHER = 100;
 
-/** What has become of several items. */
+/** The result of an operation on several items. */
 export interface Outcome {
   readonly done: readonly Entry[];
-  /** Those that are done, under the names that they have got. */
+  /** Successful items, with their new names. */
   readonly named: readonly Entry[];
   readonly total: number;
-  /** The first reason why one was left. */
+  /** The first reason of a failure. */
   readonly reason: string | undefined;
 }
 
-/** @throws ConnectorError with the reason, where one of the items was left */
+/** @throws ConnectorError with the reason if one of the items failed */
 export const requireAll = ({ reason }: Outcome): void => {
   if (reason !== undefined) throw new ConnectorError(409, [reason]);
 };
@@ -31,7 +31,7 @@ interface Results {
     | undefined;
 }
 
-/** A request for several files, or several folders, of one folder. */
+/** Sends a request for several files, or several folders, of one folder. */
 export type AskForMany = (isFolder: boolean, from: Folder, names: readonly string[]) => Promise<Results>;
 
 export const folderOf = ({ source, path }: Folder): Folder => ({ source, path });
@@ -50,7 +50,10 @@ export const groupBy = <Item>(
   return groups;
 };
 
-/** One request for the files and one for the folders of each folder; the connector reports on each item. */
+/**
+ * Sends one request for the files and one for the folders of each folder; the connector returns a result for
+ * each item.
+ */
 export const doToMany = async (
   entries: readonly Entry[],
   ask: AskForMany,
@@ -84,7 +87,7 @@ export const doToMany = async (
       });
     } catch (error) {
       reason ??= part.length === 1 ? about(first, messageOf(error)) : messageOf(error);
-      // A person who does not wait for these wants no more of it.
+      // The user has cancelled: the remaining requests are skipped.
       if (error instanceof Stopped) break;
     }
   }

@@ -1,9 +1,9 @@
 import type { PickedFile } from './options.ts';
 
-/** Names that say nothing of the picture. */
+/** Names that do not describe the picture. */
 const WORDLESS = /^(?:dsc[fn]?|image|img|photo|picture|pxl|screenshot|untitled)?[\s\d]*$/iu;
 
-/** The words about a picture, else those of its name: `red-cat_2.jpg` as `red cat 2`. */
+/** The alternative text of a picture, else words from its name: `red-cat_2.jpg` as `red cat 2`. */
 export const altOf = ({ name, about }: Pick<PickedFile, 'name' | 'about'>): string => {
   if (about?.alt !== undefined) return about.alt;
   const words = name
@@ -13,19 +13,19 @@ export const altOf = ({ name, about }: Pick<PickedFile, 'name' | 'about'>): stri
   return WORDLESS.test(words) ? '' : words;
 };
 
-/** Names that mean devices to Windows. */
+/** Device names of Windows. */
 const DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)\d)$/iu;
 
 /**
- * Whether a connector surely stores a name as it is. In others it may replace characters, and the answers of most
- * actions do not say by what.
+ * Whether every connector stores this name unchanged. In others it may replace characters, and the responses
+ * of most actions do not contain the new name.
  */
 export const isKept = (name: string): boolean =>
   /^[\p{L}\p{M}\p{N}_(-](?:[\p{L}\p{M}\p{N} _()+,=@&'-]{0,58}[\p{L}\p{M}\p{N}_()-])?$/u.test(name) &&
   !DEVICE.test(name) &&
   name === name.normalize('NFC');
 
-/** The name that an entry has after a rename: a file keeps its extension. Undefined where `isKept` is not sure. */
+/** The name of an entry after a rename: a file keeps its extension. Undefined unless `isKept`. */
 export const renamedAs = (
   { type, name }: { readonly type: 'folder' | 'image' | 'file'; readonly name: string },
   wanted: string,
@@ -37,15 +37,17 @@ export const renamedAs = (
   return hasExtension ? wanted : `${wanted}${extension}`;
 };
 
-/** What programs call a picture that was pasted. */
+/** Default names that programs give to pasted pictures. */
 const NAMELESS =
   /^(?:blob|blobid|clipboard|file|image|imagetools|mceclip|undefined|unnamed|untitled)?[-_ ]?\d*$/iu;
 
 const EXTENSIONS: Readonly<Record<string, string>> = { jpeg: 'jpg', plain: 'txt', 'svg+xml': 'svg' };
 
-/** The file under a name of its own: a pasted `image.png` or `blobid0.png` as `image-2026-11-23-101530.png`. */
+/**
+ * The file with a unique name: a pasted `image.png` or `blobid0.png` becomes `image-2026-11-23-101530.png`.
+ */
 export const named = (file: Blob): File => {
-  // A file that was pasted into a frame is a File of that frame.
+  // A file that was pasted into an iframe is an instance of that frame's `File`.
   const { name = '' } = file as Partial<File>;
   const [, stem = '', extension] = /^(.*?)(?:\.([^.]*))?$/su.exec(name) ?? [];
   if (!NAMELESS.test(stem)) return file as File;
@@ -57,10 +59,10 @@ export const named = (file: Blob): File => {
   return new File([file], ending === '' ? given : `${given}.${ending}`, { type: file.type });
 };
 
-/** Files that are remembered until they stand in a document. */
+/** Files that are remembered until they are inserted. */
 const REMEMBERED = 200;
 
-/** The files that were uploaded or picked last, by the addresses that editors insert. */
+/** The files that were uploaded or picked recently, by the addresses that editors insert. */
 export class KnownFiles {
   readonly #files = new Map<string, PickedFile>();
 

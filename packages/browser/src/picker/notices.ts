@@ -1,26 +1,29 @@
 import { button, h, iconButton } from './dom.ts';
 import type { Texts } from './texts.ts';
 
-/** How long a message stays, in milliseconds. One with an offer leaves time to reach it by keys. */
+/**
+ * Duration of a message in milliseconds. With an action it is longer, so that the action can be reached by
+ * keyboard.
+ */
 const STAYS = 6000;
 const STAYS_WITH_OFFER = 20_000;
-/** Messages that are shown at once. */
+/** Maximum number of messages. */
 const MOST = 4;
 
-/** What a message offers. */
+/** An action of a message. */
 export interface Offer {
   readonly label: string;
   readonly run: () => void;
 }
 
-/** Short messages at the edge of the window, which readers of screens speak. */
+/** Short messages at the edge of the window, in live regions. */
 export class Notices {
   readonly element: HTMLElement;
   readonly #polite: HTMLElement;
   readonly #urgent: HTMLElement;
   readonly #list: HTMLElement;
   readonly #texts: Texts;
-  /** Takes the focus from something that goes. */
+  /** Called to move the focus away from a message that is removed. */
   readonly takeFocus: () => void;
   #newest: Offer | undefined;
 
@@ -33,26 +36,26 @@ export class Notices {
     this.element = h('div', {}, this.#polite, this.#urgent, this.#list);
   }
 
-  /** Speaks without showing. */
+  /** Announces a text to screen readers only. */
   speak(text: string): void {
     this.#polite.textContent = text;
   }
 
-  /** Shows and speaks a success, for a while, with what can be done about it. */
+  /** Shows and announces a success for a while, with an optional action. */
   tell(text: string, offer?: Offer): void {
     this.#newest = offer;
     this.speak(text);
     this.#show(text, 'success', offer);
   }
 
-  /** Shows and speaks a failure. It stays until it is closed, taken away or pushed out. */
+  /** Shows and announces a failure. It stays until it is closed, removed or displaced. */
   warn(text: string, offer?: Offer): void {
     this.take(text);
     this.#urgent.textContent = text;
     this.#show(text, 'failure', offer);
   }
 
-  /** Does what the newest success offers, whether its message is still shown or not. */
+  /** Runs the action of the newest success, even if its message is no longer shown. */
   useOffer(): boolean {
     const offer = this.#newest;
     if (offer === undefined) return false;
@@ -63,7 +66,7 @@ export class Notices {
     return true;
   }
 
-  /** Takes away what is not true any more. */
+  /** Removes an obsolete message. */
   take(text: string): void {
     for (const notice of this.#list.children) if (notice.firstChild?.textContent === text) notice.remove();
   }
@@ -90,7 +93,7 @@ export class Notices {
     notice.append(iconButton('close', this.#texts.close, end));
     while (this.#list.children.length >= MOST) this.#list.firstChild?.remove();
     this.#list.append(notice);
-    // What is being read or reached for stays.
+    // A message that is hovered or focused stays.
     const endUnlessUsed = (): void => {
       if (notice.matches(':hover, :focus-within')) setTimeout(endUnlessUsed, STAYS);
       else end();

@@ -1,57 +1,57 @@
 import type { ClientOptions } from '../client/index.ts';
 import type { Texts } from './texts.ts';
 
-/** What people have written about a file, or its maker has into it. */
+/** The description of a file, by users or from its metadata. */
 export interface About {
-  /** What a picture shows, for those who do not see it. */
+  /** Alternative text of a picture. */
   readonly alt?: string | undefined;
   readonly title?: string | undefined;
   readonly caption?: string | undefined;
   readonly credit?: string | undefined;
   readonly tags?: readonly string[] | undefined;
-  /** What matters in a picture, as shares of its width and height from the upper left corner. */
+  /** The focal point of a picture, as fractions of its width and height from the upper left corner. */
   readonly focalPoint?: { readonly x: number; readonly y: number } | undefined;
 }
 
-/** A file that was picked or uploaded, with what a document needs of it. */
+/** A picked or uploaded file, with its properties for a document. */
 export interface PickedFile {
   readonly source: string;
-  /** Its folder inside the source, without slashes at the ends. */
+  /** Its folder inside the source, without leading and trailing slashes. */
   readonly path: string;
   readonly name: string;
-  /** The link to write into a document: without a host where the connector is of the page's own site. */
+  /** The link for a document: without a host if the connector has the page's origin. */
   readonly url: string;
   readonly isImage: boolean;
-  /** Words for the attribute `alt`: those about the file, else of its name, unless a camera gave that. */
+  /** Text for the attribute `alt`: that of the file, else from its name, unless a camera chose that. */
   readonly alt: string;
   readonly about?: About | undefined;
   readonly thumb?: string | undefined;
   readonly mime?: string | undefined;
   readonly bytes?: number | undefined;
-  /** Pixels of a picture as it is seen. */
+  /** Displayed size of a picture in pixels. */
   readonly width?: number | undefined;
   readonly height?: number | undefined;
-  /** Smaller variants in the picture's own shape and the picture itself, as the attribute `srcset` has them. */
+  /** Smaller variants with the picture's aspect ratio, and the picture itself, in the format of `srcset`. */
   readonly srcset?: string | undefined;
 }
 
-/** What a picker shows, and how it reaches its connector. */
+/** Options of a picker, and of its connector. */
 export interface PickerOptions extends ClientOptions {
-  /** Names of the sources that are shown; all when absent. */
+  /** Names of the shown sources; default: all. */
   readonly sources?: readonly string[] | undefined;
-  /** Shows pictures alone. */
+  /** Shows only pictures. */
   readonly types?: 'image' | undefined;
   /** Whether several files may be picked. */
   readonly several?: boolean | undefined;
-  /** Language tag of the texts and of the connector's messages: `de`, `zh-CN`. That of the page when absent. */
+  /** Language tag of the texts and of the connector's messages: `de`, `zh-CN`. Default: that of the page. */
   readonly language?: string | undefined;
-  /** Texts of your own. */
+  /** Custom texts. */
   readonly texts?: Texts | undefined;
-  /** That of the system when absent. */
+  /** Default: that of the system. */
   readonly theme?: 'light' | 'dark' | undefined;
 }
 
-/** The variants and the picture itself: of a `srcset` with widths, browsers show nothing that is not in it. */
+/** Adds the picture itself to its variants: with a `srcset` of widths, browsers load nothing else. */
 export const fullSrcset = ({
   srcset,
   url,

@@ -1,18 +1,23 @@
 import { ConnectorError } from '../client/index.ts';
 
-/** A person does not wait for an answer any more. */
+/** The user has cancelled the wait for a response. */
 export class Stopped extends Error {}
 
-/** Told of a change that takes its time, with what ends the wait for it. Returns what its end calls. */
+/**
+ * Called when a change takes long, with a function that cancels the wait. Returns a function that is called
+ * at its end.
+ */
 export type Slow = (stop: () => void) => () => void;
 
-/** What is only looked at comes within this time, or the person is told. Milliseconds. */
+/** Time limit of read requests in milliseconds; after it they fail. */
 const PATIENCE = 30_000;
 const LOOKS = /\/(?:files|fileUses|folders|permissions|filesSearch|trashList)$/u;
-/** Changes and downloads may take as long as they need: after this time the person is told, and can stop waiting. */
+/**
+ * Changes and downloads have no time limit: after this time the user is informed, and can cancel the wait.
+ */
 const SLOW = 3000;
 
-/** Ends requests for what is to be shown whose answer does not come, and tells of others that take their time. */
+/** Wraps `fetch`: aborts read requests without a response in time, and reports other slow requests. */
 export const patientFetch =
   (send: typeof fetch, slow: Slow = () => () => undefined): typeof fetch =>
   async (input, init) => {
@@ -27,10 +32,10 @@ export const patientFetch =
     const signals = [ending.signal, ...(init?.signal ? [init.signal] : [])];
     try {
       const response = await send(input, { ...init, signal: AbortSignal.any(signals) });
-      // The body is waited for too.
+      // Includes the wait for the body.
       return new Response(await response.blob(), response);
     } catch (error) {
-      // Of a body that is broken off, browsers do not say why.
+      // For an aborted body, browsers do not report the signal's reason.
       if (ending.signal.aborted) throw ending.signal.reason;
       throw error instanceof TypeError ? new ConnectorError(0, []) : error;
     } finally {

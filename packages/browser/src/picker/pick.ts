@@ -17,8 +17,8 @@ const DIALOG = `
 `;
 
 /**
- * Opens the files of a connector in a window of its own. Resolves to what was picked, and to nothing when the window is
- * closed, by a person or by the signal. The focus goes back to where it was.
+ * Opens the files of a connector in a dialog. Resolves to the picked files, and to an empty list when the
+ * dialog is closed by the user or the signal. The focus returns to its former element.
  */
 export const pickFiles = async (
   options: PickerOptions,
@@ -33,10 +33,10 @@ export const pickFiles = async (
   styledShadow(host, DIALOG).append(dialog);
   const texts = options.texts ?? loadTexts(languageFor(options.language));
   void Promise.resolve(texts).then(({ title }) => dialog.setAttribute('aria-label', title));
-  // Keys of the window are not keys of the page behind it, whose dialogs close by Escape too.
+  // Keys of the dialog must not reach the page behind it, whose dialogs also close by Escape.
   for (const type of ['keydown', 'keyup', 'keypress'])
     host.addEventListener(type, (event) => event.stopPropagation());
-  // What is dropped beside the window falls onto its backdrop.
+  // Files that are dropped beside the dialog land on its backdrop.
   dialog.addEventListener('dragover', refuseFiles);
   document.body.append(host);
   return new Promise((resolve) => {
@@ -58,14 +58,18 @@ export const pickFiles = async (
   });
 };
 
-/** Writes the link of a picked file into a field of a form, with its events. Undefined when nothing was picked. */
+/**
+ * Writes the link of a picked file into a form field, and fires its events. Undefined when nothing was
+ * picked.
+ */
 export const pickInto = async (
   field: HTMLInputElement | HTMLTextAreaElement,
   options: PickerOptions,
 ): Promise<PickedFile | undefined> => {
   const [file] = await pickFiles({ ...options, several: false });
   if (file === undefined) return undefined;
-  // As a person writes: React takes for known what a page has set by the field's own setter, and puts back the old one.
+  // With the prototype's setter, like user input: React would treat a value from the field's own setter as
+  // already known, and revert it.
   Reflect.set(Reflect.getPrototypeOf(field) ?? field, 'value', file.url, field);
   field.dispatchEvent(new Event('input', { bubbles: true }));
   field.dispatchEvent(new Event('change', { bubbles: true }));

@@ -16,7 +16,7 @@ import { DEEDS_FOR_ENTRIES, Toolbar } from './toolbar.ts';
 import { Tree } from './tree.ts';
 import { Uploads } from './uploads.ts';
 
-/** A picker at work: joins what is browsed, what is chosen, and what a person does with it. */
+/** Connects the parts of a picker: browsing, selection, and operations. */
 export class Picker {
   readonly element: HTMLElement;
   readonly #options: PickerOptions;
@@ -40,7 +40,7 @@ export class Picker {
   constructor(
     options: PickerOptions,
     texts: Texts,
-    /** Told of the files that were picked; without any when the picker is cancelled. */
+    /** Called with the picked files; without files when the picker is cancelled. */
     done: (files?: readonly PickedFile[]) => void,
   ) {
     this.#options = options;
@@ -124,7 +124,7 @@ export class Picker {
   #frameEvents(): FrameEvents {
     return {
       searched: (query, isEverywhere) => this.#browsing.search(query, isEverywhere),
-      // What was pressed goes, and its focus to the list.
+      // The pressed element is removed, so the focus moves to the list.
       went: (folder) => {
         this.#grid.focus();
         this.#browsing.open(folder);
@@ -153,7 +153,7 @@ export class Picker {
 
   #changed(folders: readonly Folder[], { focus, gone = [], updated }: Change = {}): void {
     if (gone.length > 0) this.#deeds.forget();
-    // What a person has chosen meanwhile stays chosen.
+    // The user's current selection is preserved.
     this.#selection.drop(gone);
     if (updated !== undefined) this.#selection.refresh([updated]);
     this.#browsing.changed(folders, focus);
@@ -164,7 +164,7 @@ export class Picker {
     this.#deeds.chosen();
   }
 
-  /** Shows what can be done with what is chosen. */
+  /** Updates the available operations for the selection. */
   #offer(): void {
     const { entries } = this.#selection;
     this.#toolbar.show((deed) => this.#deeds.offers(deed), this.#browsing.sortBy, this.#grid.view);
@@ -176,7 +176,7 @@ export class Picker {
     this.#frame.showChosen(said ?? '', insert, canInsert);
   }
 
-  /** The chosen entries that can be inserted. */
+  /** The selected entries that can be inserted. */
   #insertable(): readonly Entry[] {
     return this.#selection.entries.filter(({ type, url }) => type !== 'folder' && url !== undefined);
   }
@@ -192,7 +192,7 @@ export class Picker {
   #opened(entry: Entry): void {
     if (entry.type === 'folder')
       return this.#browsing.open({ source: entry.source, path: joined(entry.path, entry.name) });
-    // Of several that are chosen, the one that was opened is meant where only one can be inserted.
+    // If only one file can be inserted, it is the opened one, whatever is selected.
     if (this.#options.several !== true || !this.#selection.has(entry)) this.#selection.set([entry]);
     this.#pick();
   }
@@ -237,7 +237,7 @@ export class Picker {
     const { files: given = [], types = [] } = event.clipboardData ?? {};
     const files = [...given];
     if (files.length === 0 || !this.#deeds.offers('upload')) return;
-    // Office programs give a picture beside the text that they copy: a field gets the text.
+    // Office programs add a picture to copied text: a text field gets the text.
     const [target] = event.composedPath();
     const isField = target instanceof Element && target.matches('input, textarea');
     if (isField && types.includes('text/plain')) return;

@@ -4,36 +4,36 @@ import { h, setAttributes } from './dom.ts';
 const TILE = { width: 148, height: 164 };
 const LINE = 48;
 
-/** Milliseconds after which what has rushed by is taken for what is looked at. */
+/** Milliseconds without fast scrolling after which the visible rows are drawn completely. */
 const SETTLED = 100;
 
-/** Rows that are in the document above and below what is seen. */
+/** Rows in the document above and below the visible ones. */
 const AROUND = 2;
 
 export type View = 'tiles' | 'list';
 
-/** The element that has the focus, also inside of shadows. */
+/** The focused element, also inside of shadow roots. */
 const focusedOfPage = (): Element | null => {
   let focused = document.activeElement;
   while (focused?.shadowRoot?.activeElement) focused = focused.shadowRoot.activeElement;
   return focused;
 };
 
-/** What is drawn in the cells. */
+/** Content of the cells. */
 export interface CellSource {
   readonly count: () => number;
-  /** Asked for what is about to be seen: from the first to before the last. */
+  /** Called with the range that is about to become visible; the end is exclusive. */
   readonly want: (from: number, to: number) => void;
-  /** Draws a cell, or marks the place of one that passes unread; returns whether it is still to be drawn. */
+  /** Draws a cell, or a placeholder while it passes quickly; returns whether it is still to be drawn. */
   readonly draw: (cell: HTMLElement, index: number, isPassing: boolean) => boolean;
 }
 
 /**
- * The window into a long list: only rows that are seen are in the document, and that of the active cell, which has the
- * focus, wherever the list is scrolled to.
+ * Virtualises a long list: only visible rows are in the document, and the row of the active cell, which has
+ * the focus at any scroll position.
  */
 export class Rows {
-  /** What scrolls. */
+  /** The scrolling element. */
   readonly element: HTMLElement;
   readonly grid: HTMLElement;
   readonly #source: CellSource;
@@ -44,12 +44,15 @@ export class Rows {
   #active = 0;
   #frame = 0;
   #top = 0;
-  /** More than a row goes by in a frame: thumbnails are not seen then, and a service would make thousands. */
+  /**
+   * More than a row per frame: thumbnails are not loaded then, since the service would have to make
+   * thousands.
+   */
   #isRushing = false;
-  /** More than half of a window goes by in a frame: what cannot be read is neither drawn nor asked for. */
+  /** More than half of a screen per frame: entries are neither drawn nor requested. */
   #isPassing = false;
   #settling: ReturnType<typeof setTimeout> | undefined;
-  /** The focus is to go to the first cell when it comes. */
+  /** The first cell gets the focus when it appears. */
   #isAwaited = false;
 
   constructor(source: CellSource) {
@@ -61,7 +64,7 @@ export class Rows {
       part: 'grid',
       'aria-multiselectable': 'true',
     });
-    // Readers of screens give a cell the focus without a key or a click.
+    // Screen readers focus a cell without a key or a click.
     this.grid.addEventListener('focusin', (event) => {
       const at = this.cellOf(event);
       if (at !== undefined) this.activate(at.index);
@@ -96,22 +99,22 @@ export class Rows {
     return this.#active;
   }
 
-  /** Whether a person writes or chooses in another part of the picker, or is anywhere else on the page. */
+  /** Whether the focus is in another control of the picker, or elsewhere on the page. */
   get isFocusElsewhere(): boolean {
     const root = this.grid.getRootNode();
     const focused = focusedOfPage();
-    // A window or page around the picker has the focus where nothing inside of it has.
+    // When nothing inside has the focus, it is on the dialog or page around the picker.
     if (!(root instanceof ShadowRoot) || focused === null || focused === document.body) return false;
     if (!root.contains(focused)) return !focused.contains(root.host);
     return focused.matches('input, select, textarea, [role="menuitem"], [role="treeitem"]');
   }
 
-  /** Cells of a screen. */
+  /** Number of visible cells. */
   get screenful(): number {
     return Math.max(1, Math.floor(this.element.clientHeight / this.#height)) * this.#columns;
   }
 
-  /** Another list is on its way. The focus waits in the list where it was there. */
+  /** Empties the list until another one is loaded. If the list has the focus, it keeps it. */
   empty(): void {
     this.#isAwaited = this.#hasFocus();
     this.#active = 0;
@@ -120,21 +123,21 @@ export class Rows {
     if (this.#isAwaited) this.grid.focus();
   }
 
-  /** Draws what has changed. */
+  /** Redraws changes. */
   refresh(): void {
     this.#draw(true);
-    // A person who has gone elsewhere meanwhile is left there.
+    // If the user has moved the focus meanwhile, it stays there.
     if (this.#isAwaited && this.grid.matches(':focus') && this.#source.count() > 0) this.focus();
   }
 
-  /** Gives the focus to the active cell, once it is there. */
+  /** Focuses the active cell, once it exists. */
   focus(): void {
     this.#isAwaited = this.#source.count() === 0;
     if (this.#isAwaited) this.grid.focus();
     else this.reveal(this.#active);
   }
 
-  /** Gives the focus to a cell, and scrolls to it. */
+  /** Focuses a cell, and scrolls to it. */
   reveal(index: number): void {
     const top = Math.floor(index / this.#columns) * this.#height;
     const { clientHeight, scrollTop } = this.element;
@@ -189,7 +192,7 @@ export class Rows {
     if (hadFocus) this.focus();
   }
 
-  /** At most once a frame. */
+  /** Schedules drawing, at most once per frame. */
   #soon(): void {
     if (this.#frame !== 0) return;
     this.#frame = requestAnimationFrame(() => {
@@ -222,7 +225,7 @@ export class Rows {
     this.#active = Math.max(0, Math.min(this.#active, count - 1));
     this.grid.style.height = `${String(rows * this.#height)}px`;
     setAttributes(this.grid, { 'aria-rowcount': rows, 'aria-colcount': this.#columns });
-    // Without entries the list itself takes the focus, for keys such as that of pasting.
+    // Without entries the list itself takes the focus, for keys such as paste.
     this.grid.tabIndex = count === 0 ? 0 : -1;
     const hadFocus = this.#hasFocus();
     const { scrollTop, clientHeight } = this.element;
@@ -265,7 +268,7 @@ export class Rows {
     const element = h('div', { role: 'row', class: 'row', 'aria-rowindex': row + 1 });
     element.style.transform = `translateY(${String(row * this.#height)}px)`;
     element.style.setProperty('--columns', String(this.#columns));
-    // In the order of the list: readers of screens go by the document.
+    // In the order of the list: screen readers follow the document.
     const next = [...this.#rows.keys()].filter((other) => other > row).sort((one, other) => one - other)[0];
     this.grid.insertBefore(element, next === undefined ? null : (this.#rows.get(next) ?? null));
     this.#rows.set(row, element);

@@ -1,6 +1,6 @@
 import { type Entry, keyOf } from './service.ts';
 
-/** The entries that are chosen, by their names and not by their places: listings change. */
+/** The selected entries, by name and not by index: listings change. */
 export class Selection {
   readonly #entries = new Map<string, Entry>();
   readonly #changed: () => void;
@@ -42,7 +42,7 @@ export class Selection {
     if (this.#entries.size > 0) this.set([]);
   }
 
-  /** Takes the newer state of what is chosen from a listing. */
+  /** Updates selected entries from a newer listing. */
   refresh(listed: readonly Entry[]): void {
     for (const entry of listed) if (this.has(entry)) this.#entries.set(keyOf(entry), entry);
   }

@@ -15,23 +15,23 @@ import { type About, fullSrcset, type PickedFile, type PickerOptions } from './o
 import { patientFetch, type Slow, Stopped } from './patience.ts';
 import { fill, humanSize, type Texts } from './texts.ts';
 
-/** A folder: its source, and its path inside without slashes at the ends; empty at the root. */
+/** A folder: its source, and its path without leading and trailing slashes; empty at the root. */
 export interface Folder {
   readonly source: string;
   readonly path: string;
 }
 
-/** Where a file or folder is. */
+/** Location of a file or folder. */
 export type Place = Folder & { readonly name: string };
 
 /** A file or folder of a listing. */
 export interface Entry extends Omit<PickedFile, 'url' | 'isImage' | 'alt'> {
   readonly type: 'folder' | 'image' | 'file';
-  /** Absent for folders, and for files that the reader may not download. */
+  /** Absent for folders, and for files that the user may not download. */
   readonly url?: string | undefined;
   /** ISO 8601, in UTC. */
   readonly modified?: string | undefined;
-  /** Another one when the content is another: the link of a thumbnail stays. */
+  /** Changes with the content: the link of a thumbnail stays the same. */
   readonly version?: string | undefined;
 }
 
@@ -41,13 +41,13 @@ export interface SourceInfo {
   readonly title: string;
 }
 
-/** What a person may do in a folder, and how large files may be. */
+/** Permissions in a folder, and limits of uploads. */
 export interface Rights {
   readonly permissions: Partial<PermissionsData['permissions']>;
   readonly limits?: PermissionsData['limits'];
 }
 
-/** A source as a listing answers it. */
+/** A source in the response of a listing. */
 export type ListedSource = FilesData['sources'][number];
 
 type ListedFile = ListedSource['files'][number];
@@ -66,7 +66,7 @@ export const isSameFolder = (one: Folder, other: Folder): boolean =>
 export const keyOf = ({ source, path, name }: Pick<Entry, 'source' | 'path' | 'name'>): string =>
   JSON.stringify([source, path, name]);
 
-/** Whether a file or folder is not there any more. */
+/** Whether the error means that a file or folder no longer exists. */
 export const isGone = (error: unknown): boolean =>
   error instanceof ConnectorError && error.error === 'NOT_FOUND';
 
@@ -76,7 +76,7 @@ interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language'> 
   readonly slow?: Slow;
 }
 
-/** Asks the connector, and makes of its answers entries whose links can be used as they are. */
+/** Sends requests to the connector, and converts responses to entries with usable links. */
 export class Service {
   readonly client: Client;
   readonly reach: Reach;
@@ -94,11 +94,11 @@ export class Service {
     this.reach = { base, headers, withCredentials: credentials === 'include' };
   }
 
-  /** The text that a person should read of a failure. */
+  /** The message of a failure for the user. */
   messageOf(error: unknown, texts: Texts): string {
     if (error instanceof Stopped) return texts.trouble.stopped;
     if (error instanceof UnreadableFile) return texts.trouble.unreadable;
-    // An answer without what the connector would answer.
+    // A response that the connector would not send.
     if (!(error instanceof ConnectorError)) return texts.trouble.noAnswer;
     if (error.messages.length > 0) return error.messages.join(' ');
     if (error.code === 0) return texts.trouble.unreachable;
@@ -107,7 +107,7 @@ export class Service {
       : fill(texts.trouble.foreignAnswer, { reason: error.reason });
   }
 
-  /** The reason, for people, for which the limits of a folder exclude a file. */
+  /** A readable reason why the limits of a folder exclude a file. */
   obstacleTo(file: File, limits: Rights['limits'], texts: Texts): string | undefined {
     const obstacle = obstacleOf(file, limits);
     if (obstacle === undefined) return undefined;
@@ -121,7 +121,7 @@ export class Service {
     );
   }
 
-  /** The rights in a folder, asked once a minute. Where they cannot be learnt, nothing is permitted. */
+  /** The rights in a folder, cached for a minute. If they cannot be loaded, nothing is permitted. */
   async rightsIn({ source, path }: Folder): Promise<Rights> {
     const key = JSON.stringify([source, path]);
     const known = this.#rights.get(key);
@@ -135,7 +135,7 @@ export class Service {
     return rights;
   }
 
-  /** The rights that a person has in each of several folders. */
+  /** The rights that apply in all of several folders. */
   async rightsInAll(folders: readonly Folder[]): Promise<Rights> {
     const unique = new Map(
       folders.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
@@ -147,7 +147,10 @@ export class Service {
     return { permissions: Object.fromEntries(keys.map((key) => [key, isEverywhere(key)])) };
   }
 
-  /** Changes the words about a file. Forms send no list without members and no point without numbers. */
+  /**
+   * Changes the description of a file. Forms cannot contain empty lists, nor points without numbers, so these
+   * are sent as empty texts.
+   */
   async describe({ source, path, name }: Entry, change: AboutChange): Promise<About> {
     const sent = (value: unknown): unknown =>
       Array.isArray(value) && value.length === 0 ? [''] : (value ?? '');
@@ -161,7 +164,7 @@ export class Service {
     return about ?? {};
   }
 
-  /** Uploads change how much room is left. */
+  /** Clears the cached rights: uploads change the remaining room. */
   forgetRights(): void {
     this.#rights.clear();
   }
@@ -176,7 +179,7 @@ export class Service {
     return sources[0]?.folders ?? [];
   }
 
-  /** The entries of one source as a listing has them. */
+  /** The entries of one source in a listing. */
   entriesOf(listed: ListedSource, variants: true | readonly string[] = true): readonly Entry[] {
     const base = `${listed.baseurl.replace(/\/*$/u, '')}/`;
     const path = trimmed(listed.path);
@@ -184,7 +187,7 @@ export class Service {
     return listed.files.map((item) => this.#entry(item, { source: listed.name, path }, folder, variants));
   }
 
-  /** A file as the connector lists it now, its `srcset` of all variants or of the wanted presets. */
+  /** A file in a new listing, with a `srcset` of all variants or of the given presets. */
   async find({ source, path, name }: Place, variants?: true | readonly string[]): Promise<Entry | undefined> {
     const mods = { details: true, variants: true, filterWord: name, limit: 1000 };
     const { sources } = await this.client.files({ source, path, mods });
@@ -192,7 +195,7 @@ export class Service {
     return entries.find((entry) => entry.name === name);
   }
 
-  /** With links for documents: a signed link of a list ends the sooner the longer the list has been shown. */
+  /** Renews signed links for documents: a link from a list has already used up a part of its lifetime. */
   withNewLinks(entries: readonly Entry[]): Promise<readonly Entry[]> {
     const renewed = async (entry: Entry): Promise<Entry> => {
       if (!/[?&]expires=/u.test(entry.url ?? '')) return entry;
@@ -215,7 +218,7 @@ export class Service {
     folder: string,
     presets?: true | readonly string[],
   ): Entry {
-    // Below the folder names are encoded, in the folder they are not.
+    // In subfolders names are encoded, in the folder itself they are not.
     const link = (value: string, isAbsolute: boolean | undefined): string =>
       this.#resolve(
         isAbsolute === true ? value : `${folder}${value.includes('/') ? value : encodeURIComponent(value)}`,
@@ -232,14 +235,14 @@ export class Service {
     };
   }
 
-  /** Links of a connector of the page's own site stay without a host: documents move from site to site. */
+  /** Links to the page's own origin have no host: documents may move between hosts. */
   #resolve(link: string): string {
     const url = new URL(link, this.reach.base);
     return url.origin === location.origin ? `${url.pathname}${url.search}` : url.href;
   }
 }
 
-/** The variants of a picture that have its own shape and are smaller, as the attribute `srcset` has them. */
+/** The smaller variants of a picture with its aspect ratio, in the format of `srcset`. */
 const srcsetOf = (
   item: Exclude<ListedFile, { readonly type: 'folder' }>,
   link: (value: string) => string,
@@ -250,9 +253,9 @@ const srcsetOf = (
   const fitting = Object.entries(variants ?? {}).flatMap(([preset, value]) => {
     const size = variantSizes?.[preset];
     if (size === undefined || (wanted !== true && !wanted.includes(preset))) return [];
-    // Rounding takes less than a pixel of the longer side.
+    // Rounding changes the longer side by less than a pixel.
     const keepsShape = Math.abs(size.width * height - size.height * width) <= Math.max(width, height);
-    // A blank ends a URL of a srcset, a comma may.
+    // A blank would end a URL of a `srcset`, and a trailing comma too.
     const url = link(value).replaceAll(/[\s,]/gu, encodeURIComponent);
     return keepsShape && size.width <= width ? [[size.width, url] as const] : [];
   });
@@ -261,7 +264,7 @@ const srcsetOf = (
   return all.map(([pixels, url]) => `${url} ${String(pixels)}w`).join(', ');
 };
 
-/** An entry as documents get it. */
+/** The entry in the form for documents. */
 export const pickedOf = ({ type, url = '', modified: _, version: __, ...entry }: Entry): PickedFile => ({
   ...{ ...entry, url, isImage: type === 'image', alt: altOf(entry) },
   srcset: fullSrcset({ ...entry, url }),

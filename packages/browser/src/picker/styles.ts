@@ -1,6 +1,6 @@
 import css from './picker.css';
 
-/** Opens a shadow below an element, with the styles of the picker or others. */
+/** Attaches a shadow root with the styles of the picker, or others. */
 export const styledShadow = (host: HTMLElement, styles = css): ShadowRoot => {
   const root = host.attachShadow({ mode: 'open', delegatesFocus: styles === css });
   const sheet = new CSSStyleSheet();

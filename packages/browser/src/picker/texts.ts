@@ -2,22 +2,22 @@ import { englishTexts } from './texts/english.ts';
 
 export { englishTexts };
 
-/** Forms by the plural categories of the language; `other` is always there. */
+/** Texts by plural categories of the language; `other` always exists. */
 export type Plural = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 
 type English = typeof englishTexts;
 
-/** The texts of one language: names in braces are values, and what is counted has its plural forms. */
+/** The texts of one language: names in braces are placeholders, and counted texts have plural forms. */
 export type Texts = {
   readonly [Key in keyof English]: English[Key] extends { readonly other: string }
     ? Plural
     : Readonly<English[Key]>;
 };
 
-/** True in the script for pages without a bundler: set by the build. */
+/** Set by the build: true in the script for pages without a bundler. */
 declare const IS_GLOBAL: boolean;
 
-/** Where that script was loaded from: the other languages lie beside it. */
+/** The element of that script: other languages are loaded from the same folder. */
 const script = typeof document === 'undefined' ? null : document.currentScript;
 
 const imports: Readonly<Record<string, () => Promise<{ readonly default: Texts }>>> = IS_GLOBAL
@@ -42,7 +42,10 @@ const fetched = async (language: string): Promise<Texts | undefined> => {
   return response.ok ? ((await response.json()) as Texts) : undefined;
 };
 
-/** The texts for a language tag (`de-AT`, `zh_cn`); English where there are no others, or they cannot be loaded. */
+/**
+ * The texts for a language tag (`de-AT`, `zh_cn`); English if the language does not exist or cannot be
+ * loaded.
+ */
 export const loadTexts = async (tag: string): Promise<Texts> => {
   const language = tag.toLowerCase().split(/[-_]/u, 1)[0] ?? '';
   try {
@@ -53,14 +56,16 @@ export const loadTexts = async (tag: string): Promise<Texts> => {
   }
 };
 
-/** The language that is wanted, else that of the page, else of the browser; on servers English. */
+/** The given language, else that of the page, else of the browser; English on servers. */
 export const languageFor = (wanted: string | null | undefined): string => {
   if (typeof wanted === 'string' && wanted !== '' && wanted !== 'auto') return wanted;
   if (typeof document === 'undefined') return 'en';
   return document.documentElement.lang || navigator.language || 'en';
 };
 
-/** Replaces `{names}` by values. Names of files are isolated: they may run in another direction than the text. */
+/**
+ * Replaces `{names}` by values. File names are isolated: their direction may differ from that of the text.
+ */
 export const fill = (text: string, values: Readonly<Record<string, string | number>>): string =>
   text.replaceAll(/\{(\w+)\}/gu, (whole, name: string) => {
     const value = values[name];
@@ -70,7 +75,7 @@ export const fill = (text: string, values: Readonly<Record<string, string | numb
       : `\u2068${value}\u2069`;
   });
 
-/** The form of a text for a number, which is also its `{count}`. */
+/** The plural form of a text for a number, which also replaces `{count}`. */
 export const counted = (
   { locale }: Pick<Texts, 'locale'>,
   forms: Plural,
@@ -81,7 +86,7 @@ export const counted = (
   return fill(text, { ...values, count: new Intl.NumberFormat(locale).format(count) });
 };
 
-/** A size for people, in the units of listings: 1 KB is 1,024 bytes. */
+/** A readable size, in the units of listings: 1 KB is 1,024 bytes. */
 export const humanSize = ({ locale }: Pick<Texts, 'locale'>, bytes: number): string => {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
@@ -90,6 +95,6 @@ export const humanSize = ({ locale }: Pick<Texts, 'locale'>, bytes: number): str
   return `${new Intl.NumberFormat(locale, digits).format(value)} ${units[power] ?? ''}`;
 };
 
-/** A moment for people, by the day and the minute. */
+/** A readable date and time, to the minute. */
 export const humanTime = ({ locale }: Pick<Texts, 'locale'>, iso: string): string =>
   new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(iso));

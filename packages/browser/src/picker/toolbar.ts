@@ -4,21 +4,21 @@ import type { View } from './rows.ts';
 import type { Entry, Rights } from './service.ts';
 import type { Texts } from './texts.ts';
 
-/** What concerns the chosen entries, in the order of menus. */
+/** Operations on selected entries, in the order of menus. */
 export const DEEDS_FOR_ENTRIES = [
   ...(['edit', 'turnLeft', 'turnRight', 'rename', 'move', 'copy'] as const),
   ...(['download', 'replace', 'details', 'remove'] as const),
 ];
 
-/** What can be asked for by a button, a key or a menu. */
+/** An operation that a button, a key or a menu triggers. */
 export type Deed = 'upload' | 'newFolder' | 'paste' | 'trash' | (typeof DEEDS_FOR_ENTRIES)[number];
 
-/** What is chosen, and what is permitted. */
+/** Selection and permissions. */
 interface Offer {
   readonly chosen: readonly Entry[];
-  /** Where the chosen entries are. */
+  /** Permissions for the selected entries. */
   readonly may: Rights['permissions'];
-  /** In the folder that is open. */
+  /** Permissions in the open folder. */
   readonly mayHere: Rights['permissions'];
 }
 
@@ -54,7 +54,7 @@ const offers: Readonly<Record<Deed, (offer: Offer) => boolean>> = {
   remove: (offer) => mayAll(offer, offer.may.allowFileRemove, offer.may.allowFolderRemove),
 };
 
-/** Whether something is offered: what `permissions` denies is not. */
+/** Whether an operation is available: `permissions` must allow it. */
 export const isOffered = (
   deed: Deed,
   chosen: readonly Entry[],
@@ -62,16 +62,16 @@ export const isOffered = (
   rightsHere: Rights,
 ): boolean => offers[deed]({ chosen, may: rights.permissions, mayHere: rightsHere.permissions });
 
-/** Told of what is asked for. */
+/** Callbacks of the toolbar. */
 export interface ToolbarEvents {
   readonly asked: (deed: Deed) => void;
   readonly sorted: (sortBy: Sorting) => void;
   readonly viewed: (view: View) => void;
-  /** Told when the button that had the focus is not there any more. */
+  /** Called when the focused button has been removed. */
   readonly focusLost: () => void;
 }
 
-/** The buttons above the list. Those that cannot be used now are not there. */
+/** The buttons above the list. Unavailable ones are hidden. */
 export class Toolbar {
   readonly element: HTMLElement;
   readonly #buttons: ReadonlyMap<Deed, HTMLButtonElement>;
@@ -95,7 +95,7 @@ export class Toolbar {
     this.#views = (['tiles', 'list'] as const).map((view) =>
       iconButton(view, texts[view], () => viewed(view), { 'data-view': view }),
     );
-    // The trash is of the source, not of what is chosen.
+    // The trash belongs to the source, not to the selection.
     const { trash, ...others } = Object.fromEntries(this.#buttons) as Record<Deed, HTMLButtonElement>;
     this.element = h(
       'div',
@@ -106,7 +106,7 @@ export class Toolbar {
       this.#sort,
       ...this.#views,
     );
-    // Arrow keys in the list of orders choose an order.
+    // Not the sort menu, in which arrow keys choose an order.
     roveFocus(this.element, () => [...this.#buttons.values(), ...this.#views], 'horizontal');
   }
 

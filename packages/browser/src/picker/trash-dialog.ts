@@ -4,10 +4,10 @@ import { isAbort, type Rights, type SourceInfo, trimmed } from './service.ts';
 import { counted, fill, humanSize, humanTime } from './texts.ts';
 import type { TrashItem } from './undo.ts';
 
-/** Items of one answer. */
+/** Items per request. */
 const PAGE = 100;
 
-/** The trash of a source: what it holds, newest first, and what can be done with it. */
+/** The trash of a source: its items, newest first, and their operations. */
 class TrashDialog {
   readonly #source: SourceInfo;
   readonly #surroundings: Surroundings;
@@ -59,7 +59,7 @@ class TrashDialog {
   }
 
   async #load(): Promise<void> {
-    // A second request for the same items would leave out those behind them.
+    // A second request for the same items would skip those after them.
     if (this.#isLoading) return;
     this.#isLoading = true;
     const { service, texts } = this.#surroundings;
@@ -105,7 +105,7 @@ class TrashDialog {
     return row;
   }
 
-  /** The row goes, and the focus to that of the next item. */
+  /** Removes a row, and moves the focus to the next one. */
   #gone(row: HTMLElement, text: string): void {
     const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();

@@ -2,16 +2,16 @@ import { h, icon } from './dom.ts';
 import { type Folder, isAbort, isGone, joined, type Service, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
-/** A folder of the tree. Its folders are requested when it is opened. */
+/** A folder of the tree. Its subfolders are requested when it is opened. */
 interface Branch {
   readonly folder: Folder;
   readonly element: HTMLElement;
   readonly group: HTMLElement;
   readonly parent: Branch | undefined;
   children: readonly Branch[] | undefined;
-  /** The request for its folders, while that runs. Never rejects. */
+  /** The running request for its subfolders. Never rejects. */
   coming: Promise<void> | undefined;
-  /** It was listed, and could not be found when it was opened last. */
+  /** It was listed, but not found when it was last opened. */
   isLost: boolean;
 }
 
@@ -28,7 +28,7 @@ export class Tree {
   readonly #ending = new AbortController();
   #roots: readonly Branch[] = [];
   #current: Branch | undefined;
-  /** The folder that was to be shown last: answers that lead to another one come too late. */
+  /** The last requested folder: responses for another one are too late. */
   #wanted: Folder | undefined;
 
   constructor(service: Service, texts: Texts, events: TreeEvents) {
@@ -50,12 +50,12 @@ export class Tree {
     this.element.replaceChildren(...this.#roots.flatMap(({ element, group }) => [element, group]));
   }
 
-  /** The folder of an element, for what is dropped there. */
+  /** The folder of an element, for drops. */
   folderAt(event: Event): Folder | undefined {
     return this.#branchAt(event)?.folder;
   }
 
-  /** Opens the branches that lead to a folder and marks it, unless another one is to be shown meanwhile. */
+  /** Opens the branches up to a folder and selects it, unless another one is requested meanwhile. */
   show(folder: Folder): Promise<void> {
     this.#wanted = folder;
     return this.#lead(folder);
@@ -78,10 +78,10 @@ export class Tree {
     if (branch !== undefined) await this.#open(branch);
   }
 
-  /** Requests the folders in a folder again, where they are shown. */
+  /** Requests the subfolders of a folder again, if they are shown. */
   async refresh({ source, path }: Folder): Promise<void> {
     const branch = this.#find(this.#roots, source, path);
-    // What runs may have been answered before the change.
+    // A running request may have been processed before the change.
     await branch?.coming;
     if (branch?.children === undefined) return;
     if (branch.element.getAttribute('aria-expanded') === 'false') branch.children = undefined;
@@ -131,7 +131,7 @@ export class Tree {
     this.#unfold(branch);
   }
 
-  /** Requests the folders of a branch; a request that runs already is shared. */
+  /** Requests the subfolders of a branch; a running request is shared. */
   #load(branch: Branch): Promise<void> {
     branch.coming ??= this.#request(branch).finally(() => (branch.coming = undefined));
     return branch.coming;
@@ -141,7 +141,7 @@ export class Tree {
     try {
       const names = await this.#service.foldersIn(branch.folder, this.#ending.signal);
       const { source, path } = branch.folder;
-      // Those that are known stay as they are: open, or with the focus.
+      // Known branches stay unchanged: they may be open, or focused.
       const known = new Map(branch.children?.map((child) => [child.folder.path, child]));
       branch.children = names.map((name) => {
         const folder = { source, path: joined(path, name) };
@@ -150,8 +150,8 @@ export class Tree {
       this.#showChildren(branch, branch.children);
       branch.isLost = false;
     } catch (error) {
-      // A failed request is repeated when the branch is opened again, as a refresh may do: a store that lists what
-      // it does not find would be asked without an end.
+      // A failed request is repeated when the branch is opened again, which a refresh may cause: a store that
+      // lists a folder but does not find it would be requested endlessly.
       if (isGone(error) && branch.parent !== undefined && !branch.isLost) {
         branch.isLost = true;
         void this.refresh(branch.parent.folder);
@@ -162,12 +162,12 @@ export class Tree {
   #showChildren({ element: own, group }: Branch, children: readonly Branch[]): void {
     const focused = group.querySelector<HTMLElement>(':focus');
     group.replaceChildren(...children.flatMap(({ element, group: below }) => [element, below]));
-    // An element loses the focus when it is put in its place again.
+    // An element loses the focus when it is inserted again.
     if (focused !== null) (focused.isConnected ? focused : own).focus();
     if (this.element.querySelector('[tabindex="0"]') === null) own.tabIndex = 0;
   }
 
-  /** Shows the folders of a branch, as far as they are known. */
+  /** Shows the known subfolders of a branch. */
   #unfold(branch: Branch): void {
     if (branch.children === undefined) return;
     const isEmpty = branch.children.length === 0;
@@ -205,7 +205,7 @@ export class Tree {
     return branches.flatMap((branch) => [branch, ...this.#all(branch.children ?? [])]);
   }
 
-  /** The branches that are seen, in their order. */
+  /** The visible branches, in their order. */
   #seen(branches: readonly Branch[] = this.#roots): readonly Branch[] {
     return branches.flatMap((branch) => [
       branch,

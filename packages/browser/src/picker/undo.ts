@@ -4,14 +4,16 @@ import { type Entry, type Folder, type Service, trimmed } from './service.ts';
 
 export type TrashItem = TrashListData['items'][number];
 
-/** Newer items of the trash that are looked through beside those just removed; the connector lists 1,000 at most. */
+/**
+ * Newer items of the trash that are searched besides those just removed; the connector lists 1,000 at most.
+ */
 const OF_OTHERS = 200;
 const MOST_LISTED = 1000;
 
 const isAt = (item: TrashItem, { source, path, name }: Folder & { readonly name: string }): boolean =>
   item.source === source && trimmed(item.path) === path && item.name === name;
 
-/** Takes back what was removed or replaced, where the source has a trash and the person may use it. */
+/** Undoes removals and replacements, if the source has a trash and the user may use it. */
 export class TrashUndo {
   readonly #service: Service;
 
@@ -19,7 +21,7 @@ export class TrashUndo {
     this.#service = service;
   }
 
-  /** What a removal has put into the trash; empty where it cannot be brought back. */
+  /** The items in the trash after a removal; empty if they cannot be restored. */
   async removed(entries: readonly Entry[]): Promise<readonly TrashItem[]> {
     if (entries.length === 0 || !(await this.#mayRestore(entries))) return [];
     const limit = Math.min(entries.length + OF_OTHERS, MOST_LISTED);
@@ -29,7 +31,7 @@ export class TrashUndo {
     return entries.flatMap((entry) => items.find((item) => !item.replaced && isAt(item, entry)) ?? []);
   }
 
-  /** Restores each item, whatever becomes of the others. @throws the reason of the first that is not restored */
+  /** Restores each item, independently of failures of others. @throws the first failure */
   async restore(items: readonly TrashItem[]): Promise<void> {
     const attempts: Promise<unknown>[] = [];
     for (const { source, id } of items) {
@@ -45,8 +47,8 @@ export class TrashUndo {
   }
 
   /**
-   * Does what replaces a file, and gives back how to have the old content again: undefined where it was not kept
-   * (`trash.keepReplaced`).
+   * Runs a change that replaces a file, and returns a function that restores the former content; undefined if
+   * it was not kept (`trash.keepReplaced`).
    */
   async around(file: Entry, change: () => Promise<unknown>): Promise<(() => Promise<void>) | undefined> {
     const { permissions } = await this.#service.rightsIn(file);
@@ -61,7 +63,9 @@ export class TrashUndo {
     return old === undefined ? undefined : () => this.#bringBack(old);
   }
 
-  /** Restores the old content; the new one goes to the trash, and comes back when the old one cannot. */
+  /**
+   * Restores the former content; the new one is moved to the trash, and restored if the former one cannot be.
+   */
   async #bringBack(old: TrashItem): Promise<void> {
     const { client } = this.#service;
     const { source, path, name } = old;

@@ -6,22 +6,22 @@ import type { Notices } from './notices.ts';
 import { type Folder, isAbort, joined, parentOf, type Service } from './service.ts';
 import { counted, fill, humanSize, type Texts } from './texts.ts';
 
-/** Uploads at a time. */
+/** Concurrent uploads. */
 const AT_ONCE = 3;
 
-/** A file that is to be stored, with the folder that it is for. */
+/** A file to store, with its destination folder. */
 export interface Wanted extends Folder {
   readonly file: File;
-  /** Name of the file in the folder whose content it replaces. */
+  /** Name of the file in the folder whose content is replaced. */
   readonly replaces?: string | undefined;
 }
 
-/** A stored file, as the upload answers it. */
+/** A stored file, as in the response. */
 export interface Stored extends Folder {
   readonly name: string;
 }
 
-/** A line of the list, with how far something is and what can be done about it. */
+/** A row of the list, with progress and buttons. */
 interface Row {
   readonly element: HTMLElement;
   readonly bar: HTMLProgressElement;
@@ -30,15 +30,15 @@ interface Row {
 }
 
 interface Job extends Wanted, Row {
-  /** Told of the answer when it is stored; of nothing when it is given up. */
+  /** Called with the response when the file is stored; without one when it is cancelled. */
   readonly settled: (data?: FileUploadData) => void;
   ending: AbortController;
   sent: number;
-  /** When it was sent for the first time. */
+  /** Time of the first attempt. */
   since: number | undefined;
 }
 
-/** Files on their way to the connector, with what can be done about each. */
+/** Running uploads, with buttons for each. */
 export class Uploads {
   readonly element: HTMLElement;
   readonly #list: HTMLElement;
@@ -55,7 +55,7 @@ export class Uploads {
     service: Service,
     notices: Notices,
     texts: Texts,
-    /** Told when all that was wanted has come to its end, of what was stored. */
+    /** Called with the stored files when all uploads have ended. */
     stored: (stored: readonly Stored[]) => void,
   ) {
     this.#service = service;
@@ -70,13 +70,13 @@ export class Uploads {
     );
   }
 
-  /** Cancels all that has not ended, and begins nothing more. */
+  /** Cancels all uploads, and starts no more. */
   close(): void {
     this.#ending.abort();
     for (const { ending } of [...this.#running, ...this.#waiting]) ending.abort();
   }
 
-  /** Makes the folders that are missing, and stores the files. */
+  /** Creates missing folders, and stores the files. */
   async add(wanted: readonly Wanted[], base: Folder): Promise<void> {
     let placed: readonly Wanted[];
     try {
@@ -88,7 +88,9 @@ export class Uploads {
     await this.store(placed);
   }
 
-  /** Stores files in folders that are there. Resolves, when all have ended, to the answers of the stored. */
+  /**
+   * Stores files in existing folders. When all have ended, resolves to the responses of the successful ones.
+   */
   async store(wanted: readonly Wanted[]): Promise<readonly FileUploadData[]> {
     const outcomes: Promise<FileUploadData | undefined>[] = [];
     for (const one of wanted) {
@@ -102,7 +104,7 @@ export class Uploads {
     return (await Promise.all(outcomes)).filter((data) => data !== undefined);
   }
 
-  /** Shows something that takes its time and has no measure. What it gives back takes that away. */
+  /** Shows a task of unknown duration. The returned function removes it. */
   wait(label: string, cancel: () => void): () => void {
     const row = this.#row(label, 1);
     row.bar.removeAttribute('value');
@@ -112,8 +114,8 @@ export class Uploads {
   }
 
   /**
-   * Makes the folders of the files. Returns the files with the folders as they are called at the connector, without
-   * those whose folder it refuses.
+   * Creates the folders of the files. Returns the files with the names that the folders have at the
+   * connector, without those whose folder is rejected.
    */
   async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<readonly Wanted[]> {
     const made = new Map<string, string | undefined>([[base.path, base.path]]);
@@ -124,7 +126,7 @@ export class Uploads {
       try {
         return joined(above, await this.#makeFolder({ source: base.source, path: above }, name));
       } catch (error) {
-        // Without an answer of the connector, the others would come to nothing too.
+        // Without a response of the connector, the others would fail too.
         if (!(error instanceof ConnectorError && error.error !== undefined)) throw error;
         const said = fill(this.#texts.sending.failed, { name });
         this.#notices.warn(`${said} ${this.#service.messageOf(error, this.#texts)}`);
@@ -143,14 +145,17 @@ export class Uploads {
     return placed;
   }
 
-  /** Makes a folder that may be there already. Returns its name, without the characters that the connector replaces. */
+  /**
+   * Creates a folder that may exist already. Returns its name, in which the connector may have replaced
+   * characters.
+   */
   async #makeFolder(above: Folder, name: string): Promise<string> {
     const { client } = this.#service;
     const { signal } = this.#ending;
     try {
       await client.folderCreate({ ...above, name }, { signal });
       if (isKept(name)) return name;
-      // The answer does not say the name. That of a folder that exists does.
+      // The response does not contain the name; an error for an existing folder does.
       await client.folderCreate({ ...above, name }, { signal });
       return name;
     } catch (error) {
@@ -182,7 +187,7 @@ export class Uploads {
     this.#offer(job, [iconButton('close', label, () => this.#cancel(job))]);
   }
 
-  /** The focus goes from a button to the one that comes for it. */
+  /** Moves the focus from a removed button to its replacement. */
   #offer({ buttons }: Job, offered: readonly HTMLButtonElement[]): void {
     const hadFocus = buttons.matches(':focus-within');
     buttons.replaceChildren(...offered);
@@ -237,7 +242,7 @@ export class Uploads {
         signal: job.ending.signal,
         onProgress: (sent) => this.#progress(job, sent),
       });
-      // What has replaced something is reported where that can be taken back.
+      // Replacements are reported elsewhere, with their undo.
       if (job.replaces === undefined)
         this.#done.push(...data.items.map(({ source, name }) => ({ source, path: job.path, name })));
       this.#ended(job);
@@ -250,7 +255,7 @@ export class Uploads {
     this.#next();
   }
 
-  /** After the last byte the connector may have stored it before it heard of the end. */
+  /** After the last byte the connector may have stored the file before it noticed the abort. */
   #cancelled(job: Job): void {
     const { name, size } = job.file;
     const wasSent = job.sent >= size;

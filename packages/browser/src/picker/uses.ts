@@ -2,19 +2,22 @@ import { h } from './dom.ts';
 import type { Entry, Service } from './service.ts';
 import { counted, type Texts } from './texts.ts';
 
-/** A page that shows a file, as the host of the connector knows it. */
+/** A page that uses a file, as the connector's host reports it. */
 interface Use {
   readonly title: string;
   readonly url: string;
 }
 
-/** Files that are asked about before something is done to many, and requests at a time. */
+/** Maximum number of files that are checked before an operation on many, and of concurrent requests. */
 const MOST = 40;
 const AT_ONCE = 4;
-/** A host that takes longer, in milliseconds, keeps no person from their work. */
+/** Time limit of the host in milliseconds, so that it does not block the user. */
 const PATIENCE = 8000;
 
-/** The pages that show one of these files, each once. None where the connector does not know, or may not say. */
+/**
+ * The pages that use one of these files, each once. Empty if the connector does not know, or does not permit
+ * it.
+ */
 const usesOf = async (service: Service, entries: readonly Entry[]): Promise<readonly Use[]> => {
   const files = entries.filter(({ type }) => type !== 'folder').slice(0, MOST);
   const signal = AbortSignal.timeout(PATIENCE);
@@ -24,7 +27,7 @@ const usesOf = async (service: Service, entries: readonly Entry[]): Promise<read
       const { permissions } = await service.rightsIn(file);
       if (permissions.allowFileUses !== true) continue;
       const { source, path, name } = file;
-      // Of a file that is not there any more, or that the host fails to find, no page is known.
+      // A file that no longer exists, or for which the host fails, has no known pages.
       const answer = await service.client.fileUses({ source, path, name }, { signal }).catch(() => undefined);
       for (const use of answer?.uses ?? []) found.set(`${use.url}\n${use.title}`, use);
     }
@@ -33,11 +36,11 @@ const usesOf = async (service: Service, entries: readonly Entry[]): Promise<read
   return [...found.values()];
 };
 
-/** Links of scripts are no addresses of pages. */
+/** `javascript:` links are not addresses of pages. */
 const isAddress = (url: string): boolean =>
   URL.canParse(url, document.baseURI) && /^https?:$/u.test(new URL(url, document.baseURI).protocol);
 
-/** "Shown on 3 pages" with their titles; undefined where no page is known to show these files. */
+/** "Shown on 3 pages" with their titles; undefined if no page is known to use these files. */
 export const noteOfUses = async (
   service: Service,
   texts: Texts,

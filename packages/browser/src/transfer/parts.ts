@@ -1,17 +1,17 @@
 import { ConnectorError, dataOf } from '../client/client.ts';
 import { type Reach, type Reply, request, type Sent, UnreadableFile } from './request.ts';
 
-/** The version of tus that is spoken here. */
+/** The version of the tus protocol. */
 const VERSION = { 'Tus-Resumable': '1.0.0' };
 
-/** Bytes of one part: at first, and at least. Proxies limit the length of bodies, and their time. */
+/** Initial and minimum size of a part in bytes. Proxies limit the length and the duration of bodies. */
 const FIRST_PART = 16 * 1024 * 1024;
 const LEAST_PART = 512 * 1024;
 
-/** Pauses before the next try, in milliseconds; after all of them without a byte more the upload has failed. */
+/** Pauses before retries, in milliseconds; the upload fails after all of them without progress. */
 const PAUSES = [500, 1000, 2000, 5000, 10_000, 15_000, 15_000, 15_000, 15_000, 15_000];
 
-/** Where a page remembers the part that its way to the connector lets pass. */
+/** Storage key of the part size that proxies accept. */
 const REMEMBERED = 'stowage-part-bytes';
 
 const remembered = (): number => {
@@ -27,11 +27,11 @@ const remember = (bytes: number): void => {
   try {
     sessionStorage.setItem(REMEMBERED, String(bytes));
   } catch {
-    // A page without storage learns it again.
+    // A page without storage finds the size again.
   }
 };
 
-/** Waits, or less when the browser is online again. @throws the signal's reason */
+/** Waits, but only until the browser is online again. @throws the signal's reason */
 const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const end = (): void => {
@@ -50,13 +50,16 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
 const base64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
 
-/** Whether asking again may help: no answer, a gateway or store that is down, another offset, too much at once. */
+/**
+ * Whether a retry may help: no response, a gateway or store that is down, another offset, too many requests.
+ */
 const mayPass = ({ status }: Reply): boolean =>
   status === 0 || [408, 409, 413, 423, 429].includes(status) || (status >= 500 && status !== 501);
 
 /**
- * Whether a proxy may have found the part too long: it said so, or cut the connection. Browsers send a request whose
- * connection was cut once more by themselves, and then the service knows its beginning (409).
+ * Whether a proxy may have rejected the part as too long: with a status, or by closing the connection.
+ * Browsers then repeat the request by themselves, for which the service responds with 409, since it has
+ * received a part of the first one.
  */
 const mayBeTooLong = ({ status }: Reply): boolean => [0, 408, 409, 413].includes(status);
 
@@ -68,14 +71,14 @@ export interface PartsUpload {
   readonly onProgress: (sent: number) => void;
 }
 
-/** One upload in parts, from its first request to the answer of the connector. */
+/** One upload in parts, from its first request to the response of the connector. */
 class PartsSender {
   readonly #reach: Reach;
   readonly #upload: PartsUpload;
   #partBytes = remembered();
   #offset = 0;
   #failures = 0;
-  /** Something on the way lets POST alone pass. */
+  /** Something in front of the connector passes only POST. */
   #isPostOnly = false;
 
   constructor(reach: Reach, upload: PartsUpload) {
@@ -95,7 +98,7 @@ class PartsSender {
         if (answer !== undefined) return answer;
       }
     } catch (error) {
-      // The service is asked to drop the parts that it has; the time of an unfinished upload does it else.
+      // Asks the service to delete the received parts; otherwise they are deleted when the upload expires.
       if (signal.aborted || error instanceof UnreadableFile)
         void this.#ask('DELETE', url, new AbortController().signal).catch(() => undefined);
       throw error;
@@ -117,7 +120,7 @@ class PartsSender {
     });
   }
 
-  /** A request about the upload; by POST where something on the way blocks its method. */
+  /** Sends a request about the upload; by POST if its method is blocked. */
   async #ask(method: string, url: string, signal: AbortSignal, more: Partial<Sent> = {}): Promise<Reply> {
     const headers = { ...VERSION, ...more.headers };
     if (!this.#isPostOnly) {
@@ -129,7 +132,9 @@ class PartsSender {
     return request(this.#reach, { ...more, method: 'POST', url, signal, headers: overriding });
   }
 
-  /** Sends the next part. The answer that ends the upload; undefined while there is more to send. */
+  /**
+   * Sends the next part. Returns the response that ends the upload; undefined while there is more to send.
+   */
   async #sendPart(url: string): Promise<Reply | undefined> {
     const { file, signal, onProgress } = this.#upload;
     const offset = this.#offset;
@@ -149,7 +154,7 @@ class PartsSender {
     return reply.status === 200 ? reply : this.#recover(url, reply);
   }
 
-  /** Finds out how far the service has come, and sends less at once where that may help. */
+  /** Reads the offset of the service, and reduces the part size if that may help. */
   async #recover(url: string, reply: Reply): Promise<Reply | undefined> {
     const { file, signal } = this.#upload;
     const tried = Math.min(this.#partBytes, file.size - this.#offset);
@@ -171,7 +176,10 @@ class PartsSender {
   }
 }
 
-/** Whether something in front of the connector has refused the method: the connector says why it refuses. */
+/**
+ * Whether something in front of the connector has rejected the method: the connector's own rejections contain
+ * a reason.
+ */
 const isOfBlocked = (reply: Reply): boolean => {
   if (![403, 405, 501].includes(reply.status)) return false;
   try {
@@ -183,9 +191,9 @@ const isOfBlocked = (reply: Reply): boolean => {
 };
 
 /**
- * Sends a file in parts (tus 1.0), and continues where it was when the connection breaks. Parts become smaller,
- * down to 512 KB, when a proxy finds them too long; the page remembers that. Resolves to the response that ends
- * the upload, also to one that rejects it, or to the last one after some minutes without a byte more.
+ * Sends a file in parts (tus 1.0), and continues after connection failures. Parts become smaller, down to 512
+ * KB, when a proxy rejects them as too long; the page remembers the size. Resolves to the response that ends
+ * the upload, including a rejection, or to the last one after some minutes without progress.
  * @throws UnreadableFile; the signal's reason
  */
 export const sendInParts = (reach: Reach, upload: PartsUpload): Promise<Reply> =>

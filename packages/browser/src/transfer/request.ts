@@ -1,15 +1,15 @@
 import type { Answer } from '../client/foreign-answer.ts';
 
-/** How a connector is reached. */
+/** Address and options of a connector. */
 export interface Reach {
-  /** Where the connector is mounted, with a slash at the end. */
+  /** URL of the mount, with a trailing slash. */
   readonly base: string;
-  /** Asked before each request. */
+  /** Called before each request. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
   readonly withCredentials: boolean;
 }
 
-/** What has come back; status 0 where nothing has. */
+/** The response to a request; status 0 if there was none. */
 export interface Reply extends Answer {
   readonly header: (name: string) => string | null;
 }
@@ -20,14 +20,14 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: Blob | FormData | undefined;
   readonly signal: AbortSignal;
-  /** Bytes of the body that have left. */
+  /** Called with the bytes of the body sent so far. */
   readonly onProgress?: ((sent: number) => void) | undefined;
 }
 
-/** A file that the browser cannot read any more: it was changed or removed since it was chosen. */
+/** A file that the browser can no longer read: it was changed or removed after it was chosen. */
 export class UnreadableFile extends Error {}
 
-/** Browsers report a body that they cannot read as they do a lost connection. @throws UnreadableFile */
+/** Browsers report an unreadable body like a lost connection. @throws UnreadableFile */
 const requireReadable = async (body: Blob | FormData | undefined): Promise<void> => {
   const files = body instanceof FormData ? [...body.values()] : [body];
   for (const file of files)
@@ -43,9 +43,9 @@ const requireReadable = async (body: Blob | FormData | undefined): Promise<void>
 const NO_REPLY: Reply = { status: 0, phrase: '', text: '', header: () => null };
 
 /**
- * One request with the progress of its body, which `fetch` does not tell. Where the page cannot fetch its
- * headers, such as a new token (a `TypeError`), there is no reply either.
- * @throws UnreadableFile; the signal's reason; what else the headers of the page throw
+ * Sends a request with progress of its body, which `fetch` does not support. If the page cannot fetch its
+ * headers, such as a new token (a `TypeError`), the result is a reply with status 0.
+ * @throws UnreadableFile; the signal's reason; other errors of the page's headers
  */
 export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
   const { method, url, body, signal, onProgress } = sent;

@@ -1,12 +1,12 @@
 import type { Client, FileUploadData, FilesData } from '../client/index.ts';
 
-/** Milliseconds by which the clock of the service may be behind. */
+/** Tolerance in milliseconds for a slow clock of the service. */
 const CLOCKS_DIFFER = 300_000;
 
-/** Files of a folder that are looked through, the newest first. */
+/** Files of a folder that are examined, newest first. */
 const LOOKED_THROUGH = 100;
 
-/** Bytes that are compared at a time. */
+/** Bytes per step of the comparison. */
 const COMPARED = 2 ** 20;
 
 type Listed = FilesData['sources'][number]['files'][number];
@@ -14,13 +14,13 @@ type ListedFile = Exclude<Listed, { readonly type: 'folder' }>;
 
 const partsOf = (name: string): readonly string[] => /^(.*?)(\.[^.]*)?$/su.exec(name)?.slice(1) ?? [];
 
-/** What of a name stays when a service replaces the signs that it does not store. */
+/** The part of a name that survives when a service replaces characters. */
 const plainName = (stem = '', extension = ''): string =>
   `${stem.normalize('NFKC').replaceAll(/[^\p{L}\p{N}]+/gu, '')}${extension}`.toLowerCase();
 
 /**
- * Whether a stored file may be this one: the same name as it is stored, perhaps with the number that a taken
- * name gets; as many bytes; and new.
+ * Whether a stored file may be this one: the same name after replacements, perhaps with a number; the same
+ * length; and recent.
  */
 const mayBe = (file: File, item: Listed, since: number): item is ListedFile => {
   if (item.type === 'folder' || item.bytes !== file.size || item.modified === undefined) return false;
@@ -41,11 +41,11 @@ const isSame = async (one: Blob, other: Blob): Promise<boolean> => {
 };
 
 /**
- * Finds a file that the service has stored although its answer was lost, as the answer would have been. What
- * only looks like it is fetched and compared: an older file may have the same name and length. What the service
- * has changed, such as a picture that was scaled down, and what may not be fetched is not recognised: a second
- * copy is better than a file that is lost, or another one.
- * @throws ConnectorError when the service cannot be asked; the signal's reason
+ * Finds a file that the service has stored although its response was lost, and returns the data of that
+ * response. Candidates are fetched and compared: an older file may have the same name and length. Files that
+ * the service has changed, such as a scaled picture, and files that may not be fetched are not recognised: a
+ * second copy is better than a lost or a wrong file.
+ * @throws ConnectorError when the service does not respond; the signal's reason
  */
 export const findStored = async (
   client: Client,

@@ -4,41 +4,46 @@ import { sendInParts } from './parts.ts';
 import { type Reach, request } from './request.ts';
 import { findStored } from './stored.ts';
 
-/** Files above are sent in parts where the connector takes parts: nothing of them is sent twice. */
+/** Larger files are sent in parts if the connector supports that: no byte is sent twice. */
 const WHOLE_BYTES = 8 * 1024 * 1024;
 
-/** What the connector says of uploads into a folder. */
+/** Limits of the connector for uploads into a folder. */
 export type Limits = NonNullable<PermissionsData['limits']>;
 
 export interface FileUpload {
   readonly file: File;
   readonly source: string;
   readonly path: string;
-  /** Name of the file in `path` that gets this content and keeps its link. It is sent whole. */
+  /**
+   * Name of the file in `path` whose content is replaced, and whose link stays. The content is sent whole.
+   */
   readonly replaces?: string | undefined;
-  /** As `permissions` says; undefined where it says nothing. */
+  /** From `permissions`; undefined if it has none. */
   readonly limits?: Limits | undefined;
-  /** When it was sent for the first time, where that broke off: what has arrived all the same is not sent again. */
+  /**
+   * Time of an earlier attempt that was interrupted: if its file was stored nevertheless, it is not sent
+   * again.
+   */
   readonly since?: number | undefined;
   readonly signal: AbortSignal;
   readonly onProgress: (sent: number) => void;
 }
 
-/** The reason why a file cannot be stored, before a byte of it is sent. */
+/** The reason why a file cannot be stored, known before it is sent. */
 export type Obstacle = 'type' | 'size' | 'room';
 
 const extensionOf = (name: string): string => /\.([^.]+)$/u.exec(name)?.[1]?.toLowerCase() ?? '';
 
-/** What the limits say of a file. The connector decides; this saves the way. */
+/** The limit that a file exceeds. The connector decides; this avoids useless uploads. */
 export const obstacleOf = (file: File, limits: Limits | undefined): Obstacle | undefined => {
   if (limits === undefined) return undefined;
-  // Pasted pictures get their extension by the connector.
+  // The connector chooses the extension of pasted pictures.
   if (extensionOf(file.name) !== '' && !limits.extensions.includes(extensionOf(file.name))) return 'type';
   if (file.size > limits.maxUploadFileSize) return 'size';
   return limits.bytesLeft !== undefined && file.size > limits.bytesLeft ? 'room' : undefined;
 };
 
-/** Whether a smaller request may pass: a proxy has refused the length, or something has cut the connection. */
+/** Whether a smaller request may succeed: a proxy has rejected the length, or the connection was closed. */
 const mayPassInParts = (error: unknown): boolean =>
   error instanceof ConnectorError && error.messages.length === 0 && [0, 408, 413].includes(error.code);
 
@@ -50,7 +55,7 @@ const sendWhole = async (
   form.append('source', source);
   form.append('path', path);
   if (replaces !== undefined) form.append('name', replaces);
-  // Last: the connector knows where the file goes when it comes.
+  // Last: the connector must know the destination when the file arrives.
   form.append('files[0]', file, file.name);
   const url = `${reach.base}${replaces === undefined ? 'fileUpload' : 'fileReplace'}`;
   return dataOf<FileUploadData>(
@@ -64,7 +69,10 @@ const sendWhole = async (
   );
 };
 
-/** What was stored although its answer was lost. In a folder that may not be listed, nothing is found. */
+/**
+ * Finds a file that was stored although its response was lost. Finds nothing in a folder that may not be
+ * listed.
+ */
 const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, since: number) => {
   const client = createClient({
     url: reach.base,
@@ -78,10 +86,10 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
 };
 
 /**
- * Stores a file. Large files go in parts where the connector takes parts, and so does a form that a proxy rejects as
- * too long. A form whose answer was lost may have been stored: that is looked for before anything is sent again.
- * @throws ConnectorError for an answer that refuses, with code 0 where there was none; UnreadableFile; the
- *   signal's reason
+ * Stores a file. Large files are sent in parts if the connector supports that, and so is a form that a proxy
+ * rejects as too long. A form whose response was lost may have been stored: that is checked before anything
+ * is sent again.
+ * @throws ConnectorError for a rejection, with code 0 without a response; UnreadableFile; the signal's reason
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
   const { file, source, path, limits, signal, onProgress, since } = upload;

@@ -1,4 +1,4 @@
-/** The texts of the picker in English. Those of other languages lie beside them, and are loaded on demand. */
+/** The texts of the picker in English. Other languages are in the same folder, and loaded on demand. */
 export const englishTexts = {
   locale: 'en',
   direction: 'ltr',
