@@ -17,25 +17,25 @@ import { withoutInvalid } from './xml-text.ts';
 export type { Picture, PictureType } from './flow/model.ts';
 export { DocxLimitError } from './html/parse-html.ts';
 
-/** Style sheets that a style sheet imports, and so on. */
+/** Maximum depth of imports in style sheets. */
 const MAX_IMPORT_DEPTH = 3;
 const MAX_PICTURES = 300;
 const MAX_SHEETS = 50;
 
-/** Where a converter gets what a document refers to. Undefined: it is left out. */
+/** Loads the resources of a document. Undefined: the resource is left out. */
 export interface ConverterLoader {
-  /** A picture by its `http`, `https` or `data` address. */
+  /** Loads a picture from its `http`, `https` or `data` URL. */
   picture(url: string): Promise<Picture | undefined>;
   sheet(url: string): Promise<string | undefined>;
 }
 
-/** What the caller wants of the pages: size and margins in points, and what stands on every page. */
+/** Page settings of the caller: size and margins in points, header and footer. */
 export interface DocxPage extends PageWishes {
   readonly header?: PageLine | undefined;
   readonly footer?: PageLine | undefined;
 }
 
-/** A path alone may lead to a source of the request. */
+/** A path without a host may belong to a source of the request. */
 const absolute = (href: string, base: string | undefined): string | undefined => {
   const address = href.startsWith('//') ? `https:${href}` : href;
   try {
@@ -45,7 +45,7 @@ const absolute = (href: string, base: string | undefined): string | undefined =>
   }
 };
 
-/** Adds the rules of all style sheets in their order; what a sheet imports comes before it. */
+/** Adds the rules of all style sheets in their order; imported sheets precede the importing one. */
 class SheetReader {
   readonly rules = new StyleRules();
   readonly #loader: ConverterLoader;
@@ -76,7 +76,7 @@ class SheetReader {
   }
 }
 
-/** The addresses of all pictures, each once. */
+/** The URLs of all pictures, by element. */
 const pictureSources = ({ body, base }: HtmlDocument): ReadonlyMap<ElementNode, string> => {
   const sources = new Map<ElementNode, string>();
   const open: ElementNode[] = [body];
@@ -126,7 +126,8 @@ const buildFlow = async (html: string, loader: ConverterLoader, wishes: DocxPage
 };
 
 /**
- * Converts a page into the bytes of a DOCX file. Meant for a thread of its own: it takes as long as it takes.
+ * Converts a page into the bytes of a DOCX file. Runs without a time limit, so it should run in its own
+ * thread.
  * @throws DocxLimitError when the page has too many parts or is nested too deeply
  */
 export const convertToDocx = async (

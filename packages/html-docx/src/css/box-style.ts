@@ -4,7 +4,7 @@ import type { Border, Sides, Style } from './style.ts';
 
 type Values = ReadonlyMap<string, string>;
 
-/** The properties that belong to the element alone. */
+/** Properties that are not inherited. */
 export type BoxStyle = Pick<
   Style,
   | 'margin'
@@ -46,7 +46,7 @@ const borderOf = (
   };
 };
 
-/** Reads an element's box. @param size its font size in points @param color its text colour */
+/** Computes an element's box. @param size its font size in points @param color its text colour */
 export const boxStyle = (values: Values, size: number, color: string | undefined): BoxStyle => {
   const points = (property: string): number => pointsOf(parseLength(values.get(property) ?? '', size)) ?? 0;
   const length = (property: string): Length | undefined => parseLength(values.get(property) ?? '', size);

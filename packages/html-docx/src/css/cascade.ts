@@ -10,7 +10,7 @@ import { fontSizeOf, letterStyle, lineStyle } from './text-style.ts';
 
 type Values = ReadonlyMap<string, string>;
 
-/** All declarations for an element, reduced to the winning value of each property. */
+/** The winning value of each property among all declarations for an element. */
 const winners = (located: Located, rules: StyleRules): Values => {
   const { node } = located;
   const all: readonly Declaration[] = [
@@ -28,7 +28,7 @@ const winners = (located: Located, rules: StyleRules): Values => {
 const scriptOf = (verticalAlign: string, parent: Style): Style['script'] =>
   verticalAlign === 'sub' || verticalAlign === 'super' ? verticalAlign : parent.script;
 
-/** How an element looks, from its parent's style and all that is said of it. */
+/** Computes the style of an element from its parent's style and all declarations. */
 export const computeStyle = (located: Located, parent: Style, rules: StyleRules): Style => {
   const values = winners(located, rules);
   const fontSize = fontSizeOf(values.get('font-size'), parent.fontSize);

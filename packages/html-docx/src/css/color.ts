@@ -28,7 +28,7 @@ const clamp = (value: number): number => Math.min(255, Math.max(0, Math.round(va
 const hexOf = (channels: readonly number[]): string =>
   channels.map((value) => clamp(value).toString(16).padStart(2, '0')).join('');
 
-/** What a half-transparent colour looks like on white paper; undefined when nothing of it is seen. */
+/** The result of a translucent colour on white paper; undefined when it is transparent. */
 const onPaper = (channels: readonly number[], alpha: number): string | undefined =>
   alpha <= 0
     ? undefined
@@ -62,8 +62,8 @@ const fromFunction = (name: string, body: string): string | undefined => {
 };
 
 /**
- * Reads a CSS colour: six hexadecimal digits in lower case, half-transparent ones as they look on white.
- * Undefined for `transparent`, `inherit` and everything that is not a colour.
+ * Parses a CSS colour to six hexadecimal digits in lower case; translucent ones are blended with white.
+ * Undefined for `transparent`, `inherit` and invalid colours.
  */
 export const parseColor = (text: string): string | undefined => {
   const value = text.trim().toLowerCase();

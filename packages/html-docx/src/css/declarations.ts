@@ -7,7 +7,7 @@ export interface Declaration {
 
 const SIDES = ['top', 'right', 'bottom', 'left'] as const;
 
-/** Splits at a character that stands outside of quotes and brackets. */
+/** Splits at a separator outside of quotes and brackets. */
 export const splitOutside = (text: string, separator: RegExp): readonly string[] => {
   const parts: string[] = [];
   let depth = 0;
@@ -33,7 +33,7 @@ const words = (value: string): readonly string[] => splitOutside(value, /\s/u).f
 
 type Pair = readonly [property: string, value: string];
 
-/** `1px 2px` for four sides. */
+/** Expands `1px 2px` to four sides. */
 const fourSides = (value: string, name: (side: string) => string): readonly Pair[] => {
   const [top = '', right = top, bottom = top, left = right] = words(value);
   const values = [top, right, bottom, left];
@@ -59,7 +59,7 @@ const borderOf = (value: string, side: string): readonly Pair[] => {
 
 const FONT_SIZE = /^(?:[\d.]+(?:[a-z]+|%)|(?:x{0,2}-)?(?:small|large)|medium|smaller|larger)(?:\/\S+)?$/iu;
 
-/** `italic bold 12px/1.5 Arial, serif`: the family is all that follows the size. */
+/** Expands `italic bold 12px/1.5 Arial, serif`: the family is everything after the size. */
 const fontOf = (value: string): readonly Pair[] => {
   // `12px / 1.5` is one word.
   const joined = value.split('/').map((part) => part.trim());
@@ -80,7 +80,8 @@ const fontOf = (value: string): readonly Pair[] => {
 };
 
 const backgroundOf = (value: string): readonly Pair[] => {
-  // Pictures in backgrounds are not shown; the colour is the word that is neither a picture nor about one.
+  // Background pictures are not supported; the colour is the word that is neither a picture nor one of its
+  // options.
   const color = words(value).find((word) =>
     /^(?:#|rgba?\(|hsla?\(|(?!no-repeat|repeat|scroll|fixed|center|left|right|top|bottom|none|cover|contain)[a-z]+$)/iu.test(
       word,
@@ -112,8 +113,8 @@ const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> =
 };
 
 /**
- * Reads the inside of a rule or a `style` attribute. Unreadable declarations are passed over; shorthands come
- * out as their parts.
+ * Parses the content of a rule or a `style` attribute. Invalid declarations are skipped; shorthands are
+ * expanded.
  */
 export const parseDeclarations = (text: string): readonly Declaration[] =>
   splitOutside(text.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/gu, ' '), /;/u).flatMap((part) => {

@@ -1,9 +1,6 @@
 import { parseDeclarations, type Declaration } from './declarations.ts';
 
-/**
- * How elements look before anybody has said so: the part of the HTML standard's style sheet that paper can
- * show.
- */
+/** Default styles of elements: the part of the HTML standard's style sheet that applies to paper. */
 const RULES: readonly (readonly [tags: string, body: string])[] = [
   [
     'html body address article aside details dialog dd div dl dt fieldset figcaption figure footer form header hgroup legend main ' +
@@ -58,5 +55,5 @@ for (const [tags, body] of RULES) {
   for (const tag of tags.split(' ')) byTag.set(tag, [...(byTag.get(tag) ?? []), ...declarations]);
 }
 
-/** The declarations that an element begins with. */
+/** The default declarations of an element. */
 export const defaultDeclarations = (tag: string): readonly Declaration[] => byTag.get(tag) ?? [];

@@ -20,7 +20,7 @@ const LIST_TYPES: Readonly<Record<string, string>> = {
   I: 'upper-roman',
 };
 
-/** What a table says for all of its cells. */
+/** Declarations for a cell from attributes of its table. */
 const cellHints = (cell: Located): string[] => {
   let table: Located | undefined = cell.parent;
   while (table !== undefined && table.node.tag !== 'table') table = table.parent;
@@ -34,10 +34,10 @@ const cellHints = (cell: Located): string[] => {
   return hints;
 };
 
-/** Marks change with the depth of a list. */
+/** Bullets by the depth of a list. */
 const MARKS = ['disc', 'circle', 'square'];
 
-/** Lists inside lists stand close, with marks of their own. */
+/** Nested lists have no margins, and other bullets. */
 const listHints = (list: Located): string[] => {
   let depth = 0;
   for (let at = list.parent; at !== undefined; at = at.parent) if (/^[uo]l$/u.test(at.node.tag)) depth += 1;
@@ -47,7 +47,7 @@ const listHints = (list: Located): string[] => {
     : hints;
 };
 
-/** Elements that a width or height attribute sizes. */
+/** Elements with width and height attributes. */
 const SIZED: ReadonlySet<string> = new Set([
   'table',
   'td',
@@ -59,7 +59,7 @@ const SIZED: ReadonlySet<string> = new Set([
   'hr',
   'tr',
 ]);
-/** Elements that `align` moves as a whole; elsewhere it moves the text. */
+/** Elements that `align` moves as a whole; in others it aligns the text. */
 const MOVED: Readonly<Record<string, (align: string) => string>> = {
   table: (align) => (align === 'center' ? 'margin-left:auto;margin-right:auto' : `float:${align}`),
   hr: () => '',
@@ -67,8 +67,8 @@ const MOVED: Readonly<Record<string, (align: string) => string>> = {
 };
 
 /**
- * What attributes such as `align`, `bgcolor` and `<font>` say, as declarations. They weigh less than any
- * style sheet. Values are stripped of `;`, so that an attribute cannot say more than one thing.
+ * Converts attributes such as `align`, `bgcolor` and `<font>` to declarations. They have a lower priority
+ * than any style sheet. `;` is removed from values, so that an attribute cannot contain several declarations.
  */
 export const presentationHints = (located: Located): string => {
   const { tag, attributes } = located.node;

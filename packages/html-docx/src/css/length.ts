@@ -1,4 +1,4 @@
-/** Points of one unit, for units that mean the same everywhere. */
+/** Points per unit, for absolute units. */
 const UNITS: Readonly<Record<string, number>> = {
   px: 0.75,
   pt: 1,
@@ -9,21 +9,21 @@ const UNITS: Readonly<Record<string, number>> = {
   pc: 12,
 };
 
-/** Font size of the document's root in points: 16 px. */
+/** Font size of the root element in points: 16 px. */
 export const ROOT_SIZE = 12;
 
-/** No page is larger; what is said to be is a mistake or an attack. */
+/** Larger than any page; larger values are mistakes or attacks. */
 const MAX_POINTS = 5000;
 
-/** A length in points, or a part of something that is only known later. */
+/** A length in points, or a percentage of a length that is known later. */
 export type Length = { readonly points: number } | { readonly percent: number };
 
 const bounded = (value: number): number => Math.max(-MAX_POINTS, Math.min(MAX_POINTS, value));
 
 /**
- * Reads a CSS length. A number without a unit counts as pixels, as in HTML attributes. Undefined for `auto`
- * and everything else.
- * @param em the font size in points that `em` means
+ * Parses a CSS length. A number without a unit is in pixels, as in HTML attributes. Undefined for `auto` and
+ * everything else.
+ * @param em the font size in points to which `em` refers
  */
 export const parseLength = (text: string, em: number): Length | undefined => {
   const match = /^([+-]?(?:\d+\.?\d*|\.\d+))(%|[a-z]*)$/u.exec(text.trim().toLowerCase());
@@ -38,7 +38,7 @@ export const parseLength = (text: string, em: number): Length | undefined => {
   return factor === undefined ? undefined : { points: bounded(value * factor) };
 };
 
-/** The points of a length; a percentage is of `whole`, and nothing where that is not known. */
+/** Converts a length to points; a percentage refers to `whole`, and is undefined without it. */
 export const pointsOf = (length: Length | undefined, whole?: number): number | undefined => {
   if (length === undefined) return undefined;
   if ('points' in length) return length.points;

@@ -2,7 +2,7 @@ import { parseDeclarations } from './declarations.ts';
 import { parseLength, pointsOf, ROOT_SIZE } from './length.ts';
 import type { Sides } from './style.ts';
 
-/** What the caller wants of the pages, in points. It wins over the document. */
+/** Page settings of the caller, in points. They take precedence over the document. */
 export interface PageWishes {
   readonly size?: { readonly width: number; readonly height: number } | undefined;
   readonly margin?: Sides<number> | undefined;
@@ -16,7 +16,7 @@ export interface PageLayout {
 }
 
 const MM = 72 / 25.4;
-/** Names of paper, in portrait. */
+/** Paper sizes in portrait. */
 const PAPER: ReadonlyMap<string, readonly [width: number, height: number]> = new Map([
   ['a5', [148 * MM, 210 * MM]],
   ['a4', [210 * MM, 297 * MM]],
@@ -30,12 +30,12 @@ const PAPER: ReadonlyMap<string, readonly [width: number, height: number]> = new
 const A4 = [210 * MM, 297 * MM] as const;
 /** An inch. */
 const MARGIN = 72;
-/** Word takes pages of up to 22 inches; text needs some room. */
+/** Word supports pages of up to 22 inches; text needs a minimum width. */
 const [SMALLEST, LARGEST, LEAST_ROOM] = [72, 1584, 20 * MM];
 
 type Size = readonly [width: number, height: number];
 
-/** The value of `size`: lengths, or a name of paper, an orientation, or both. */
+/** Parses `size`: lengths, or a paper size, an orientation, or both. */
 const readSize = (value: string): Size | undefined => {
   const words = value.toLowerCase().split(/\s+/u);
   const lengths = words.map((word) => pointsOf(parseLength(word, ROOT_SIZE)));
@@ -53,9 +53,9 @@ const leavesRoom = ([width, height]: Size, { top, right, bottom, left }: Sides<n
   height - top - bottom >= LEAST_ROOM;
 
 /**
- * The pages of a document, by the wishes of the caller, else by its rules for `@page`, else A4 with margins
- * of an inch. Margins of the document that leave no room for text do not count.
- * @param rules what stands between the braces of `@page { }`
+ * The page layout: by the settings of the caller, else by `@page` rules of the document, else A4 with margins
+ * of an inch. Margins of the document that leave no room for text are ignored.
+ * @param rules the content of `@page { }` rules
  */
 export const pageLayout = (rules: readonly string[], wishes: PageWishes): PageLayout => {
   const declarations = rules.flatMap(parseDeclarations);

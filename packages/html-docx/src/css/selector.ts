@@ -1,7 +1,7 @@
 import type { ElementNode } from '../html/nodes.ts';
 import { splitOutside } from './declarations.ts';
 
-/** An element with its place in the tree. */
+/** An element with its position in the tree. */
 export interface Located {
   readonly node: ElementNode;
   readonly parent: Located | undefined;
@@ -13,7 +13,7 @@ export interface Located {
 
 type Test = (located: Located) => boolean;
 
-/** How a compound hangs on the one before it. */
+/** The relation of a compound selector to the previous one. */
 type Combinator = ' ' | '>' | '+' | '~';
 
 interface Step {
@@ -21,15 +21,15 @@ interface Step {
   readonly tests: readonly Test[];
 }
 
-/** A selector that can be held against elements. */
+/** A selector that can be matched against elements. */
 export interface Selector {
   readonly specificity: number;
-  /** `#id`, `.class` or tag that an element must have, else `*`: for finding candidates quickly. */
+  /** `#id`, `.class` or tag that an element must have, else `*`: an index for candidates. */
   readonly key: string;
   readonly matches: (located: Located) => boolean;
 }
 
-/** Longer chains are not styling any more. */
+/** Selectors with more steps are ignored. */
 const MAX_STEPS = 12;
 
 const PART =
@@ -64,7 +64,7 @@ const attributeTest = (name: string, operator: string | undefined, quoted: strin
   };
 };
 
-/** `2n+1`, `odd`, `3`: whether a position, counted from 1, is meant. */
+/** Parses `2n+1`, `odd`, `3` to a test of a position, counted from 1. */
 const nthTest = (formula: string): ((position: number) => boolean) | undefined => {
   const text = formula.trim().toLowerCase().replace('odd', '2n+1').replace('even', '2n');
   const match = /^([+-]?\d*)n\s*(?:([+-])\s*(\d+))?$/u.exec(text);
@@ -77,7 +77,7 @@ const nthTest = (formula: string): ((position: number) => boolean) | undefined =
   };
 };
 
-/** Undefined for a pseudo-class that is not known: its rule styles nothing. */
+/** Undefined for an unknown pseudo-class: its rule is dropped. */
 const pseudoTest = (name: string, argument: string): Test | undefined => {
   switch (name) {
     case 'first-child':
@@ -148,7 +148,7 @@ const before = ({ siblings, index, parent }: Located): Located | undefined => {
   return node === undefined ? undefined : { node, siblings, index: index - 1, parent };
 };
 
-/** The elements that may stand at the other side of a combinator, the nearest first. */
+/** Candidates on the other side of a combinator, nearest first. */
 const reach = (located: Located, combinator: Combinator): readonly Located[] => {
   const next = combinator === ' ' || combinator === '>' ? ({ parent }: Located) => parent : before;
   const found: Located[] = [];
@@ -160,8 +160,7 @@ const reach = (located: Located, combinator: Combinator): readonly Located[] => 
 };
 
 /**
- * Whether the steps before the last one lead to the element. Looks at every element once a step, whatever the
- * selector.
+ * Whether the steps before the last one match. Visits every element at most once per step, for any selector.
  */
 const leads = (steps: readonly Step[], located: Located): boolean => {
   let current = new Map([[located.node, located]]);
@@ -180,7 +179,7 @@ const leads = (steps: readonly Step[], located: Located): boolean => {
   return steps.length === 1;
 };
 
-/** Compounds and combinators in their order, one pass; stops behind more of them than a selector may have. */
+/** Splits into compounds and combinators in one pass; stops after more of them than a selector may have. */
 const wordsOf = (text: string): readonly string[] => {
   const words: string[] = [];
   let [from, depth, quote] = [0, 0, ''];
@@ -204,7 +203,7 @@ const wordsOf = (text: string): readonly string[] => {
   return words;
 };
 
-/** Undefined for what is not understood, as CSS wants it: the rule is dropped. */
+/** Undefined for an invalid selector, whose rule is dropped as in CSS. */
 const parseSelector = (text: string): Selector | undefined => {
   const steps: Step[] = [];
   let [specificity, key] = [0, '*'];
@@ -228,6 +227,6 @@ const parseSelector = (text: string): Selector | undefined => {
   return { specificity, key, matches };
 };
 
-/** The selectors of a list; those that are not understood are left out. */
+/** Parses a list of selectors; invalid ones are left out. */
 export const parseSelectors = (list: string): readonly Selector[] =>
   splitOutside(list, /,/u).flatMap((text) => parseSelector(text) ?? []);

@@ -18,7 +18,7 @@ export interface Border {
 
 export type TextAlign = 'start' | 'end' | 'left' | 'right' | 'center' | 'justify';
 
-/** What children take over from their parent. */
+/** Inherited properties. */
 export interface InheritedStyle {
   readonly color: string | undefined;
   readonly fontFamily: string | undefined;
@@ -30,7 +30,7 @@ export interface InheritedStyle {
   readonly strike: boolean;
   readonly smallCaps: boolean;
   readonly transform: string;
-  /** Points between letters, besides the usual. */
+  /** Additional space between letters in points. */
   readonly letterSpacing: number;
   readonly lineHeight: { readonly factor: number } | { readonly points: number } | undefined;
   readonly align: TextAlign;
@@ -40,17 +40,17 @@ export interface InheritedStyle {
   readonly textIndent: number;
   readonly lang: string | undefined;
   readonly visible: boolean;
-  /** Background of inline elements: nested text stands on it. */
+  /** Background of inline elements; nested text inherits it. */
   readonly textBackground: string | undefined;
   readonly script: 'sub' | 'super' | undefined;
 }
 
-/** All that is known of how one element looks. Lengths are points. */
+/** The computed style of an element. Lengths are in points. */
 export interface Style extends InheritedStyle {
   readonly display: string;
   readonly background: string | undefined;
   readonly margin: Sides<number>;
-  /** Left and right margins are `auto`: the box is centred. */
+  /** True when left and right margins are `auto`: the box is centred. */
   readonly centered: boolean;
   readonly padding: Sides<number>;
   readonly border: Sides<Border | undefined>;
@@ -70,7 +70,7 @@ const sides = <Value>(value: Value): Sides<Value> => ({
   left: value,
 });
 
-/** What the page begins with. */
+/** Initial style of the page. */
 export const initialStyle: Style = {
   color: undefined,
   fontFamily: undefined,
@@ -107,6 +107,6 @@ export const initialStyle: Style = {
   breakAfter: false,
 };
 
-/** Whether an element is a box of its own between paragraphs, not a part of a line. */
+/** Whether an element is a block-level box, not inline. */
 export const isBlock = ({ display, float }: Style): boolean =>
   float !== undefined || !/^(?:inline|contents|none|ruby)/u.test(display);

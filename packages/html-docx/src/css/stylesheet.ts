@@ -1,10 +1,10 @@
 import { parseDeclarations, splitOutside, type Declaration } from './declarations.ts';
 import { parseSelectors, type Located, type Selector } from './selector.ts';
 
-/** Blocks of media inside of each other; deeper ones are passed over. */
+/** Maximum nesting of media blocks; deeper ones are skipped. */
 const MAX_NESTING = 8;
 
-/** More rules than this are passed over. */
+/** Maximum number of rules; further ones are skipped. */
 const MAX_RULES = 20_000;
 
 interface Rule {
@@ -13,11 +13,11 @@ interface Rule {
   readonly order: number;
 }
 
-/** A style sheet as text: what it imports, and its rules in one flat list. */
+/** A parsed style sheet: its imports, and its rules in one flat list. */
 export interface SheetText {
   readonly imports: readonly string[];
   readonly rules: readonly (readonly [selectors: string, body: string])[];
-  /** What the rules for `@page`, without those for single pages, hold beside boxes. */
+  /** Content of `@page` rules without a selector, except margin boxes. */
   readonly pages: readonly string[];
 }
 
@@ -27,13 +27,15 @@ const unquoted = (text: string): string => {
   return inner.replace(/^(["'])([\s\S]*)\1$/u, '$2');
 };
 
-/** Whether rules for these media count on paper. Questions about the size of a screen are not answered. */
+/**
+ * Whether rules for these media apply to print. Queries with conditions, such as a screen size, do not match.
+ */
 const isForPaper = (media: string): boolean => {
   const text = media.trim().toLowerCase();
   return text === '' || text.split(',').some((query) => /^\s*(?:only\s+)?(?:all|print)\s*$/u.test(query));
 };
 
-/** Where the block that begins at `open` ends: the place of its closing brace. */
+/** The index of the closing brace of the block that begins at `open`. */
 const blockEnd = (text: string, open: number): number => {
   let depth = 0;
   for (let at = open; at < text.length; at += 1) {
@@ -55,17 +57,17 @@ const readStatement = (prelude: string, imports: string[]): void => {
   if (target !== undefined && isForPaper(media)) imports.push(unquoted(target));
 };
 
-/** A sheet that is being read. */
+/** A sheet that is being parsed. */
 interface SheetDraft {
   readonly imports: string[];
   readonly rules: [selectors: string, body: string][];
   readonly pages: string[];
 }
 
-/** Longer rules for pages are passed over, and so are more of them. */
+/** Limits of `@page` rules; longer and further ones are skipped. */
 const [MAX_PAGE_RULE, MAX_PAGE_RULES] = [2000, 100];
 
-/** Boxes in the margin, such as `@top-center { }`, have no counterpart. */
+/** Margin boxes, such as `@top-center { }`, are not supported. */
 const withoutBoxes = (body: string): string =>
   body.replaceAll(/@[\w-]+\s*\{(?:"[^"]*"|'[^']*'|[^}"'])*\}/gu, ';');
 
@@ -85,7 +87,7 @@ const readBlocks = (text: string, sheet: SheetDraft, depth = 0): void => {
     return found === -1 ? Infinity : found;
   };
   for (let at = 0; at < text.length && sheet.rules.length < MAX_RULES;) {
-    // Each is searched for only when it has been passed: there may be none in all the rest.
+    // Each is searched again only after its position has been passed: the rest may contain none.
     open = next('{', open, at);
     semicolon = next(';', semicolon, at);
     if (semicolon < open && text.slice(at).trimStart().startsWith('@')) {
@@ -104,7 +106,7 @@ const readBlocks = (text: string, sheet: SheetDraft, depth = 0): void => {
 };
 
 /**
- * Reads a style sheet. Rules for other media than print, and at-rules besides `@media`, `@import` and
+ * Parses a style sheet. Rules for other media than print, and at-rules other than `@media`, `@import` and
  * `@page`, are left out.
  */
 export const readSheet = (text: string): SheetText => {
@@ -119,12 +121,12 @@ export class StyleRules {
   readonly #pages: string[] = [];
   #count = 0;
 
-  /** What all rules for `@page` hold, in their order. */
+  /** Content of all `@page` rules, in their order. */
   get pages(): readonly string[] {
     return this.#pages;
   }
 
-  /** Adds the rules of a sheet. Later ones win over earlier ones of equal weight. */
+  /** Adds the rules of a sheet. Later ones override earlier ones of equal specificity. */
   add(sheet: SheetText): void {
     this.#pages.push(...sheet.pages);
     for (const [list, body] of sheet.rules) {
@@ -138,7 +140,7 @@ export class StyleRules {
     }
   }
 
-  /** The declarations for an element, the weakest first. */
+  /** The declarations for an element, lowest priority first. */
   for(located: Located): readonly Declaration[] {
     if (this.#count === 0) return [];
     const { tag, attributes } = located.node;

@@ -17,7 +17,7 @@ const FONT_KEYWORDS: Readonly<Record<string, number>> = {
 const ALIGNS: ReadonlySet<string> = new Set(['start', 'end', 'left', 'right', 'center', 'justify']);
 const isAlign = (text: string): text is TextAlign => ALIGNS.has(text);
 
-/** The font size in points. */
+/** Computes the font size in points. */
 export const fontSizeOf = (value: string | undefined, parent: number): number => {
   if (value === undefined) return parent;
   const text = value.toLowerCase();
@@ -25,7 +25,7 @@ export const fontSizeOf = (value: string | undefined, parent: number): number =>
   if (text === 'larger') return parent * 1.2;
   const keyword = FONT_KEYWORDS[text];
   const size = keyword === undefined ? pointsOf(parseLength(text, parent), parent) : keyword * ROOT_SIZE;
-  // Word knows sizes up to 1638 points.
+  // Word supports sizes up to 1638 points.
   return size === undefined || size <= 0 ? parent : Math.min(size, 1600);
 };
 
@@ -48,17 +48,17 @@ const isBold = (value: string | undefined, parent: boolean): boolean => {
 
 const decorated = (values: Values, kind: RegExp, parent: boolean): boolean => {
   const value = values.get('text-decoration');
-  // A decoration goes on through all children; `none` only takes away the element's own.
+  // A decoration applies to all descendants; `none` removes only the element's own.
   return parent || (value !== undefined && kind.test(value));
 };
 
-/** A value of the element's own; `inherit` is as good as none. */
+/** A value of the element's own; `inherit` counts as none. */
 const ownValue = (values: Values, property: string): string | undefined => {
   const value = values.get(property);
   return value === 'inherit' ? undefined : value;
 };
 
-/** What letters look like. */
+/** Character properties. */
 type LetterStyle = Pick<
   InheritedStyle,
   | 'color'
@@ -73,7 +73,7 @@ type LetterStyle = Pick<
   | 'visible'
 >;
 
-/** Reads how an element's letters look. @param size its font size in points */
+/** Computes the character properties of an element. @param size its font size in points */
 export const letterStyle = (values: Values, parent: Style, size: number): LetterStyle => {
   const color = ownValue(values, 'color');
   const spacing = ownValue(values, 'letter-spacing');
@@ -94,13 +94,13 @@ export const letterStyle = (values: Values, parent: Style, size: number): Letter
   };
 };
 
-/** How lines are set. */
+/** Properties of lines. */
 type LineStyle = Pick<
   InheritedStyle,
   'lineHeight' | 'align' | 'rtl' | 'whiteSpace' | 'listType' | 'textIndent'
 >;
 
-/** Reads how an element's lines are set. @param size its font size in points */
+/** Computes the line properties of an element. @param size its font size in points */
 export const lineStyle = (values: Values, parent: Style, size: number): LineStyle => {
   const align =
     ownValue(values, 'text-align')

@@ -1,22 +1,20 @@
 import type { Border, Sides, Style } from '../css/style.ts';
 import type { HeadingLevel, ListPosition } from './model.ts';
 
-/** What a list item still owes: the marker of its first paragraph. */
+/** A list item whose first paragraph has not got its marker yet. */
 export interface OpenItem {
   readonly position: ListPosition | undefined;
   marked: boolean;
 }
 
-/**
- * A list under way. An item with a number of its own begins another one, which the items after it go on with.
- */
+/** An open list. An item with an explicit number starts another list, which the following items continue. */
 export interface OpenList {
   number: number;
-  /** The number of the next item where the list counts down. */
+  /** The number of the next item in a list that counts down. */
   next: number | undefined;
 }
 
-/** What the blocks around say of the paragraphs inside. Lengths are points. */
+/** Properties that blocks pass to the paragraphs inside. Lengths are in points. */
 export interface BlockContext {
   readonly style: Style;
   readonly indentStart: number;
@@ -25,23 +23,23 @@ export interface BlockContext {
   readonly border: Sides<Border | undefined>;
   readonly padding: Sides<number>;
   readonly heading: HeadingLevel | undefined;
-  /** How many lists are open, one inside the other. */
+  /** Number of open lists. */
   readonly listDepth: number;
-  /** The innermost of them. */
+  /** The innermost open list. */
   readonly list: OpenList | undefined;
   readonly item: OpenItem | undefined;
-  /** Room for one line of text. */
+  /** Width of a line of text. */
   readonly width: number;
 }
 
-/** Where one level of a list begins, and how far before it the marker stands. */
+/** Indent per level of a list, and the distance of the marker before the text. */
 export const LIST_INDENT = 36;
 export const MARKER_INDENT = 18;
 
 const nothing = { top: 0, right: 0, bottom: 0, left: 0 };
 const noBorder = { top: undefined, right: undefined, bottom: undefined, left: undefined };
 
-/** The context of a page, or of a table cell, with so much room. */
+/** The context of a page, or of a table cell, of this width. */
 export const topContext = (style: Style, width: number): BlockContext => ({
   style,
   indentStart: 0,
@@ -64,15 +62,16 @@ const headingOf = (tag: string): HeadingLevel | undefined => {
   return level === undefined ? undefined : (Number(level) as HeadingLevel);
 };
 
-/** The narrowest that lines get, whatever the boxes around them want. */
+/** Minimum width of lines, whatever the boxes around them specify. */
 const MIN_WIDTH = 36;
 
 /**
- * The context inside a block. Its frame goes to the paragraphs in it, which word processors draw as one box.
+ * The context inside a block. Its frame is set on the paragraphs in it, which word processors draw as one
+ * box.
  */
 export const insideBlock = (outer: BlockContext, tag: string, style: Style): BlockContext => {
   const framed = hasFrame(style);
-  // Word draws frames around the lines, outwards, so the lines make room for padding and frame.
+  // Word draws frames outside of the lines, so the lines are shortened by padding and frame.
   const side = (name: 'left' | 'right'): number =>
     Math.max(0, style.margin[name] + style.padding[name] + (style.border[name]?.width ?? 0));
   const [left, right] = [side('left'), side('right')];

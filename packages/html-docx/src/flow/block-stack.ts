@@ -1,9 +1,8 @@
 import type { Block, ParagraphBlock } from './model.ts';
 
 /**
- * The blocks of a page or cell as they come in, with the margins between them collapsed as CSS wants it: the
- * space between two paragraphs is the largest of all margins that meet there, however many boxes end and
- * begin.
+ * Collects the blocks of a page or cell, and collapses the margins between them as in CSS: the space between
+ * two paragraphs is the largest of all margins between them, however many boxes end and begin there.
  */
 export class BlockStack {
   readonly #blocks: Block[] = [];
@@ -11,33 +10,33 @@ export class BlockStack {
   #below = 0;
   #breakPending = false;
 
-  /** A box begins: its upper margin counts for what comes first in it. */
+  /** Starts a box: its upper margin applies before its first content. */
   openBox(marginTop: number): void {
     this.#above = Math.max(this.#above, marginTop);
   }
 
-  /** A box ends. */
+  /** Ends a box. */
   closeBox(marginBottom: number): void {
     this.#below = Math.max(this.#below, marginBottom);
   }
 
-  /** What comes next begins on a new page. */
+  /** The next block starts on a new page. */
   breakPage(): void {
     this.#breakPending = this.#blocks.length > 0 || this.#breakPending;
   }
 
-  /** Adds a paragraph. Its own space is set here. */
+  /** Adds a paragraph, and sets its spacing. */
   addParagraph(paragraph: ParagraphBlock): void {
     const previous = this.#blocks.at(-1);
     const gap = this.#settle();
     if (previous?.kind === 'paragraph') paragraph.before = Math.max(0, gap - previous.after);
-    // After a table, which has no space of its own.
+    // After a table, which has no spacing.
     else if (previous !== undefined) paragraph.before = gap;
     this.#blocks.push(this.#onNewPage(paragraph));
   }
 
   addTable(table: Block, spacer: () => ParagraphBlock): void {
-    // Two tables that touch would become one; a page break needs a paragraph to stand in.
+    // Word would join two adjacent tables; a page break needs a paragraph.
     if (this.#blocks.at(-1)?.kind === 'table' || this.#breakPending) {
       this.#blocks.push(this.#onNewPage(spacer()));
     }
@@ -53,7 +52,7 @@ export class BlockStack {
     return this.#blocks;
   }
 
-  /** Gives the lower margins that have met to the paragraph above, and returns the whole gap. */
+  /** Assigns collapsed lower margins to the previous paragraph, and returns the whole gap. */
   #settle(): number {
     const previous = this.#blocks.at(-1);
     const gap = Math.max(this.#above, this.#below);

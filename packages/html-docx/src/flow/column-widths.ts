@@ -2,7 +2,7 @@ import type { Length } from '../css/length.ts';
 import { pointsOf } from '../css/length.ts';
 import type { WidthRange } from './content-width.ts';
 
-/** What one cell, or a `col` element, asks of the columns that it covers. */
+/** Required width of a cell, or a `col` element, for the columns that it spans. */
 export interface WidthWish {
   readonly column: number;
   readonly span: number;
@@ -34,8 +34,8 @@ const applyWish = (columns: readonly Column[], wish: WidthWish): void => {
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
- * Shares `room` among columns: none gets less than its longest word needs if that is possible, then each what
- * it wants, then what is left in proportion to that.
+ * Distributes `room` among columns: each gets at least the width of its longest word if possible, then its
+ * preferred width, then a proportional share of the rest.
  */
 const share = (columns: readonly Column[], room: number): readonly number[] => {
   const min = sum(columns.map((column) => column.min));
@@ -47,8 +47,8 @@ const share = (columns: readonly Column[], room: number): readonly number[] => {
 };
 
 /**
- * The widths of a table's columns in points, much as browsers lay them out: widths that are given first, the
- * rest by content; no wider than the room, and only as wide as needed where no width is given for the table.
+ * The widths of a table's columns in points, similar to the layout of browsers: explicit widths first, the
+ * rest by content; limited to the available room, and as narrow as possible if the table has no width.
  */
 export const columnWidths = (
   count: number,
@@ -61,7 +61,7 @@ export const columnWidths = (
     points: undefined,
     percent: undefined,
   }));
-  // Narrow wishes first: what covers several columns only adds to them.
+  // Single columns first: cells that span several ones only add to them.
   for (const wish of wishes.toSorted((one, two) => one.span - two.span)) applyWish(columns, wish);
 
   const given = pointsOf(table.width, table.room);

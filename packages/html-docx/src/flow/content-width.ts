@@ -1,16 +1,16 @@
 import type { Block, Inline, TextInline } from './model.ts';
 
-/** The narrowest and the widest that content wants to be, in points. */
+/** Minimum and preferred width of content, in points. */
 export interface WidthRange {
   readonly min: number;
   readonly max: number;
 }
 
-/** Scripts without blanks, whose characters are as wide as they are high and may stand on any line. */
+/** Scripts without blanks, whose characters are square and allow a line break anywhere. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3ffff}]/u;
 
-/** About the width of a letter in its font's size, rather too wide than too narrow. */
+/** Approximate width of a letter relative to the font size, rather too wide. */
 const letterWidth = (letter: string, bold: boolean): number => {
   if (WIDE.test(letter)) return 1.02;
   if (/[ilj.,:;|!'’ ]/u.test(letter)) return 0.31;
@@ -42,14 +42,14 @@ const measureInline = (inline: Inline, measure: Measure): void => {
     measure.word = 0;
   } else if (inline.kind === 'picture') {
     measure.line += inline.width;
-    // A picture gives way, but not altogether.
+    // A picture can shrink, but only to a limit.
     measure.min = Math.max(measure.min, Math.min(inline.width, 48));
     measure.max = Math.max(measure.max, measure.line);
   }
 };
 
 /**
- * Estimates how wide blocks want to be: fonts are not at hand, and word processors set the lines by
+ * Estimates the width of blocks: font metrics are not available, and word processors break the lines
  * themselves.
  */
 export const contentWidth = (blocks: readonly Block[]): WidthRange => {

@@ -14,7 +14,7 @@ import type { Block, ParagraphBlock, ParagraphFormat } from './model.ts';
 import { pictureInline } from './picture-flow.ts';
 import { buildTable, type ReadCell } from './table-flow.ts';
 
-/** Turns elements into paragraphs and tables. One builder makes one page, or one table cell. */
+/** Converts elements to paragraphs and tables. One builder is used for a page, or for a table cell. */
 export class FlowBuilder {
   readonly #parts: FlowParts;
   readonly #stack = new BlockStack();
@@ -24,7 +24,7 @@ export class FlowBuilder {
     this.#parts = parts;
   }
 
-  /** Adds all that is inside an element. */
+  /** Adds the content of an element. */
   addContent(located: Located, style: Style, context: BlockContext): void {
     this.#addChildren(located, style, context, undefined);
     this.#endParagraph(context);
@@ -84,12 +84,12 @@ export class FlowBuilder {
     this.#line.addText(closing, style, link);
   }
 
-  /** Notes the places at an element to which links lead. */
+  /** Adds bookmarks at an element that links refer to. */
   #mark(node: ElementNode): void {
     if (this.#parts.anchors.size === 0) return;
     const names = placeNames(node).flatMap((place) => {
       const name = this.#parts.anchors.get(place);
-      // The first of several elements with one name is meant.
+      // If several elements have the same name, links refer to the first.
       if (name === undefined || this.#parts.marked.has(name)) return [];
       this.#parts.marked.add(name);
       return [{ kind: 'mark' as const, name }];
@@ -122,7 +122,7 @@ export class FlowBuilder {
   }
 
   #insideList(node: ElementNode, style: Style, context: BlockContext): BlockContext {
-    // Room for the markers is ours to make, level by level.
+    // The indent of the markers is set level by level, in place of the padding.
     const inner = insideBlock(context, '', { ...style, padding: { ...style.padding, left: 0, right: 0 } });
     const level = context.listDepth;
     const { attributes, children } = node;
@@ -150,7 +150,7 @@ export class FlowBuilder {
     const given = Number.parseInt(located.node.attributes.get('value') ?? '', 10);
     const list = context.list ?? { number: -1, next: undefined };
     const value = Number.isSafeInteger(given) ? given : list.next;
-    // Word counts up only: each item of a list that counts down begins a list of its own.
+    // Word only counts up: each item of a list that counts down starts its own list.
     if (value !== undefined || list.number < 0) {
       list.number = this.#parts.lists.open({ type: style.listType, start: value ?? 1, level });
     }
@@ -183,11 +183,11 @@ export class FlowBuilder {
     this.#stack.addTable(table, () => this.#paragraph(context, []));
   }
 
-  /** Reads a cell as a page of its own, without the space above its first and below its last paragraph. */
+  /** Reads a cell like a page, without the space above its first and below its last paragraph. */
   readonly #readCell: ReadCell = (located, style, width) => {
     const builder = new FlowBuilder(this.#parts);
     const context = topContext(style, width);
-    // Links to the table lead to its first cell.
+    // Links to the table refer to its first cell.
     builder.#line.addMarks(this.#line.takeMarks());
     builder.#mark(located.node);
     builder.addContent(located, style, context);
@@ -245,7 +245,7 @@ export class FlowBuilder {
   }
 }
 
-/** Quotation marks change with the depth. */
+/** Quotation marks alternate with the depth. */
 const quotes = ({ parent }: Located): readonly [string, string] => {
   let depth = 0;
   for (let at = parent; at !== undefined; at = at.parent) if (at.node.tag === 'q') depth += 1;

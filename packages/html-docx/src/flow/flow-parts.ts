@@ -3,18 +3,20 @@ import type { StyleRules } from '../css/stylesheet.ts';
 import type { ElementNode, HtmlNode } from '../html/nodes.ts';
 import type { ListDefinition, Picture } from './model.ts';
 
-/** List types that count. The others show the same mark at every item. */
+/** List types with numbers. Others have the same bullet for every item. */
 const COUNTING =
   /decimal|alpha|latin|roman|greek|cjk|hebrew|georgian|armenian|hiragana|katakana|ideographic|hangul/u;
 
 export const isCounting = (type: string): boolean => COUNTING.test(type);
 
-/** The lists of one document. Each list that counts is one of its own, so that it begins where it should. */
+/**
+ * The lists of one document. Each numbered list has its own definition, so that it starts at its own number.
+ */
 export class ListRegistry {
   readonly definitions: ListDefinition[] = [];
   readonly #marks = new Map<string, number>();
 
-  /** The number of a list. Lists of marks that look the same are one. */
+  /** Returns the id of a list. Bulleted lists that look the same share one. */
   open(definition: ListDefinition): number {
     if (isCounting(definition.type)) return this.#add(definition);
     const key = `${definition.type} ${definition.level}`;
@@ -28,24 +30,24 @@ export class ListRegistry {
   }
 }
 
-/** What is shared by all parts of a document. */
+/** Shared by all parts of a document. */
 export interface FlowParts {
   readonly rules: StyleRules;
   readonly lists: ListRegistry;
   readonly base: string | undefined;
-  /** Room for text on a page from top to bottom, in points. */
+  /** Height of the text area of a page, in points. */
   readonly pageHeight: number;
-  /** Places that links of the page lead to, by their names, with the names of their bookmarks. */
+  /** Targets of links inside the page, by name, with the names of their bookmarks. */
   readonly anchors: ReadonlyMap<string, string>;
-  /** Bookmarks that have got their place. */
+  /** Bookmarks that have been added. */
   readonly marked: Set<string>;
-  /** The picture of an `img` or `svg` element; undefined when there is none to show. */
+  /** The picture of an `img` or `svg` element; undefined without one. */
   readonly pictureOf: (node: ElementNode) => Picture | undefined;
 }
 
 const isElement = (node: HtmlNode): node is ElementNode => node.kind === 'element';
 
-/** The children of an element that are elements, with their places. */
+/** The child elements of an element, with their positions. */
 export const locateChildren = (located: Located): readonly Located[] => {
   const siblings = located.node.children.filter(isElement);
   return siblings.map((node, index) => ({ node, parent: located, index, siblings }));

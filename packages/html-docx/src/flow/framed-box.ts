@@ -4,20 +4,20 @@ import type { BlockContext } from './block-context.ts';
 import type { Block, TableBlock } from './model.ts';
 import { withFittingPictures } from './picture-flow.ts';
 
-/** Elements whose lines begin elsewhere than those around them. */
+/** Elements with an indent of their own. */
 const INDENTED = /^(?:ul|ol|menu|dir|dl|table|blockquote)$/u;
 
 const holdsIndented = ({ children }: ElementNode): boolean =>
   children.some((child) => child.kind === 'element' && (INDENTED.test(child.tag) || holdsIndented(child)));
 
 /**
- * Whether a box has a border that would fall into several frames: word processors draw one frame around paragraphs
- * with the same indents only. Boxes in lists stay paragraphs, which the list counts.
+ * Whether the border of a box would be split into several frames: word processors join frames only of
+ * paragraphs with equal indents. Boxes in lists stay paragraphs, which the list numbers.
  */
 export const needsTable = (node: ElementNode, { border }: Style, { listDepth }: BlockContext): boolean =>
   listDepth === 0 && Object.values(border).some((side) => side !== undefined) && holdsIndented(node);
 
-/** A box with a border as a table of one cell, with what `read` makes of its content for lines of so many points. */
+/** A box with a border as a table of one cell, with the content that `read` returns for the inner width. */
 export const boxTable = (
   { margin, padding, border, background, rtl }: Style,
   { width: room, indentStart }: BlockContext,

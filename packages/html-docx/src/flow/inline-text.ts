@@ -1,7 +1,7 @@
 import type { Style } from '../css/style.ts';
 import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
-/** What letters in an element look like. */
+/** Text format from a style. */
 export const textFormat = (style: Style): TextFormat => ({
   size: style.fontSize,
   family: style.fontFamily,
@@ -25,12 +25,12 @@ const transformed = (text: string, transform: string): string => {
   return text;
 };
 
-/** The content of one paragraph as it comes in, with white space collapsed as CSS wants it. */
+/** Collects the content of one paragraph, and collapses white space as in CSS. */
 export class LineCollector {
   readonly #inlines: Inline[] = [];
-  /** Places that wait for something to stand at. */
+  /** Bookmarks that are not yet in a paragraph. */
   readonly #marks: MarkInline[] = [];
-  /** True where a blank would be the first of its line or the second of two. */
+  /** True at the start of a line and after a blank: another blank is collapsed. */
   #afterBlank = true;
 
   get isEmpty(): boolean {
@@ -49,12 +49,12 @@ export class LineCollector {
     }
   }
 
-  /** Notes that links lead to this paragraph. No content by itself. */
+  /** Adds bookmarks to this paragraph. They are not content. */
   addMarks(marks: readonly MarkInline[]): void {
     this.#marks.push(...marks);
   }
 
-  /** Gives the places away that have been noted. */
+  /** Returns and removes the pending bookmarks. */
   takeMarks(): readonly MarkInline[] {
     return this.#marks.splice(0);
   }
@@ -65,17 +65,15 @@ export class LineCollector {
     this.#afterBlank = true;
   }
 
-  /**
-   * Adds a picture. One that text flows around has no place in the line, so blanks around it are neighbours.
-   */
+  /** Adds a picture. A floating one is not part of the line, so blanks around it collapse. */
   addPicture(picture: PictureInline): void {
     this.#inlines.push(picture);
     if (picture.float === undefined) this.#afterBlank = false;
   }
 
   /**
-   * What has come in, after the places to which links lead. A line break at the very end only ends the line,
-   * so it goes; blanks there are not seen either.
+   * The collected content, with its bookmarks first. A line break or blank at the very end is removed: it
+   * only ends the line.
    */
   finish(): readonly Inline[] {
     this.#trimEnd();
@@ -94,7 +92,7 @@ export class LineCollector {
     this.#afterBlank = text.endsWith(' ') && !/^pre/u.test(style.whiteSpace);
   }
 
-  /** Takes away a collapsed blank at the end of a line. Kept ones (`pre`) are no longer than they were. */
+  /** Removes a collapsed blank at the end of a line. Preserved blanks (`pre`) stay. */
   #trimEnd(): void {
     const last = this.#inlines.at(-1);
     if (!this.#afterBlank || last?.kind !== 'text') return;

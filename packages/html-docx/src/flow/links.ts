@@ -1,7 +1,7 @@
 import type { ElementNode } from '../html/nodes.ts';
 import type { FlowParts } from './flow-parts.ts';
 
-/** More places than any page has that people read. */
+/** Maximum number of bookmarks; pages that are read have fewer. */
 const MAX_ANCHORS = 5000;
 
 const elementsOf = function* (root: ElementNode): Generator<ElementNode> {
@@ -12,7 +12,7 @@ const elementsOf = function* (root: ElementNode): Generator<ElementNode> {
   }
 };
 
-/** The name of the place inside a page that a link leads to; undefined for all other links. */
+/** The fragment of a link inside the page; undefined for all other links. */
 const fragmentOf = (href: string | undefined): string | undefined => {
   const text = href?.trim() ?? '';
   if (!text.startsWith('#') || text === '#') return undefined;
@@ -23,13 +23,13 @@ const fragmentOf = (href: string | undefined): string | undefined => {
   }
 };
 
-/** The names by which links find an element. */
+/** The names by which links refer to an element. */
 export const placeNames = ({ tag, attributes }: ElementNode): readonly string[] =>
   [attributes.get('id'), tag === 'a' ? attributes.get('name') : undefined].flatMap((name) => name || []);
 
 /**
- * The places of a page that its own links lead to, each with the name of its bookmark: Word takes letters and
- * digits only, at most 40, and does not tell capitals from small letters.
+ * Targets of links inside a page, each with the name of its bookmark: Word allows only letters and digits, at
+ * most 40, and ignores case.
  */
 export const readAnchors = (body: ElementNode): ReadonlyMap<string, string> => {
   const wanted = new Set<string>();
@@ -51,9 +51,9 @@ export const readAnchors = (body: ElementNode): ReadonlyMap<string, string> => {
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:', 'ftp:']);
 
 /**
- * The address of a link that may stand in a document: absolute, with a scheme that opens a page, mail or
- * telephone; or `#` and the name of a bookmark. Undefined for everything else (`javascript:`, `file:`, places
- * that are not there, addresses relative to nothing).
+ * The link for a document: absolute, with a scheme that opens a page, mail or telephone; or `#` and the name
+ * of a bookmark. Undefined for everything else (`javascript:`, `file:`, missing targets, relative URLs
+ * without a base).
  */
 export const linkTarget = (
   href: string | undefined,

@@ -1,7 +1,7 @@
 import type { PageLayout } from '../css/page-style.ts';
 import type { Border, Sides, TextAlign } from '../css/style.ts';
 
-/** How letters look. Lengths are points, colours six hexadecimal digits. */
+/** Format of text. Lengths are in points, colours six hexadecimal digits. */
 export interface TextFormat {
   readonly size: number;
   readonly family: string | undefined;
@@ -20,21 +20,21 @@ export interface TextFormat {
 
 export interface TextInline {
   readonly kind: 'text';
-  /** May hold tabs, no line breaks. */
+  /** May contain tabs, but no line breaks. */
   readonly text: string;
   readonly format: TextFormat;
-  /** An address, or `#` and the name of a bookmark. */
+  /** A URL, or `#` and the name of a bookmark. */
   readonly link: string | undefined;
 }
 
-/** A place that links lead to. */
+/** A bookmark. */
 export interface MarkInline {
   readonly kind: 'mark';
-  /** Of the bookmark. */
+  /** Name of the bookmark. */
   readonly name: string;
 }
 
-/** A number that the word processor knows. */
+/** A number that the word processor computes. */
 export interface NumberInline {
   readonly kind: 'number';
   readonly of: 'page' | 'pages';
@@ -45,10 +45,10 @@ export interface BreakInline {
   readonly kind: 'break';
 }
 
-/** Formats that word processors show. */
+/** Formats that word processors support. */
 export type PictureType = 'png' | 'jpg' | 'gif';
 
-/** A picture ready to be put into a document. */
+/** A picture that can be embedded in a document. */
 export interface Picture {
   readonly type: PictureType;
   readonly bytes: Uint8Array;
@@ -72,23 +72,23 @@ export type Inline = TextInline | BreakInline | PictureInline | MarkInline | Num
 
 export type HeadingLevel = 1 | 2 | 3 | 4 | 5 | 6;
 
-/** A position in a list: which one, and how deep in it. */
+/** The list of an item, and its level. */
 export interface ListPosition {
   readonly list: number;
   readonly level: number;
 }
 
-/** How a paragraph is set. Lengths are points. */
+/** Format of a paragraph. Lengths are in points. */
 export interface ParagraphFormat {
   readonly heading: HeadingLevel | undefined;
   readonly align: TextAlign;
   readonly rtl: boolean;
-  /** From the edge where lines begin, and from the one where they end. */
+  /** Indents from the start and the end edge of lines. */
   readonly indentStart: number;
   readonly indentEnd: number;
   readonly firstLine: number;
   readonly lineHeight: { readonly factor: number } | { readonly points: number } | undefined;
-  /** Numbered or marked as the item of a list. */
+  /** Set for a list item: the paragraph gets its number or bullet. */
   readonly item: ListPosition | undefined;
   readonly background: string | undefined;
   readonly border: Sides<Border | undefined>;
@@ -100,12 +100,12 @@ export interface ParagraphBlock {
   readonly kind: 'paragraph';
   readonly inlines: readonly Inline[];
   readonly format: ParagraphFormat;
-  /** Space to the blocks before and after, in points. */
+  /** Space before and after the paragraph, in points. */
   before: number;
   after: number;
 }
 
-/** One cell; `row` and `column` are its upper start corner in the grid. */
+/** One cell; `row` and `column` are the position of its first corner in the grid. */
 export interface TableCell {
   readonly row: number;
   readonly column: number;
@@ -120,9 +120,9 @@ export interface TableCell {
 
 export interface TableRow {
   readonly isHeader: boolean;
-  /** Whether it may go on on the next page. */
+  /** Whether a page break may split it. */
   readonly splits: boolean;
-  /** Points, a minimum. */
+  /** Minimum height in points. */
   readonly height: number | undefined;
 }
 
@@ -130,7 +130,7 @@ export interface TableBlock {
   readonly kind: 'table';
   readonly rows: readonly TableRow[];
   readonly cells: readonly TableCell[];
-  /** Points of each column of the grid. */
+  /** Width of each column of the grid in points. */
   readonly columnWidths: readonly number[];
   readonly border: Sides<Border | undefined>;
   readonly align: 'left' | 'center' | 'right';
@@ -140,15 +140,15 @@ export interface TableBlock {
 
 export type Block = ParagraphBlock | TableBlock;
 
-/** How the items of one list are marked. */
+/** Markers of the items of one list. */
 export interface ListDefinition {
-  /** As `list-style-type`. */
+  /** A value of `list-style-type`. */
   readonly type: string;
   readonly start: number;
   readonly level: number;
 }
 
-/** A document before it is written. */
+/** The model of a document before it is written. */
 export interface Flow {
   readonly page: PageLayout;
   readonly header: ParagraphBlock | undefined;
@@ -156,6 +156,6 @@ export interface Flow {
   readonly title: string | undefined;
   readonly lang: string | undefined;
   readonly blocks: readonly Block[];
-  /** By the number in `ListPosition`. */
+  /** Indexed by the number in `ListPosition`. */
   readonly lists: readonly ListDefinition[];
 }

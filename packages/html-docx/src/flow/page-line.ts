@@ -3,25 +3,25 @@ import { withoutInvalid } from '../xml-text.ts';
 import { textFormat } from './inline-text.ts';
 import type { Inline, ParagraphBlock } from './model.ts';
 
-/** A header or footer: text, and what stands for the number of the page, of all pages, and for the title. */
+/** A header or footer: text, and fields for page number, number of pages and title. */
 export interface PageLine {
   readonly parts: readonly (string | { readonly field: 'page' | 'pages' | 'title' })[];
   readonly align: 'left' | 'center' | 'right';
 }
 
-/** Of the letters, in points. */
+/** Font size in points. */
 const SIZE = 9;
-/** Above and below, in points. */
+/** Space above and below, in points. */
 const SPACE = 8;
-/** Most characters of the title. */
+/** Maximum length of the title in characters. */
 const MAX_TITLE = 200;
 
 const sides = <Value>(value: Value) => ({ top: value, right: value, bottom: value, left: value });
 
-/** What a line takes of the paper at its edge, in points, when it is short. */
+/** Height of a one-line header or footer with its distances, in points. */
 export const TAKEN = 48;
 
-/** The paragraph that stands above or below the text of every page. */
+/** The paragraph of a header or footer. */
 export const pageLine = ({ parts, align }: PageLine, title = ''): ParagraphBlock => {
   const format = { ...textFormat(initialStyle), size: SIZE };
   const inline = (part: PageLine['parts'][number]): Inline => {

@@ -3,9 +3,9 @@ import type { Style } from '../css/style.ts';
 import type { ElementNode } from '../html/nodes.ts';
 import type { Block, Picture, PictureInline } from './model.ts';
 
-/** Points of a pixel. */
+/** Points per pixel. */
 const PIXEL = 0.75;
-/** What a page has besides a picture that fills it, in points. */
+/** Height in points that a picture leaves free on a page that it fills. */
 const REST = 8;
 
 interface Size {
@@ -13,15 +13,15 @@ interface Size {
   readonly height: number;
 }
 
-/** Makes a size fit into a room, keeping its proportions. */
+/** Scales a size down to fit, preserving its aspect ratio. */
 const fitted = ({ width, height }: Size, room: Size): Size => {
   const scale = Math.min(1, room.width / width, room.height / height);
   return { width: Math.max(1, width * scale), height: Math.max(1, height * scale) };
 };
 
 /**
- * The size that a picture is shown at: as its style or attributes say, else its own; one given side keeps the
- * proportions.
+ * The displayed size of a picture: from style or attributes, else its own; a missing side follows from the
+ * aspect ratio.
  */
 const shownSize = (picture: Picture, style: Style, room: number): Size => {
   const ratio = picture.height / picture.width;
@@ -34,7 +34,7 @@ const shownSize = (picture: Picture, style: Style, room: number): Size => {
   return { width, height: isStretched ? Math.max(1, height) : width * ratio };
 };
 
-/** A picture in a line of text. @param line the room that a line has, and the link around the picture */
+/** A picture in a line of text. @param line the width of the line, and the link around the picture */
 export const pictureInline = (
   picture: Picture,
   node: ElementNode,
@@ -49,7 +49,7 @@ export const pictureInline = (
   link: line.link,
 });
 
-/** The same blocks with pictures no wider than the room that they turned out to have. */
+/** The same blocks with pictures scaled down to the final width. */
 export const withFittingPictures = (blocks: readonly Block[], room: number): readonly Block[] =>
   blocks.map((block) =>
     block.kind === 'table'

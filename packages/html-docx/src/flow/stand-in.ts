@@ -7,7 +7,7 @@ const withNode = (located: Located, node: ElementNode): Located => ({ ...located
 
 const text = (content: string) => [{ kind: 'text' as const, text: content }];
 
-/** A link to what an element embeds, named by its title or its address. */
+/** A link to embedded content, with its title or URL as text. */
 const embedded = (located: Located, parts: FlowParts): Located | undefined => {
   const { attributes, children } = located.node;
   const source = children.find((child) => child.kind === 'element' && child.tag === 'source');
@@ -24,10 +24,10 @@ const embedded = (located: Located, parts: FlowParts): Located | undefined => {
   });
 };
 
-/** Inputs whose value a page does not show. */
+/** Inputs whose value is not visible on a page. */
 const UNSEEN: ReadonlySet<string> = new Set(['hidden', 'password', 'file', 'image', 'color', 'range']);
 
-/** What a page shows of an input: a box to tick, a button of several, or its value. */
+/** Visible form of an input: a checkbox, a radio button, or its value. */
 const shownOfInput = (attributes: ReadonlyMap<string, string>): string | undefined => {
   const type = attributes.get('type')?.toLowerCase() ?? 'text';
   const isChecked = attributes.has('checked');
@@ -37,8 +37,8 @@ const shownOfInput = (attributes: ReadonlyMap<string, string>): string | undefin
 };
 
 /**
- * An element as a text document can show it: a box to tick is a character, what plays is a link, and a link
- * that leads nowhere is text. Undefined when nothing of it can be shown.
+ * Replaces elements that a text document cannot contain: a checkbox by a character, media by a link, and a
+ * link without a valid target by its text. Undefined when nothing of it can be shown.
  */
 export const standIn = (located: Located, parts: FlowParts): Located | undefined => {
   const { node } = located;

@@ -9,13 +9,13 @@ import type { Block, TableBlock, TableCell } from './model.ts';
 import { withFittingPictures } from './picture-flow.ts';
 import { readGrid, type Styled, type TableGrid } from './table-grid.ts';
 
-/** Reads the content of a cell, for lines of so many points. */
+/** Reads the content of a cell of this width in points. */
 export type ReadCell = (located: Located, style: Style, width: number) => readonly Block[];
 
-/** A table, with the captions that stand above it. */
+/** A table, with its captions, which precede it. */
 export interface BuiltTable {
   readonly captions: readonly Styled[];
-  /** Undefined when there is no cell. */
+  /** Undefined without cells. */
   readonly table: TableBlock | undefined;
 }
 
@@ -26,7 +26,7 @@ const verticalAlign = (value: string): TableCell['verticalAlign'] => {
   return value === 'middle' || value === 'center' ? 'center' : 'top';
 };
 
-/** A given width of a cell is that of its content, as browsers have it. */
+/** As in browsers, the specified width of a cell is that of its content. */
 const outerWidth = (width: Length | undefined, style: Style): Length | undefined =>
   width !== undefined && 'points' in width ? { points: width.points + horizontalPadding(style) } : width;
 
@@ -55,7 +55,7 @@ const alignOf = (style: Style): TableBlock['align'] => {
   return style.rtl ? 'right' : 'left';
 };
 
-/** Cells that share a place (beyond the last column) become one. */
+/** Merges cells at the same position (beyond the last column). */
 const mergeCells = (cells: readonly TableCell[]): readonly TableCell[] => {
   const byPlace = new Map<string, TableCell & { readonly blocks: Block[] }>();
   for (const cell of cells) {
@@ -67,10 +67,10 @@ const mergeCells = (cells: readonly TableCell[]): readonly TableCell[] => {
   return [...byPlace.values()];
 };
 
-/** The highest that an empty row gets, in points. */
+/** Maximum height of an empty row, in points. */
 const MAX_ROW = 600;
 
-/** Builds a table with all that is in it. */
+/** Builds a table with its content. */
 export const buildTable = (
   parts: FlowParts,
   { located, style }: Styled,

@@ -3,7 +3,7 @@ import type { Located } from '../css/selector.ts';
 import type { Style } from '../css/style.ts';
 import { locateChildren, type FlowParts } from './flow-parts.ts';
 
-/** Word's limit. Cells beyond it go into the last column. */
+/** Limit of Word. Cells beyond it are moved into the last column. */
 const MAX_COLUMNS = 63;
 
 /** An element of a table with its style. */
@@ -12,13 +12,13 @@ export interface Styled {
   readonly style: Style;
 }
 
-/** A cell before its content has been read. */
+/** A cell without its content. */
 export interface GridCell extends Styled {
   readonly row: number;
   readonly column: number;
   readonly rowSpan: number;
   readonly columnSpan: number;
-  /** Of its row, or the rows around. */
+  /** Background of its row, or of the section. */
   readonly background: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface GridColumn {
   readonly style: Style;
 }
 
-/** Where the cells of a table stand. */
+/** Positions of the cells of a table. */
 export interface TableGrid {
   readonly captions: readonly Styled[];
   readonly columns: readonly GridColumn[];
@@ -52,7 +52,7 @@ interface Section extends Styled {
   readonly kind: number;
 }
 
-/** Heads come first and feet last, wherever they are written. */
+/** Heads come first and feet last, in any source order. */
 const SECTIONS: Readonly<Record<string, number>> = { thead: 0, tbody: 1, tfoot: 2 };
 
 /**
@@ -82,7 +82,7 @@ const placeSection = (
   }
 };
 
-/** Reads the structure of a table element. */
+/** Parses the structure of a table element. */
 export const readGrid = (parts: FlowParts, table: Styled): TableGrid => {
   const children = ({ located, style }: Styled): readonly Styled[] =>
     locateChildren(located)

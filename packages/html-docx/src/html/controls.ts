@@ -6,10 +6,10 @@ type Parent = DefaultTreeAdapterTypes.ParentNode;
 
 const isElement = (node: Parent['childNodes'][number]): node is Element => 'tagName' in node;
 
-/** Parts of a formula in other languages, such as LaTeX: its text stands before them. */
+/** Annotations of a formula in other languages, such as LaTeX: they would repeat its text. */
 const ANNOTATIONS: ReadonlySet<string> = new Set(['annotation', 'annotation-xml']);
 
-/** All elements and texts below an element, in their order. */
+/** All descendant elements and texts, in document order. */
 function* partsOf(parent: Parent): Generator<Parent['childNodes'][number], void, undefined> {
   const open = [...parent.childNodes].reverse();
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -26,7 +26,7 @@ const textOf = (parent: Parent): string => {
 
 const hasAttribute = ({ attrs }: Element, name: string): boolean => attrs.some((one) => one.name === name);
 
-/** What a list shows as chosen: without a choice the first option, unless several may be chosen. */
+/** Visible value of a select element: the first option when none is selected, unless several may be. */
 const chosenOf = (select: Element): string => {
   const options = [...partsOf(select)].filter(isElement).filter(({ tagName }) => tagName === 'option');
   const selected = options.filter((option) => hasAttribute(option, 'selected'));
@@ -42,10 +42,7 @@ const withText = (element: Element, text: string, style = ''): ElementNode => {
   return { kind: 'element', tag: 'span', attributes, children: [{ kind: 'text', text }] };
 };
 
-/**
- * What a reader of the page sees of a formula, a list to choose from or a field of text: its words, as an
- * element of text. Undefined for all other elements.
- */
+/** Visible text of a formula, select or textarea, as a text element. Undefined for all other elements. */
 export const contentOfControl = (element: Element): ElementNode | undefined => {
   if (element.namespaceURI === names.NS.MATHML)
     return element.tagName === 'math' ? withText(element, textOf(element)) : undefined;

@@ -1,10 +1,10 @@
 import type { ElementNode, HtmlNode } from './nodes.ts';
 
-// Letters of scripts that run from right to left: Hebrew, Arabic, Syriac, Thaana, N'Ko and their kin.
+// Letters of right-to-left scripts: Hebrew, Arabic, Syriac, Thaana, N'Ko and related ones.
 const RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const LEFT = /\p{L}/u;
 
-/** `neutral`: blanks, digits, signs. */
+/** `neutral`: blanks, digits, punctuation. */
 export type LetterDirection = 'right' | 'left' | 'neutral';
 
 export const directionOf = (char: string): LetterDirection => {
@@ -12,16 +12,16 @@ export const directionOf = (char: string): LetterDirection => {
   return LEFT.test(char) ? 'left' : 'neutral';
 };
 
-/** Whether any letter of a text runs from right to left. */
+/** Whether a text contains right-to-left letters. */
 export const hasRightToLeft = (text: string): boolean => RIGHT.test(text);
 
-/** A text with so much before its first letter has no direction. */
+/** Limits of the search for the first letter; beyond them the direction is undetermined. */
 const MAX_CHARACTERS = 10_000;
 const MAX_NODES = 10_000;
 
 /**
- * What `dir="auto"` means for an element: the direction of its first letter, where parts with a direction of
- * their own do not count.
+ * Resolves `dir="auto"` of an element: the direction of its first letter, ignoring parts with a direction of
+ * their own.
  * @see https://html.spec.whatwg.org/#the-dir-attribute
  */
 export const autoDirection = (element: ElementNode): 'rtl' | 'ltr' => {

@@ -4,7 +4,7 @@ import { escapeXml } from '../xml-text.ts';
 type Element = DefaultTreeAdapterTypes.Element;
 type Parent = DefaultTreeAdapterTypes.ParentNode;
 
-/** Deeper parts are left out: drawings do not have them, and readers of drawings have limits of their own. */
+/** Deeper elements are left out: drawings do not need them, and SVG parsers have limits of their own. */
 const MAX_DEPTH = 100;
 const XML_NAME = /^[A-Za-z_][\w.-]*$/u;
 
@@ -26,6 +26,6 @@ const contentOf = (parent: Parent, depth: number): string =>
     })
     .join('');
 
-/** An `svg` element of a page as an SVG file of its own: XML, with the namespaces that HTML leaves unsaid. */
+/** Serializes an `svg` element of a page as an SVG file: XML, with the namespaces that HTML omits. */
 export const drawingFile = (svg: Element): string =>
   `<svg xmlns="${names.NS.SVG}" xmlns:xlink="${names.NS.XLINK}"${attributesOf(svg)}>${contentOf(svg, 1)}</svg>`;

@@ -1,4 +1,4 @@
-/** An element of the document, without anything that a converter does not need. */
+/** An element of the document, reduced to what a converter needs. */
 export interface ElementNode {
   readonly kind: 'element';
   /** Lower case. */
@@ -18,12 +18,12 @@ export type HtmlNode = ElementNode | TextNode;
 export interface HtmlDocument {
   readonly body: ElementNode;
   readonly title: string | undefined;
-  /** Language of the page, and whether it runs from right to left. */
+  /** Language of the page, and whether it is right-to-left. */
   readonly lang: string | undefined;
   readonly rtl: boolean;
-  /** Style sheets in the order of the document: the text of `style` elements, the address of linked ones. */
+  /** Style sheets in document order: the text of `style` elements, the URL of linked ones. */
   readonly sheets: readonly SheetReference[];
-  /** `<base href>`, with which other addresses are read. */
+  /** `<base href>`, against which other URLs are resolved. */
   readonly base: string | undefined;
 }
 

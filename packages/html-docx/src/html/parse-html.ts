@@ -11,10 +11,7 @@ import { drawingFile } from './drawing.ts';
 import { contentOfControl } from './controls.ts';
 import type { ElementNode, HtmlDocument, HtmlNode, SheetReference } from './nodes.ts';
 
-/**
- * A page has more parts than a document may have, or is nested too deeply. The message may be shown to its
- * author.
- */
+/** A page has too many parts or is nested too deeply. The message may be shown to its author. */
 export class DocxLimitError extends Error {
   override readonly name = 'DocxLimitError';
 }
@@ -22,15 +19,15 @@ export class DocxLimitError extends Error {
 type Types = DefaultTreeAdapterTypes.DefaultTreeAdapterMap;
 
 const MAX_NODES = 300_000;
-/** Elements inside elements while parsing. */
+/** Maximum nesting while parsing. */
 const MAX_OPEN = 10_000;
 /**
- * Deeper elements are taken out and their content stays: the difference is not visible, and walks over the
- * tree need little stack.
+ * Deeper elements are replaced by their content: the difference is not visible, and walks of the tree need
+ * little stack.
  */
 const MAX_DEPTH = 150;
 
-/** Elements whose content is nothing to read. */
+/** Elements without readable content. */
 const SKIPPED: ReadonlySet<string> = new Set([
   'script',
   'style',
@@ -55,8 +52,8 @@ const cleaned = (attributes: Attributes): Attributes =>
   attributes.map((attribute) => ({ ...attribute, value: withoutInvalid(attribute.value) }));
 
 /**
- * The usual adapter, which refuses to build trees that are too large or too deep, and leaves out the characters that
- * the document cannot hold.
+ * A tree adapter that rejects trees that are too large or too deep, and removes characters that the document
+ * cannot contain.
  */
 const boundedAdapter = (): TreeAdapter<Types> => {
   let nodes = 0;
@@ -76,7 +73,7 @@ const boundedAdapter = (): TreeAdapter<Types> => {
     },
     insertText: (parent, text) => {
       const last = parent.childNodes.at(-1);
-      // Text that follows text becomes one with it.
+      // Adjacent texts are joined.
       if (last === undefined || !defaultTreeAdapter.isTextNode(last)) count();
       defaultTreeAdapter.insertText(parent, withoutInvalid(text));
     },
@@ -109,7 +106,7 @@ const textOf = (parent: Types['parentNode']): string =>
 
 const isElement = (node: Parsed): node is Types['element'] => 'tagName' in node;
 
-/** What the head and stray elements say of the whole page. */
+/** Properties of the page from its head and from misplaced elements. */
 interface PageFacts {
   title: string | undefined;
   base: string | undefined;
@@ -136,11 +133,11 @@ const noteFacts = (element: Types['element'], facts: PageFacts): void => {
   }
 };
 
-/** Copies what counts, without recursion: the parsed tree may be as deep as the parser allows. */
+/** Copies the needed nodes without recursion: the parsed tree may be as deep as the parser allows. */
 const copyTree = (root: Types['parentNode'], facts: PageFacts): readonly HtmlNode[] => {
   const top: HtmlNode[] = [];
   const open: Draft[] = [{ source: root, children: top, depth: 0 }];
-  // Children are visited in their order: each entry goes on where it was left.
+  // Children are visited in order: each entry is the next child of an open node.
   const positions = [0];
   for (let draft = open.at(-1); draft !== undefined; draft = open.at(-1)) {
     const position = positions.at(-1) ?? 0;
@@ -168,7 +165,7 @@ const copyTree = (root: Types['parentNode'], facts: PageFacts): readonly HtmlNod
   return top;
 };
 
-/** A drawing is a picture whose file stands in the page. */
+/** Replaces an inline drawing by a picture with a data URL. */
 const drawingOf = (svg: Types['element']): ElementNode => {
   const source = `data:image/svg+xml;base64,${Buffer.from(drawingFile(svg)).toString('base64')}`;
   return {
@@ -190,7 +187,7 @@ const findElement = (nodes: readonly HtmlNode[], tag: string): ElementNode | und
   nodes.find((node): node is ElementNode => node.kind === 'element' && node.tag === tag);
 
 /**
- * Parses a page, or a piece of one, as browsers do.
+ * Parses a page, or a fragment, as browsers do.
  * @throws DocxLimitError when it has too many parts or is nested too deeply
  */
 export const parseHtml = (text: string): HtmlDocument => {

@@ -1,15 +1,15 @@
 import { directionOf, hasRightToLeft, type LetterDirection } from '../html/direction.ts';
 
-/** A stretch of text of one direction. */
+/** Text of a single direction. */
 export interface DirectedText {
   readonly text: string;
   readonly rtl: boolean;
 }
 
 /**
- * Splits text where its direction changes, because Word keeps one direction (and with it one of two sets of
- * fonts) per run. Blanks, digits and signs go with the letters around them where these agree, else with the
- * paragraph.
+ * Splits text where its direction changes, because Word has one direction (and with it one of two sets of
+ * fonts) per run. Neutral characters get the direction of the letters around them if these agree, else that
+ * of the paragraph.
  */
 export const splitByDirection = (text: string, rtlParagraph: boolean): readonly DirectedText[] => {
   if (!hasRightToLeft(text)) return [{ text, rtl: false }];

@@ -1,4 +1,4 @@
-/** The font of text that names none, and what stands for the generic families. */
+/** The default font, also used for generic families. */
 export const DEFAULT_FONT = 'Arial';
 
 const GENERIC: Readonly<Record<string, string>> = {
@@ -15,10 +15,10 @@ const GENERIC: Readonly<Record<string, string>> = {
   blinkmacsystemfont: DEFAULT_FONT,
 };
 
-/** Word takes no longer names. */
+/** Maximum length of a font name in Word. */
 const MAX_NAME = 31;
 
-/** The font for a CSS `font-family` list: its first name, since the fonts of the reader are not known. */
+/** The font for a CSS `font-family` list: its first name, since the reader's fonts are unknown. */
 export const fontName = (family: string | undefined): string => {
   for (const part of (family ?? '').split(',')) {
     const name = part
@@ -48,7 +48,7 @@ const KOREAN: EastAsian = { font: 'Malgun Gothic', lang: 'ko-KR' };
 
 /**
  * Font and language for East Asian characters, by the declared language, else by the script of the text.
- * Undefined for text without any. The same character looks different in the four, so it matters.
+ * Undefined for text without them. The same character looks different in the four languages.
  */
 export const eastAsian = (text: string, lang: string | undefined): EastAsian | undefined => {
   if (!IDEOGRAPHS.test(text) && !KANA.test(text) && !HANGUL.test(text)) return undefined;

@@ -4,10 +4,10 @@ import { isCounting } from '../flow/flow-parts.ts';
 import type { ListDefinition } from '../flow/model.ts';
 import { twips } from './units.ts';
 
-/** Word knows nine levels of lists. */
+/** Word supports nine levels of lists. */
 const MAX_LEVEL = 8;
 
-/** The largest number of Word. */
+/** Largest number in Word. */
 const MAX_START = 2 ** 31 - 1;
 
 const FORMATS: Readonly<Record<string, NonNullable<ILevelsOptions['format']>>> = {
@@ -31,7 +31,7 @@ const markOf = (type: string): string => MARKS[type] ?? /^["'](.{1,8})["']$/u.ex
 /** The name by which paragraphs refer to a list. */
 export const listReference = (list: number): string => `list-${list}`;
 
-/** The level of Word for the depth of a list. */
+/** Limits the level of a list to those of Word. */
 export const wordLevel = (level: number): number => Math.min(level, MAX_LEVEL);
 
 const levelOf = ({ type, start }: ListDefinition, level: number): ILevelsOptions => ({
@@ -46,7 +46,7 @@ const levelOf = ({ type, start }: ListDefinition, level: number): ILevelsOptions
   },
 });
 
-/** Writes the definitions of all lists; each has the levels down to its own. */
+/** Writes the definitions of all lists; each has the levels up to its own. */
 export const documentNumbering = (lists: readonly ListDefinition[]): INumberingOptions => ({
   config: lists.map((list, index) => ({
     reference: listReference(index),

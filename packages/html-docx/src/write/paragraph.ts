@@ -7,8 +7,8 @@ import { baseFormat, type BaseFormat } from './styles.ts';
 import { borderOptions, twips } from './units.ts';
 
 /**
- * Undefined where lines begin anyway. The library turns sides around for paragraphs from right to left, as
- * the format wants it.
+ * Undefined for the start edge. The library swaps left and right in right-to-left paragraphs, as the format
+ * requires.
  */
 const alignment = ({ align, rtl }: ParagraphFormat): IParagraphOptions['alignment'] => {
   switch (align) {
@@ -44,7 +44,7 @@ const spacing = ({ format, before, after }: ParagraphBlock): NonNullable<IParagr
     before: twips(before),
     after: twips(after),
     ...(lineHeight !== undefined && 'factor' in lineHeight
-      ? // What browsers call normal is about 1.15 of the font's size; for Word that is 1.
+      ? // `normal` in browsers is about 1.15 of the font size, which is 1 in Word.
         { line: Math.round((240 * Math.max(0.5, lineHeight.factor)) / 1.15), lineRule: 'auto' as const }
       : {}),
     ...(lineHeight !== undefined && 'points' in lineHeight && lineHeight.points > 0
@@ -63,7 +63,7 @@ const frame = ({ border, padding }: ParagraphFormat): NonNullable<IParagraphOpti
     }),
   );
 
-/** The mark at the end of a paragraph gives its look to empty lines and to the numbers of lists. */
+/** The format of the paragraph mark applies to empty lines and to list numbers. */
 const markOptions = ({ inlines }: ParagraphBlock, base: BaseFormat): IParagraphOptions['run'] => {
   const first = inlines.find((inline) => inline.kind === 'text');
   if (first?.kind !== 'text') return undefined;

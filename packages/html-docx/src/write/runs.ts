@@ -16,10 +16,10 @@ import { eastAsian, fontName } from './fonts.ts';
 import type { BaseFormat } from './styles.ts';
 import { emus, halfPoints, pixels, twips } from './units.ts';
 
-/** Room around a picture that text flows around. */
+/** Distance of text from a floating picture. */
 const FLOAT_DISTANCE = 9;
 
-/** Only what differs from the paragraph's style is written, so that a document can be restyled. */
+/** Writes only differences from the paragraph's style, so that the document can be restyled. */
 const differing = (format: TextFormat, base: BaseFormat): IRunOptions => {
   const size = halfPoints(format.size);
   return {
@@ -39,8 +39,8 @@ const differing = (format: TextFormat, base: BaseFormat): IRunOptions => {
 };
 
 /**
- * Word makes raised and lowered letters smaller by itself, so they are written in the size of the text around
- * them.
+ * Word itself reduces the size of superscript and subscript, so they are written in the size of the
+ * surrounding text.
  */
 const scripted = (format: TextFormat): TextFormat =>
   format.script === undefined ? format : { ...format, size: Math.round(format.size * 1.2 * 2) / 2 };
@@ -56,7 +56,7 @@ const fontOptions = (text: string, format: TextFormat): IRunOptions => {
   };
 };
 
-/** How a run of text is written. */
+/** Options of a text run. */
 export const runOptions = (text: string, format: TextFormat, base: BaseFormat): IRunOptions => ({
   ...differing(scripted(format), base),
   ...fontOptions(text, format),
@@ -118,7 +118,7 @@ const runsOf = (inline: Inline, base: BaseFormat, rtlParagraph: boolean): readon
   }
 };
 
-/** Writes the content of a paragraph. Neighbours with the same link become one link. */
+/** Writes the content of a paragraph. Adjacent parts with the same link become one link. */
 export const paragraphChildren = (
   inlines: readonly Inline[],
   base: BaseFormat,

@@ -4,7 +4,7 @@ import type { HeadingLevel } from '../flow/model.ts';
 import { DEFAULT_FONT } from './fonts.ts';
 import { halfPoints } from './units.ts';
 
-/** What letters look like where a paragraph's style alone speaks. */
+/** Text format of a paragraph's style. */
 export interface BaseFormat {
   readonly size: number;
   readonly bold: boolean;
@@ -19,7 +19,7 @@ const HEADING_SIZES: Readonly<Record<HeadingLevel, number>> = {
   6: 0.67 * ROOT_SIZE,
 };
 
-/** The style of headings is that of browsers. */
+/** Headings look as in browsers. */
 export const baseFormat = (heading: HeadingLevel | undefined): BaseFormat =>
   heading === undefined ? { size: ROOT_SIZE, bold: false } : { size: HEADING_SIZES[heading], bold: true };
 
@@ -38,7 +38,7 @@ const headingStyle = (level: HeadingLevel) => {
   };
 };
 
-/** The styles that paragraphs of a document build on. */
+/** The styles on which paragraphs of a document are based. */
 export const documentStyles = (lang: string | undefined): IStylesOptions => ({
   default: {
     document: {

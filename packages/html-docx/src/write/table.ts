@@ -6,7 +6,7 @@ import { borderOptions, noBorder, twips } from './units.ts';
 
 const sideOptions = (border: Border | undefined) => (border === undefined ? noBorder : borderOptions(border));
 
-/** Sides that a cell does not draw are left to its neighbours and to the table's frame. */
+/** Borders of a cell; missing sides are left to its neighbours and to the table's border. */
 const cellBorders = (border: Sides<Border | undefined>): NonNullable<ITableCellOptions['borders']> =>
   Object.fromEntries(
     Object.entries(border).flatMap(([side, line]: [string, Border | undefined]) =>
@@ -14,7 +14,7 @@ const cellBorders = (border: Sides<Border | undefined>): NonNullable<ITableCellO
     ),
   );
 
-/** Writes blocks: paragraphs and tables, one inside the other as they are. */
+/** Writes blocks: paragraphs and tables, which may be nested. */
 export const writeBlocks = (blocks: readonly Block[]): (Paragraph | Table)[] =>
   blocks.map((block) => (block.kind === 'paragraph' ? paragraph(block) : writeTable(block)));
 
@@ -44,7 +44,7 @@ const writeCell = (cell: Cell, widths: readonly number[]): TableCell => {
 const emptyCell = (width: number): TableCell =>
   new TableCell({ children: [new Paragraph({})], width: { size: twips(width), type: 'dxa' } });
 
-/** The cells of every row, with empty ones where the grid has holes: Word wants it whole. */
+/** The cells of every row, with empty ones for holes in the grid: Word requires a complete grid. */
 const fillRows = ({ rows, cells, columnWidths }: TableBlock): TableCell[][] => {
   const byPlace = new Map(cells.map((cell) => [`${cell.row}:${cell.column}`, cell]));
   const takenUntil: number[] = columnWidths.map(() => 0);
@@ -64,7 +64,7 @@ const fillRows = ({ rows, cells, columnWidths }: TableBlock): TableCell[][] => {
   });
 };
 
-/** Undefined at the edge where lines begin; `end` is the other one, in either direction. */
+/** Undefined for the start edge; `end` is the opposite one, in either direction. */
 const tableAlignment = ({ align, rtl }: TableBlock): 'center' | 'end' | undefined => {
   if (align === 'center') return 'center';
   return align === (rtl ? 'right' : 'left') ? undefined : 'end';

@@ -1,18 +1,18 @@
 import type { IBorderOptions } from 'docx';
 import type { Border } from '../css/style.ts';
 
-/** 22 inches. Word takes no larger distance. */
+/** 22 inches: the largest distance in Word. */
 const MAX_TWIPS = 31_680;
-/** 1638 points. Word takes no larger letters. */
+/** 1638 points: the largest font size in Word. */
 const MAX_HALF_POINTS = 3276;
 
-/** Word counts in twentieths of a point, in half points for letters and in eighths for lines. */
+/** Word uses twentieths of a point, half points for font sizes and eighths for borders. */
 export const twips = (points: number): number =>
   Math.max(-MAX_TWIPS, Math.min(MAX_TWIPS, Math.round(points * 20)));
 export const halfPoints = (points: number): number =>
   Math.max(1, Math.min(MAX_HALF_POINTS, Math.round(points * 2)));
 const eighths = (points: number): number => Math.min(96, Math.max(2, Math.round(points * 8)));
-/** Pictures are measured in pixels of a 96th inch, and their distances in English metric units. */
+/** Pictures are measured in pixels of 1/96 inch, and their distances in English metric units. */
 export const pixels = (points: number): number => Math.max(1, Math.round(points / 0.75));
 export const emus = (points: number): number => Math.round(points * 12_700);
 
@@ -26,7 +26,7 @@ const STYLES: Readonly<Record<string, IBorderOptions['style']>> = {
 
 export const noBorder: IBorderOptions = { style: 'none', size: 0, color: 'auto' };
 
-/** Writes one side of a frame. @param space points between the line and the text, where it has a say */
+/** Writes one side of a border. @param space points between the line and the text, where it applies */
 export const borderOptions = (border: Border, space?: number): IBorderOptions => ({
   style: STYLES[border.style] ?? 'single',
   size: eighths(border.width),

@@ -7,14 +7,15 @@ import { writeBlocks } from './table.ts';
 import { twips } from './units.ts';
 
 /**
- * Between the edge of the paper and the header or footer, in points; margins give way to what stands there.
+ * Distance between the paper edge and the header or footer, in points; margins are enlarged to make room for
+ * them.
  */
 const EDGE = 20;
 
 const pageOptions = ({
   page: { width, height, margin },
 }: Flow): NonNullable<ISectionOptions['properties']> => {
-  // The library turns the sides around for pages that lie on their side.
+  // The library swaps width and height in landscape.
   const [short, long] = width > height ? [height, width] : [width, height];
   return {
     page: {
