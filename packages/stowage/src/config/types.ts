@@ -31,7 +31,8 @@ type Written<Value> = Value extends readonly (infer Entry)[]
  *
  * ```ts
  * declare module 'stowage' {
- * interface StorageAdapterOptions { readonly drive?: { readonly host: string } } }
+ *   interface StorageAdapterOptions { readonly drive?: { readonly host: string } }
+ * }
  * ```
  */
 export interface StorageAdapterOptions {
