@@ -2,14 +2,14 @@ import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 
-/** What comes in is made as large as this at most, and a thumbnail of it as large as that. */
+/** Maximum width of a stored picture, and of its thumbnail. */
 export const [WIDTH, THUMB] = [1600, 250];
 export const QUALITY = 85;
 
 /**
- * What the service does with the pixels of a photo, by nothing but the library: makes it smaller, stores it and
- * waits for the disk, as the service does before it answers, draws the thumbnail from the result and stores
- * that without waiting.
+ * The same processing of a photo as in the service, with only the library: scales it, stores it and waits for
+ * the disk, as the service does before it responds, then draws the thumbnail from the result and stores it
+ * without waiting.
  */
 export const makeSmaller = async (photo: Buffer, folder: string, name: string): Promise<void> => {
   const inside = { fit: 'inside', withoutEnlargement: true } as const;

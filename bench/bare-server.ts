@@ -10,10 +10,10 @@ import busboy from 'busboy';
 import { makeSmaller } from './bare-picture.ts';
 
 /**
- * The least that Node can do: a form's files go to disk as they come, a file on disk goes out as it is. No
- * checks, no names of its own, nothing that survives a crash. `bare-server.ts FOLDER`; the environment's
- * SYNC=1 makes it wait for the disk as the service does, PICTURES=1 keep photos in memory and store them
- * smaller, as many at a time as there are cores. Prints its port.
+ * The minimum that Node can do: stores the files of a form as they arrive, and serves files unchanged. No
+ * checks, no naming, no crash safety. `bare-server.ts FOLDER`; with the environment variable SYNC=1 it waits
+ * for the disk as the service does, with PICTURES=1 it reads photos into memory and stores them scaled, as
+ * many at a time as there are cores. Prints its port.
  */
 const [folder = '.'] = process.argv.slice(2);
 const waitsForDisk = process.env['SYNC'] === '1';
@@ -28,7 +28,7 @@ const syncToDisk = async (file: string): Promise<void> => {
 const cores = Array.from({ length: availableParallelism() }, () => Promise.resolve());
 let next = 0;
 
-/** Waits for the works before it on the same core; all take about the same time. */
+/** Waits for earlier work on the same core; all work takes about the same time. */
 const onCore = (work: () => Promise<void>): Promise<void> => {
   const core = next++ % cores.length;
   const done = (cores[core] ?? Promise.resolve()).then(work);

@@ -13,7 +13,7 @@ const FILES_PER_CLIENT = 4;
 export const MEGABYTES = 20;
 const NAME = 'download.zip';
 
-/** Megabytes a second that all clients together receive. */
+/** Megabytes per second of all clients together. */
 const perSecond = async (url: string, agent: Agent): Promise<number> => {
   const client = async (): Promise<void> => {
     for (let count = 0; count < FILES_PER_CLIENT; count += 1) {
@@ -25,7 +25,7 @@ const perSecond = async (url: string, agent: Agent): Promise<number> => {
   return (CLIENTS * FILES_PER_CLIENT * MEGABYTES) / (time / 1000);
 };
 
-/** Downloads of one file by several clients, ours and others in turns. */
+/** Downloads one file with several clients, from ours and other servers in turn. */
 export const compare = async (
   own: string,
   others: Readonly<Record<string, string>>,
@@ -36,7 +36,7 @@ export const compare = async (
   for (let round = 0; round <= ROUNDS; round += 1) {
     for (const { url, values } of runs) {
       const value = await perSecond(url, agent);
-      // The first round only warms all of them up.
+      // The first round only warms up.
       if (round > 0) values.push(value);
     }
   }
@@ -50,7 +50,7 @@ export const compare = async (
   }));
 };
 
-/** Downloads of 20 MB by 8 clients at once, beside a bare Node server and, where it is installed, nginx. */
+/** Downloads of 20 MB by 8 concurrent clients, compared with a bare Node server and, if installed, nginx. */
 export const download: Measurement = {
   name: 'download',
   run: () =>

@@ -10,7 +10,7 @@ const headOf = (filename: string): Buffer =>
   );
 const tail = Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
 
-/** Sends a form in these parts, and checks that the answer is 200. */
+/** Sends a form in these parts, and checks that the response is 200. */
 const send = async (url: string, parts: readonly Buffer[], agent: Agent | undefined): Promise<void> => {
   const sent = request(url, {
     method: 'POST',
@@ -21,8 +21,8 @@ const send = async (url: string, parts: readonly Buffer[], agent: Agent | undefi
     },
   });
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
-  // A refusal may come, and the connection go, while bytes are still being written: the answer tells, not the
-  // broken pipe.
+  // The server may respond and close the connection while bytes are still being written: the response
+  // matters, not the broken pipe.
   const written = (async () => {
     for (const part of parts) if (!sent.write(part)) await once(sent, 'drain');
     sent.end();
@@ -34,7 +34,7 @@ const send = async (url: string, parts: readonly Buffer[], agent: Agent | undefi
   if (answer.statusCode !== 200) throw new Error(`${url} answered ${String(answer.statusCode)}: ${text}`);
 };
 
-/** Sends bytes as a file of a form, `times` over. Keeps one copy of the bytes only. */
+/** Sends bytes, repeated `times`, as a file of a form. Needs only one copy of the bytes. */
 export const sendForm = (
   url: string,
   filename: string,
@@ -42,7 +42,7 @@ export const sendForm = (
   { times = 1, agent }: { readonly times?: number; readonly agent?: Agent } = {},
 ): Promise<void> => send(url, [headOf(filename), ...Array<Buffer>(times).fill(bytes), tail], agent);
 
-/** Sends one form of files with these names, which all hold the bytes. */
+/** Sends one form of files with these names, all with the same bytes. */
 export const sendFiles = (
   url: string,
   filenames: readonly string[],

@@ -8,14 +8,14 @@ import { withScratch } from './scratch.ts';
 import { drain, keepAlive, withService, type Service } from './service.ts';
 
 const SIZES = [100, 1000, 10_000, 100_000];
-/** What a listing is to take at most of what a bare server takes for the same folder. */
+/** Maximum ratio of a listing's time to that of a bare server, by number of files. */
 const AIMS: Readonly<Record<number, number>> = { 100: 3, 1000: 1.8, 10_000: 1.4 };
-/** The size that the aim is set for. */
+/** The number of files with an aim in the table. */
 const AIMED_SIZE = 10_000;
 const ROUNDS = 9;
 const DAY = 86_400;
 
-/** Small text files whose times and names are in no order. */
+/** Creates small text files with times and names in random order. */
 const fill = (folder: string, count: number): void => {
   mkdirSync(folder);
   const now = Math.floor(Date.now() / 1000);
@@ -35,7 +35,7 @@ const find = async (folder: string): Promise<void> => {
   if (code !== 0) throw new Error(`find ended with ${String(code)}`);
 };
 
-/** Names, sizes and times of a folder as JSON, by nothing but readdir and lstat that wait for the disk. */
+/** Names, sizes and times of a folder as JSON, with only synchronous readdir and lstat. */
 const bareListing = (root: string): string => `
   const fs = require('node:fs');
   const server = require('node:http').createServer((request, response) => {
@@ -93,7 +93,7 @@ const rowsOf = async (
   }
 };
 
-/** The longest time that a `/ping` waits while big listings run one after the other. */
+/** The longest response time of `/ping` during large listings. */
 const longestWait = async (service: Service): Promise<number> => {
   const agent = keepAlive();
   let isListing = true;
@@ -114,8 +114,8 @@ const longestWait = async (service: Service): Promise<number> => {
 };
 
 /**
- * Listings over HTTP beside `find -printf` of the same folder, and what they do to other requests and to
- * memory.
+ * Listings over HTTP compared with `find -printf` of the same folder, and their effect on other requests and
+ * on memory.
  */
 export const listing: Measurement = {
   name: 'listing',

@@ -1,16 +1,16 @@
-/** One line of the table: what was measured here, and what the same work costs at the physical limit. */
+/** One row of the table: the measured value, and that of the same work at the physical limit. */
 export interface Row {
   readonly what: string;
   readonly unit: string;
   /** Median of several warm runs, unless `what` says otherwise. */
   readonly ours: number;
-  /** The same work done by something that does nothing else. Absent where nothing compares. */
+  /** The same work by a minimal program. Absent where nothing compares. */
   readonly reference?: { readonly name: string; readonly value: number };
-  /** The ratio that is aimed for: at most this where less is better, at least this where more is better. */
+  /** The intended ratio: at most this where less is better, at least this where more is better. */
   readonly aim?: { readonly atMost: number } | { readonly atLeast: number };
 }
 
-/** A measurement cleans up what it makes and stops what it starts. */
+/** A measurement removes what it creates and stops what it starts. */
 export interface Measurement {
   readonly name: string;
   readonly run: () => Promise<readonly Row[]>;
@@ -20,7 +20,7 @@ export interface Measurement {
 export const median = (values: readonly number[]): number =>
   values.toSorted((left, right) => left - right)[Math.floor((values.length - 1) / 2)] ?? Number.NaN;
 
-/** Milliseconds that the work takes. */
+/** Duration of the work in milliseconds. */
 export const timed = async (work: () => Promise<unknown>): Promise<number> => {
   const start = performance.now();
   await work();
@@ -28,8 +28,8 @@ export const timed = async (work: () => Promise<unknown>): Promise<number> => {
 };
 
 /**
- * Medians of several works that take turns, so that a noisy machine disturbs all of them alike. Each runs
- * once before, to be warm.
+ * Medians of several works in turn, so that a noisy machine affects all of them alike. Each runs once before,
+ * to warm up.
  */
 export const interleaved = async (
   rounds: number,

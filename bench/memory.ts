@@ -11,7 +11,7 @@ const GIGABYTE = 2 ** 30;
 const ALLOWED = 80;
 const NAME = 'large.zip';
 
-/** How far the process rises above its idle memory, at the highest point of the work. `allowed` is in MB. */
+/** Peak memory of the process during the work, above its idle memory. `allowed` is in MB. */
 export const rise = async (
   service: Service,
   what: string,
@@ -31,7 +31,7 @@ export const rise = async (
   };
 };
 
-/** An upload and a download of 1 GB, each in a fresh process. */
+/** An upload and a download of 1 GB, each in a new process. */
 export const memory: Measurement = {
   name: 'memory',
   run: () =>

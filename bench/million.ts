@@ -6,10 +6,10 @@ import { withScratch } from './scratch.ts';
 import { drain, withService } from './service.ts';
 
 const FILES = 1_000_000;
-/** MB above idle that the listing, and a page in its midst, may take. */
+/** MB above idle that the listing, and a page in the middle of it, may take. */
 const ALLOWED = 120;
 
-/** Names in no order, as they come from a camera, a shop and a script at once. */
+/** Creates files with names in random order, of several styles. */
 const fill = (folder: string): void => {
   mkdirSync(folder);
   for (let index = 0; index < FILES; index += 1) {
@@ -18,7 +18,7 @@ const fill = (folder: string): void => {
   }
 };
 
-/** The memory of a listing of a million files, and of a page in its midst, each in a fresh process. */
+/** The memory of a listing of a million files, and of a page in the middle of it, each in a new process. */
 export const million: Measurement = {
   name: 'million',
   run: () =>

@@ -11,7 +11,7 @@ const ROUNDS = 5;
 const CLIENTS = 6;
 const ASKED = 2000;
 
-/** The image optimiser of Nuxt in a process of its own. It keeps nothing: every request makes its picture. */
+/** The image optimiser of Nuxt in its own process. It has no cache: every request makes its picture. */
 const ipx = (folder: string): string => `
   (async () => {
     const { createIPX, createIPXNodeServer, ipxFSStorage } = await import('ipx');
@@ -21,7 +21,7 @@ const ipx = (folder: string): string => `
   })();
 `;
 
-/** A server whose pictures are asked for, and what that took. */
+/** A server with the URLs of its pictures. */
 interface Asked {
   readonly pid: number;
   readonly urls: readonly string[];
@@ -29,7 +29,7 @@ interface Asked {
   readonly spent: number[];
 }
 
-/** Asks for all addresses, some at once. */
+/** Requests all URLs, some concurrently. */
 const ask = async (urls: readonly string[], agent: Agent): Promise<void> => {
   const rest = urls.values();
   const client = async (): Promise<void> => {
@@ -38,7 +38,7 @@ const ask = async (urls: readonly string[], agent: Agent): Promise<void> => {
   await Promise.all(Array.from({ length: CLIENTS }, client));
 };
 
-/** Milliseconds that a process works for one of so many. */
+/** Processor time in milliseconds per request. */
 const spentOf = async (pid: number, count: number, work: () => Promise<void>): Promise<number> => {
   const before = await processorTime(pid);
   await work();
@@ -103,7 +103,7 @@ const existing = async (root: string, { url, pid }: Service, agent: Agent): Prom
   ];
 };
 
-/** Thumbnails that a page asks for one by one. */
+/** Thumbnails that a page requests one by one. */
 export const onDemand: Measurement = {
   name: 'on-demand',
   run: () =>

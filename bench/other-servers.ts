@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { endProcess, freePort, untilAnswers } from '../tools/test-servers/server-processes.ts';
 import { drain } from './service.ts';
 
-/** Lends the bare Node server over a folder to the work. */
+/** Runs work with a bare Node server for a folder. */
 export const withBareServer = async <Result>(
   folder: string,
   {
@@ -44,7 +44,7 @@ http {
   server { listen 127.0.0.1:${String(port)}; location / { root ${folder}; } }
 }`;
 
-/** Lends nginx over a folder to the work: one worker that hands files from the kernel to the socket. */
+/** Runs work with nginx for a folder: one worker with sendfile. */
 export const withNginx = async <Result>(
   scratch: string,
   folder: string,

@@ -14,7 +14,7 @@ const PARTS = 25;
 const PART_BYTES = 8 * 2 ** 20;
 const BYTES = PARTS * PART_BYTES;
 
-/** A server of tus, what it has spent, and where it leaves a file. */
+/** A tus server, its process, and the location of an uploaded file. */
 interface Target {
   readonly url: string;
   readonly pid: number;
@@ -49,7 +49,7 @@ const send = async (
   return answer;
 };
 
-/** One upload in parts, one after the other over one connection; the last one apart. */
+/** One upload in consecutive parts over one connection; the last part is measured separately. */
 const upload = async ({ url, pid, fileOf, ...to }: Target, part: Buffer, agent: Agent): Promise<void> => {
   const before = await processorTime(pid);
   const begun = performance.now();
@@ -82,7 +82,7 @@ const upload = async ({ url, pid, fileOf, ...to }: Target, part: Buffer, agent: 
   await rm(file);
 };
 
-/** The library's own server over its store of files; with `flushes` a part is on the disk before its answer. */
+/** The library's own server with its file store; with `flushes` a part is on disk before the response. */
 const peer = (folder: string, flushes: boolean): string => `
   (async () => {
     const { Server } = await import('@tus/server');
@@ -156,7 +156,7 @@ const uploads = async (scratch: string): Promise<readonly Row[]> => {
   );
 };
 
-/** Milliseconds of this process, its thread pool among them. */
+/** Processor time of this process in milliseconds, including its thread pool. */
 const ownTime = async (work: () => Promise<unknown>): Promise<number> => {
   const before = process.cpuUsage();
   await work();
@@ -210,7 +210,10 @@ const copies = async (scratch: string): Promise<readonly Row[]> => {
   );
 };
 
-/** Large files that come in parts, beside the library of the protocol's authors, and copies of large files. */
+/**
+ * Large files that are uploaded in parts, compared with the library of the protocol's authors, and copies of
+ * large files.
+ */
 export const parts: Measurement = {
   name: 'parts',
   run: () => withScratch(async (scratch) => [...(await uploads(scratch)), ...(await copies(scratch))]),

@@ -12,14 +12,14 @@ const ROUNDS = 3;
 const REQUESTS = 20_000;
 const CONNECTIONS = 50;
 
-/** Answers a second to many connections. */
+/** Responses per second over many connections. */
 export const perSecond = async (url: string): Promise<number> => {
   const result = await autocannon({ url, amount: REQUESTS, connections: CONNECTIONS });
   if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url} failed under load`);
   return result['2xx'] / ((result.finish.getTime() - result.start.getTime()) / 1000);
 };
 
-/** A server in a process of its own; `program` prints its port. */
+/** Runs work with a server in its own process; `program` prints its port. */
 export const withServer = async <Result>(
   program: string,
   work: (url: string, pid: number) => Promise<Result>,
@@ -39,7 +39,7 @@ export const withServer = async <Result>(
   }
 };
 
-/** A bare node:http server in a process of its own that answers with the same bytes. */
+/** Runs work with a bare node:http server in its own process that returns the same bytes. */
 export const withBareServer = <Result>(
   body: string,
   work: (url: string) => Promise<Result>,
@@ -54,7 +54,7 @@ export const withBareServer = <Result>(
     work,
   );
 
-/** Small JSON answers: `permissions` beside a server that answers with the same bytes without thinking. */
+/** Small JSON responses: `permissions` compared with a server that returns the same bytes. */
 export const permissions: Measurement = {
   name: 'permissions',
   run: () =>
@@ -70,7 +70,7 @@ export const permissions: Measurement = {
           await drain(bareUrl);
           for (let round = 0; round <= ROUNDS; round += 1) {
             const [own, other] = [await perSecond(url), await perSecond(bareUrl)];
-            // The first round only warms both up.
+            // The first round only warms up.
             if (round > 0) {
               ours.push(own);
               bare.push(other);

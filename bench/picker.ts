@@ -8,18 +8,18 @@ import { withService } from './service.ts';
 
 const ITEMS = 10_000;
 const ROUNDS = 3;
-/** Frames of one way through the list. */
+/** Frames of one scroll through the list. */
 const FRAMES = 400;
-/** Pixels of a frame at which names can still be read: half a window is the most. */
+/** Pixels per frame at which names are still readable: half a screen at most. */
 const READABLE = 250;
-/** What one frame may take, in milliseconds: more is seen as a jerk. */
+/** Maximum duration of a frame in milliseconds: longer ones are visible as stutter. */
 const MOST_MS = 50;
 
 const PAGE = `<!doctype html><html lang="en"><title>Picker</title><style>html, body { margin: 0 }</style>
   <stowage-picker url="/" style="height: 800px"></stowage-picker>
   <script src="/picker.global.js"></script><script>StowagePicker.definePicker();</script></html>`;
 
-/** Shows the picker as a page of the service's own site. */
+/** Opens the picker in a page of the service's own origin. */
 const openPicker = async (page: Page, url: string): Promise<void> => {
   const script = await readFile(join(import.meta.dirname, '../packages/browser/dist/picker.global.js'));
   await page.setRequestInterception(true);
@@ -38,7 +38,10 @@ const openPicker = async (page: Page, url: string): Promise<void> => {
   });
 };
 
-/** Scrolls from the first row to the last, or by steps; the longest frame of the way, and the cells that were in the page at most. */
+/**
+ * Scrolls from the first row to the last, or by steps; returns the longest frame, and the maximum number of
+ * cells in the page.
+ */
 const scroll = (page: Page, by?: number): Promise<{ readonly longest: number; readonly cells: number }> =>
   page.evaluate(
     async (frames, pixels) => {
@@ -61,7 +64,9 @@ const scroll = (page: Page, by?: number): Promise<{ readonly longest: number; re
     by,
   );
 
-/** How smoothly the picker scrolls a long list of pictures, whose pages and thumbnails come meanwhile. Needs Chromium. */
+/**
+ * Smoothness of scrolling a long list of pictures, whose pages and thumbnails load meanwhile. Needs Chromium.
+ */
 export const picker: Measurement = {
   name: 'picker',
   run: () =>

@@ -21,7 +21,7 @@ const emptied = async (folder: string): Promise<void> => {
   await mkdir(join(folder, '_thumbs'), { recursive: true });
 };
 
-/** As many jobs as there are cores, of photos that are in memory. */
+/** As many concurrent jobs as there are cores, for photos in memory. */
 const bareSharp = async (photos: readonly Buffer[], folder: string): Promise<void> => {
   const rest = photos.entries();
   const work = async (): Promise<void> => {
@@ -31,8 +31,8 @@ const bareSharp = async (photos: readonly Buffer[], folder: string): Promise<voi
 };
 
 /**
- * All photos at once, each in a form and a connection of its own: one that has been idle for seconds may be
- * closed just then.
+ * Uploads all photos concurrently, each in its own form and connection: a connection that was idle for
+ * seconds may just be closed.
  */
 const upload = async (url: string, photos: readonly Buffer[]): Promise<void> => {
   const agent = new Agent();
@@ -58,7 +58,7 @@ const uploads = (scratch: string, photos: readonly Buffer[]): Promise<readonly R
       for (const [index, [folder, work]] of works.entries()) {
         await emptied(folder);
         const time = await timed(work);
-        // The first round only warms all up.
+        // The first round only warms up.
         if (round >= 0) times[index]?.push(time);
       }
     }
@@ -84,7 +84,7 @@ const uploads = (scratch: string, photos: readonly Buffer[]): Promise<readonly R
   );
 };
 
-/** A page of all of them, with what details say and without; both after the first of each. */
+/** A page of all photos, with and without details; both after a first request. */
 const details = async (scratch: string, photo: Buffer): Promise<readonly Row[]> => {
   const root = join(scratch, 'listed');
   await mkdir(root);
@@ -113,7 +113,7 @@ const details = async (scratch: string, photo: Buffer): Promise<readonly Row[]> 
   );
 };
 
-/** Photos that are made smaller when they come in, and what their sizes cost a listing. */
+/** Photos that are scaled on upload, and the cost of their sizes in a listing. */
 export const pictures: Measurement = {
   name: 'pictures',
   run: () =>

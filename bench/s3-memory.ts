@@ -11,7 +11,7 @@ const GIGABYTE = 2 ** 30;
 const SIZE = 2 * GIGABYTE;
 const ALLOWED = 100;
 const NAME = 'large.zip';
-/** The server keeps everything in memory, for a while also what was removed. */
+/** The server stores everything in memory, for a while also removed objects. */
 const SERVER_BYTES = 7 * GIGABYTE;
 
 const upload = async ({ url }: Service): Promise<void> => {
@@ -26,7 +26,7 @@ const download = async ({ url }: Service): Promise<void> => {
 
 /**
  * An upload of 2 GB to a source in a bucket (Ceph), in parts and as a new name in one stream, and a download
- * of it, each in a fresh process. Needs 8 GB of memory. Nothing where Ceph is not installed.
+ * of it, each in a new process. Needs 8 GB of memory. Skipped without Ceph.
  */
 export const s3Memory: Measurement = {
   name: 's3-memory',

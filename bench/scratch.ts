@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Lends a fresh folder to the work and removes it afterwards. */
+/** Runs work with a new folder, and removes it afterwards. */
 export const withScratch = async <Result>(work: (folder: string) => Promise<Result>): Promise<Result> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-bench-'));
   try {

@@ -8,12 +8,12 @@ import { endProcess, freePort, untilAnswers } from '../tools/test-servers/server
 const KEPT_COMPLAINTS = 10_000;
 const RECEIVED_BYTES = 64 * 1024;
 
-/** The built service in a process of its own, as users run it. */
+/** The built service in its own process, as users run it. */
 export interface Service {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly pid: number;
-  /** Milliseconds from the start of the process to its first answer. */
+  /** Milliseconds from the start of the process to its first response. */
   readonly startedIn: number;
   /** Resident memory of the process in MB. */
   memory(): Promise<number>;
@@ -22,7 +22,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** The answer to a GET; the caller reads its body. */
+/** The response to a GET; the caller reads its body. */
 export const response = (
   url: string,
   agent?: Agent,
@@ -32,7 +32,9 @@ export const response = (
     get(url, { headers, ...(agent === undefined ? {} : { agent }) }, resolve).on('error', reject);
   });
 
-/** Gets a URL and counts the bytes of the answer without keeping them. Rejects unless the answer is 200. */
+/**
+ * Requests a URL and counts the bytes of the response without storing them. Rejects unless the status is 200.
+ */
 export const drain = async (url: string, agent?: Agent): Promise<number> => {
   const answer = await response(url, agent);
   let bytes = 0;
@@ -42,8 +44,8 @@ export const drain = async (url: string, agent?: Agent): Promise<number> => {
 };
 
 /**
- * Gets a URL over a bare socket, into one buffer, and counts what arrives: the reader takes as little of the
- * machine as `cat`. Rejects unless the answer is 200 and whole.
+ * Requests a URL over a bare socket, with one buffer, and counts the received bytes: the reader costs as
+ * little as `cat`. Rejects unless the response is complete and has status 200.
  */
 export const receive = (url: string): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -68,7 +70,7 @@ export const receive = (url: string): Promise<number> =>
       .write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
   });
 
-/** An agent that keeps one connection open, as a browser does. */
+/** An agent with one persistent connection, like a browser. */
 export const keepAlive = (): Agent => new Agent({ keepAlive: true });
 
 const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<number> => {
@@ -77,7 +79,7 @@ const memoryOf = async (child: ChildProcess, field: 'VmRSS' | 'VmHWM'): Promise<
   return Number(kilobytes) / 1024;
 };
 
-/** Milliseconds that a process has worked so far, in steps of 10. */
+/** Processor time of a process in milliseconds, in steps of 10. */
 export const processorTime = async (pid: number): Promise<number> => {
   const stat = await readFile(`/proc/${String(pid)}/stat`, 'utf8');
   const [user = 0, system = 0] = stat
@@ -89,8 +91,8 @@ export const processorTime = async (pid: number): Promise<number> => {
 };
 
 /**
- * Starts `stowage serve` with one local source named `files`, and other settings when given, which may name
- * other sources. `scratch` takes the configuration file.
+ * Starts `stowage serve` with one local source named `files`; `settings` are added, and may define other
+ * sources. The configuration file is written to `scratch`.
  */
 export const startService = async (
   scratch: string,
@@ -130,7 +132,7 @@ export const startService = async (
   };
 };
 
-/** Lends a service to the work and stops it afterwards. */
+/** Runs work with a service, and stops it afterwards. */
 export const withService = async <Result>(
   scratch: string,
   root: string,

@@ -17,7 +17,7 @@ const SMALL_BYTES = 10 * 1024;
 const SLOW_READERS = 500;
 const ASKED = 500;
 
-/** Express over a folder, in a process of its own. */
+/** Runs work with Express for a folder, in its own process. */
 const withExpress = <Result>(root: string, work: (url: string) => Promise<Result>): Promise<Result> =>
   withServer(
     `
@@ -29,13 +29,13 @@ const withExpress = <Result>(root: string, work: (url: string) => Promise<Result
     work,
   );
 
-/** One small file again and again: ours beside others, in turns. */
+/** Requests one small file repeatedly, from ours and other servers in turn. */
 const smallFiles = async (own: string, others: Readonly<Record<string, string>>): Promise<readonly Row[]> => {
   const runs = [own, ...Object.values(others)].map((url) => ({ url, values: [] as number[] }));
   for (let round = 0; round <= ROUNDS; round += 1) {
     for (const { url, values } of runs) {
       const value = await perSecond(url);
-      // The first round only warms all of them up.
+      // The first round only warms up.
       if (round > 0) values.push(value);
     }
   }
@@ -48,7 +48,7 @@ const smallFiles = async (own: string, others: Readonly<Record<string, string>>)
   }));
 };
 
-/** A request for a file that the client has already, beside one that gets it, in turns. */
+/** Requests that get 304, compared with requests that get the file, in turn. */
 const unchanged = async (url: string): Promise<readonly Row[]> => {
   const etag = (await fetch(url)).headers.get('etag') ?? '';
   const agent = keepAlive();
@@ -79,7 +79,7 @@ const unchanged = async (url: string): Promise<readonly Row[]> => {
   }
 };
 
-/** The memory of the service while many clients have asked for a large file and read nothing more of it. */
+/** Memory of the service while many clients have requested a large file without reading on. */
 const besideSlowReaders = async (service: Service, path: string): Promise<readonly Row[]> => {
   const { hostname, port } = new URL(service.url);
   const readers: Socket[] = [];
@@ -105,8 +105,8 @@ const besideSlowReaders = async (service: Service, path: string): Promise<readon
 };
 
 /**
- * Files that the service serves itself: large ones beside nginx, small ones beside Express and a server that has
- * them in memory.
+ * Files that the service serves itself: large ones compared with nginx, small ones with Express and a server
+ * that has them in memory.
  */
 export const serving: Measurement = {
   name: 'serving',

@@ -17,7 +17,10 @@ const empty = async (folder: string): Promise<void> => {
   for (const name of names) await rm(join(folder, name));
 };
 
-/** Files of 10 KB, a hundred in one form and one after the other, beside a bare server that waits for the disk. */
+/**
+ * Files of 10 KB, a hundred in one form and one after the other, compared with a bare server that waits for
+ * the disk.
+ */
 export const smallFiles: Measurement = {
   name: 'small-files',
   run: () =>

@@ -12,11 +12,11 @@ import { timed, type Measurement, type Row } from './measurement.ts';
 import { withScratch } from './scratch.ts';
 import { drain, keepAlive, withService, type Service } from './service.ts';
 
-/** What the longest `/ping` beside any request may take, in milliseconds. */
+/** Maximum response time of `/ping` during any request, in milliseconds. */
 const MOST_MS = 250;
 const ROUNDS = 3;
 
-/** A request that is as unpleasant as its limits allow. */
+/** A request that is as expensive as its limits allow. */
 interface Shape {
   readonly what: string;
   /** Path and query. */
@@ -24,7 +24,7 @@ interface Shape {
   readonly init?: () => RequestInit;
 }
 
-/** Marks in the wrong order: Unicode normalization takes time by the square of their number. */
+/** Combining marks in the wrong order: Unicode normalization takes time quadratic in their number. */
 const marks = (units: number): string =>
   `a${'\u0345'.repeat(Math.floor(units / 2))}${'\u0334'.repeat(Math.floor(units / 2))}`;
 
@@ -57,7 +57,7 @@ const file = (name: string, content: string | Uint8Array<ArrayBuffer>) => (): Re
 
 const FILE_BYTES = 1024 * 1024;
 
-/** Files of every hostile shape, each of them uploaded; pages are converted instead. */
+/** Uploads of every kind of hostile file; pages are converted instead. */
 const filesOf = (extension: string, files: Readonly<Record<string, FileShape>>): Promise<readonly Shape[]> =>
   Promise.all(
     Object.entries(files).map(async ([name, shape]): Promise<Shape> => {
@@ -80,7 +80,7 @@ const fileShapes = async (): Promise<readonly Shape[]> => [
   ...(await filesOf('html', htmlShapes)),
 ];
 
-/** Beside each of these the service has to answer others. A new shape is a new line here. */
+/** During each of these the service must respond to others. Add a new one as a new row. */
 const shapes: readonly Shape[] = [
   { what: 'form: one long name', path: '/fileDownload', init: form([['name', marks(480_000)]]) },
   { what: 'form: a long filterWord', path: '/files', init: form([['mods[filterWord]', marks(480_000)]]) },
@@ -123,7 +123,7 @@ const shapes: readonly Shape[] = [
   { what: 'file: 8 MB of text', path: '/fileUpload', init: file('a.txt', 'x'.repeat(8_000_000)) },
 ];
 
-/** The longest time that a `/ping` waits while the shape is sent, some times over. */
+/** The longest response time of `/ping` while the request is sent several times. */
 const longestBeside = async ({ url }: Service, { path, init }: Shape): Promise<number> => {
   const agent = keepAlive();
   const ping = () => timed(() => drain(`${url}/ping`, agent));
@@ -145,7 +145,7 @@ const longestBeside = async ({ url }: Service, { path, init }: Shape): Promise<n
   return longest;
 };
 
-/** What requests of unpleasant shapes do to other requests. */
+/** The effect of expensive requests on others. */
 export const stalls: Measurement = {
   name: 'stalls',
   run: () =>

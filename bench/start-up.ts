@@ -15,8 +15,8 @@ const emptyNode = async (): Promise<void> => {
 };
 
 /**
- * From the start of the process to its first answer, beside a Node that does nothing; and the memory of the
- * idle service.
+ * Time from the start of the process to its first response, compared with an empty Node program; and the
+ * memory of the idle service.
  */
 export const startUp: Measurement = {
   name: 'start-up',

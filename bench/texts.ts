@@ -10,7 +10,7 @@ const PICTURES = 20;
 const nothing = (): void => undefined;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** The parser alone, with what the search for links needs of it. */
+/** Only the parser, with the options that the search for links needs. */
 const parse = (html: string): void => {
   const handler = {
     onStartTag: nothing,
@@ -25,7 +25,7 @@ const parse = (html: string): void => {
   new Tokenizer({ sourceCodeLocationInfo: true }, handler).write(html, true);
 };
 
-/** `renewLinks` for a document of 20 pictures with signed links, beside its parser. */
+/** `renewLinks` for a document of 20 pictures with signed links, compared with its parser. */
 export const texts: Measurement = {
   name: 'texts',
   run: () =>

@@ -17,7 +17,7 @@ export const QUALITY = 90;
 
 export const nameOf = (index: number): string => `photo-${String(index).padStart(2, '0')}.jpg`;
 
-/** Pictures of 12 megapixels with the detail of a photograph: smooth shapes under noise. */
+/** Creates pictures of 12 megapixels with the detail of a photograph: smooth shapes under noise. */
 export const takePictures = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
   for (let index = 0; index < PICTURES; index += 1) {
@@ -32,7 +32,7 @@ export const takePictures = async (folder: string): Promise<void> => {
   }
 };
 
-/** As many pictures at a time as there are cores; nothing but reading, scaling and writing. */
+/** As many concurrent pictures as there are cores; only reading, scaling and writing. */
 const bareSharp = async (folder: string): Promise<void> => {
   const thumbs = join(folder, '_thumbs');
   await mkdir(thumbs);
@@ -67,7 +67,7 @@ const isInstalled = async (program: string): Promise<boolean> => {
   }
 };
 
-/** Medians of works that take turns; before each the thumbnails of the one before are removed, untimed. */
+/** Medians of works in turn; before each, the thumbnails of the previous one are removed, untimed. */
 const freshly = async (
   folder: string,
   works: readonly (() => Promise<unknown>)[],
@@ -84,8 +84,8 @@ const freshly = async (
 };
 
 /**
- * The first listing of a folder of photographs, beside the same work done by nothing but the library, and by
- * the tool of libvips.
+ * The first listing of a folder of photographs, compared with the same work by only the library, and by the
+ * tool of libvips.
  */
 export const thumbnails: Measurement = {
   name: 'thumbnails',

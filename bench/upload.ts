@@ -13,7 +13,7 @@ const CLIENTS = 8;
 const FILES_PER_CLIENT = 2;
 const MEGABYTES = 20;
 
-/** Empties a folder and checks before that every file arrived whole. */
+/** Empties a folder, after checking that every file is complete. */
 const empty = async (folder: string): Promise<void> => {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.zip'));
   for (const name of names) {
@@ -24,7 +24,7 @@ const empty = async (folder: string): Promise<void> => {
   if (names.length !== CLIENTS * FILES_PER_CLIENT) throw new Error(`${String(names.length)} files arrived`);
 };
 
-/** Megabytes a second that all clients together get rid of. */
+/** Megabytes per second that all clients together upload. */
 const perSecond = async (url: string, folder: string, bytes: Buffer, agent: Agent): Promise<number> => {
   const client = async (_: unknown, index: number): Promise<void> => {
     for (let count = 0; count < FILES_PER_CLIENT; count += 1) {
@@ -37,8 +37,8 @@ const perSecond = async (url: string, folder: string, bytes: Buffer, agent: Agen
 };
 
 /**
- * Uploads of 20 MB by 8 clients at once, beside a bare server that writes what comes and one that also waits
- * for the disk.
+ * Uploads of 20 MB by 8 concurrent clients, compared with a bare server that only writes, and one that also
+ * waits for the disk.
  */
 export const upload: Measurement = {
   name: 'upload',

@@ -13,8 +13,8 @@ const ALLOWED = 100;
 const NAME = 'large.zip';
 
 /**
- * An upload of 2 GB to a source on WebDAV (Apache) and a download of it, each in a fresh process. Nothing
- * where Apache is not installed.
+ * An upload of 2 GB to a source on WebDAV (Apache) and a download of it, each in a new process. Skipped
+ * without Apache.
  */
 export const webdavMemory: Measurement = {
   name: 'webdav-memory',

@@ -23,9 +23,9 @@ const byProgram = (root: string, name: string): void => {
 };
 
 /**
- * Folders as archives, beside `zip -0 -r - | cat`, which Debian has. Both read files that the system has in memory, and
- * both are read by something that does nothing else; the program is started for each archive, which takes it some
- * milliseconds, and the service is asked over a new connection.
+ * Folders as archives, compared with `zip -0 -r - | cat`, which Debian has. Both read files from the page
+ * cache, and both have a minimal reader; the program is started for each archive, which takes some
+ * milliseconds, and the service gets a new connection.
  */
 export const zip: Measurement = {
   name: 'zip',

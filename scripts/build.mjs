@@ -1,12 +1,14 @@
 /**
- * `npm run build`: the packages in the order of their needs. First the types of the client, made from
- * `openapi.json`. Of each package, declarations by the compiler (`dist/<path>.d.ts`, one a module, made
- * anew only where something changed), then the code as bundles, all in `dist` itself: a process reads some twelve files at start instead of
- * four hundred. The entries share chunks, so that an error class or the registry of adapters exists once; what is imported by
- * `await import()` stays apart until it is asked for. Of packages, what every start needs goes in too, without its unused parts; the
- * others stay imports. At last, what earlier builds left in `dist` is removed. What has not changed is not written: others may be loading it.
+ * `npm run build`: builds the packages in the order of their dependencies. First the types of the client are
+ * generated from `openapi.json`. For each package, the compiler writes declarations (`dist/<path>.d.ts`, one
+ * per module, incrementally), then its code is bundled into `dist`: a process reads some twelve files at the
+ * start instead of four hundred. The entries share chunks, so that error classes and the registry of adapters
+ * exist once; modules of `await import()` stay separate until they are needed. Packages that every start
+ * needs are bundled without their unused parts; the others stay imports. Finally, leftovers of earlier builds
+ * are removed from `dist`. Unchanged files are not written: other processes may be loading them.
  *
- * Another entry of the server is one more line in `service`, and, when it is public, its path in `exports` of its package.json.
+ * Another entry of the server is one more line in `service`, and, when it is public, its path in `exports` of
+ * its package.json.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -20,8 +22,8 @@ const root = resolve(import.meta.dirname, '..');
 const folderOf = (name) => join(root, 'packages', name);
 
 /**
- * Name in `dist` to source. All lie in one folder, because code finds the threads, the processes and the manifest relative to
- * the file that it was bundled into, whichever that is.
+ * Source by name in `dist`. All are in one folder, because code finds threads, processes and the manifest
+ * relative to the file into which it was bundled.
  */
 const service = {
   index: 'src/index.ts',
@@ -34,11 +36,14 @@ const service = {
   picker: 'src/picker.ts',
   editors: 'src/editors.ts',
   cli: 'src/cli/main.ts',
-  // For tests alone; not published.
+  // For tests only; not published.
   internals: 'src/internals.ts',
 };
 
-/** Threads and processes: each whole in a file of its own, since nothing of it is shared with the code that starts it. */
+/**
+ * Threads and processes: each is bundled completely into its own file, since it shares nothing with the code
+ * that starts it.
+ */
 const threads = {
   'scan-worker': 'src/adapters/local/scan-worker.ts',
   'thread-main': 'src/documents/docx/thread-main.ts',
@@ -48,8 +53,9 @@ const threads = {
 };
 
 /**
- * Packages whose used parts are bundled. Together they are half of the time and a quarter of the memory of a start when they are
- * imported: Zod brings its messages in fifty languages, the others the loader of CommonJS and of diagnostics.
+ * Packages whose used parts are bundled. As imports they would take half of the time and a quarter of the
+ * memory of a start: Zod has messages in fifty languages, the others need the loaders of CommonJS and of
+ * diagnostics.
  */
 const BUNDLED = ['ipaddr.js', 'lru-cache', 'zod'];
 
@@ -60,7 +66,7 @@ const externalOf = async (name) => {
   );
 };
 
-/** Refuses a package that would go into what is published unseen, for example one that only tests have. */
+/** Rejects packages that would be bundled unintentionally, for example one that only tests need. */
 const checkPackages = (inputs) => {
   for (const path of Object.keys(inputs)) {
     const [, name] = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/u.exec(path) ?? [];
@@ -69,14 +75,14 @@ const checkPackages = (inputs) => {
   }
 };
 
-/** Writes a file unless it holds just that, and returns its path. */
+/** Writes a file unless its content is the same, and returns its path. */
 const write = async (path, contents) => {
   const old = await readFile(path).catch(() => undefined);
   if (old?.equals(contents) !== true) await writeFile(path, contents);
   return path;
 };
 
-/** Bundles into `dist` of a package and returns the paths of its files there. */
+/** Bundles into `dist` of a package, and returns the paths of the files. */
 const bundle = async (name, options) => {
   const { metafile, outputFiles, warnings } = await build({
     absWorkingDir: folderOf(name),
@@ -89,16 +95,16 @@ const bundle = async (name, options) => {
     logLevel: 'warning',
     ...options,
   });
-  // Also a style sheet that cannot be read is no more than a warning.
+  // An unreadable style sheet is only a warning, too.
   if (warnings.length > 0) throw new Error('The bundler warns of something, see above.');
   checkPackages(metafile.inputs);
   return Promise.all(outputFiles.map(({ path, contents }) => write(path, contents)));
 };
 
 /**
- * Bundles what the app needs into one chunk: a start reads a dozen files, not fifty. The bundler makes a chunk for each
- * set of entries that share code, and a module that is imported by `await import()` is an entry. Since the app
- * is loaded before any of them, each is said to need the app, which makes one set of all.
+ * Bundles the modules of the app into one chunk: a start reads a dozen files, not fifty. The bundler creates
+ * a chunk for each set of entries that share code, and a module of `await import()` is an entry. Since the
+ * app is loaded before any of them, an import of the app is added to each, which merges these sets.
  */
 const withApp = async (folder) => {
   const app = join(folder, 'src/app.ts');
@@ -115,13 +121,13 @@ const withApp = async (folder) => {
       ? { contents: `import ${JSON.stringify(app)};\n${await readFile(path, 'utf8')}`, loader: 'ts' }
       : undefined;
   return {
-    // The import has no effect but this.
+    // The import has no other effect.
     logOverride: { 'ignored-bare-import': 'silent' },
     plugins: [{ name: 'with-app', setup: (bundler) => bundler.onLoad({ filter: /\.ts$/ }, onLoad) }],
   };
 };
 
-/** The licences of what is bundled go along with it. */
+/** Publishes the licences of bundled packages. */
 const writeLicences = async () => {
   const texts = await Promise.all(
     BUNDLED.map(async (name) => {
@@ -141,7 +147,7 @@ const declare = (name) =>
     compiler.once('exit', (status) => (status === 0 ? done() : process.exit(status ?? 1)));
   });
 
-/** A declaration stays while its source is there. */
+/** A declaration is current while its source exists. */
 const isCurrentDeclaration = (name, path) =>
   path.endsWith('.d.ts') &&
   existsSync(
@@ -168,7 +174,7 @@ const buildConverter = async () => {
   await removeStale('html-docx', made);
 };
 
-/** The languages of the picker as pages without a bundler fetch them. */
+/** The languages of the picker, as files for pages without a bundler. */
 const writeTexts = async (folder) => {
   const source = join(folderOf('browser'), 'src', 'picker', 'texts');
   const names = (await readdir(source)).filter((name) => name.endsWith('.json'));
@@ -182,7 +188,7 @@ const writeTexts = async (folder) => {
 };
 
 const buildBrowser = async () => {
-  /** The styles of the picker are a text of its code, but for those of Jodit. */
+  /** The styles of the picker are a string in its code, except those for Jodit. */
   const page = { platform: 'browser', target: 'es2022', loader: { '.css': 'text' } };
   const ofPages = (name, entry, globalName) =>
     bundle('browser', {
@@ -216,7 +222,7 @@ const buildBrowser = async () => {
   await removeStale('browser', made);
 };
 
-/** Pages load these from the folder of the server. */
+/** Pages load these files from the folder of the server. */
 const copyPageFiles = async () => [
   ...(await writeTexts(join(folderOf('stowage'), 'dist', 'texts'))),
   ...(await Promise.all(
@@ -248,6 +254,6 @@ await Promise.all([declare('html-docx'), declare('browser')]);
 await Promise.all([buildConverter(), buildBrowser()]);
 await declare('stowage');
 await buildServer();
-// Its time is that of this build: `npm start` builds only what is newer.
+// Records the time of this build: `npm start` rebuilds only if something is newer.
 await mkdir(join(root, '.cache'), { recursive: true });
 await writeFile(join(root, '.cache', 'built'), '');

@@ -1,4 +1,7 @@
-/** Writes the types of the client, `packages/browser/src/generated`, from `packages/stowage/openapi.json`: a part of every build. */
+/**
+ * Generates the types of the client, `packages/browser/src/generated`, from `packages/stowage/openapi.json`;
+ * part of every build.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
@@ -36,12 +39,15 @@ const without = ({ properties = {}, ...schema }, names) => ({
   properties: Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name))),
 });
 
-/** Nearly every action has these two, and the client reads the answers of the protocol, not those of editors. */
+/**
+ * Nearly every action has the two of PLACE; FOR_OTHERS is left out, since the client reads the responses of
+ * the protocol, not those for editors.
+ */
 const PLACE = ['source', 'path'];
 const FOR_OTHERS = ['responseType'];
 const FILES = 'files[0]';
 
-/** The actions of the description, with what the client tells them apart by. */
+/** The actions of the description, with the properties that the client needs. */
 const actionsOf = ({ paths, components: { schemas } }) =>
   Object.entries(paths).flatMap(([path, { post }]) => {
     const name = path.slice(1);
@@ -147,7 +153,7 @@ ${actions.map(({ name, isFile }) => `${name}: '${isFile ? 'file' : 'data'}',`).j
 `,
 });
 
-/** Writes what has changed. */
+/** Writes changed files. */
 export const writeClientTypes = async () => {
   const folder = join(packages, 'browser/src/generated');
   await mkdir(folder, { recursive: true });

@@ -1,7 +1,7 @@
 /**
- * Writes the files that are made from the sources: the JSON schema of the configuration, the description of the interface, the
- * reference pages, and the samples in the documents. The next build makes the types of the client of the description.
- * With `--check` it writes nothing and fails when one of them is out of date.
+ * Writes the generated files: the JSON schema of the configuration, the OpenAPI description, the reference
+ * pages, and the samples in the documentation. The next build generates the types of the client from the
+ * description. With `--check` it writes nothing, and fails when one of them is out of date.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { configSchema } from './generate/config-schema.ts';
@@ -13,7 +13,7 @@ import { withExamples } from './generate/with-examples.ts';
 
 const root = new URL('../', import.meta.url);
 
-/** Pages with samples in them. */
+/** Pages with samples. */
 const withSamples = [
   'README.md',
   'docs/deployment.md',

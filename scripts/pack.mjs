@@ -1,7 +1,8 @@
 /**
- * `npm run pack -- FOLDER`: the packages as they are published, one archive each in FOLDER (here by default). Each is put together in a
- * folder of its own: its build with the declarations that users can reach, the texts and samples of the repository, and in the server
- * the package for pages, which it brings along. `--in-place` does that in the package itself, for `npm pack -w stowage`; `--clean` undoes it.
+ * `npm run pack -- FOLDER`: creates the published archive of each package in FOLDER (default: the current
+ * one). Each is assembled in a temporary folder: its build with the declarations that users can reach, texts
+ * and samples of the repository, and in the server the package for pages, which it contains. `--in-place`
+ * does that in the package itself, for `npm pack -w stowage`; `--clean` undoes it.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,12 +14,12 @@ import ts from 'typescript';
 const root = resolve(import.meta.dirname, '..');
 const packages = ['html-docx', 'browser', 'stowage'];
 
-/** Texts and samples of the repository that go along with the server. */
+/** Texts and samples of the repository that are published with the server. */
 const TEXTS = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs', 'examples'];
 
 const manifestOf = async (folder) => JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
 
-/** The declarations that the entries of a package lead to. */
+/** The declarations that are reachable from the entries of a package. */
 const reachableDeclarations = async (folder) => {
   const { exports } = await manifestOf(folder);
   const waiting = Object.values(exports).flatMap(({ types }) =>
@@ -35,7 +36,7 @@ const reachableDeclarations = async (folder) => {
   return reached;
 };
 
-/** What npm takes of a package: its `files`, without the declarations that only the build needs. */
+/** Copies what npm publishes of a package: its `files`, without declarations that only the build needs. */
 const copyPackage = async (from, to) => {
   const { files } = await manifestOf(from);
   const declarations = await reachableDeclarations(from);
@@ -45,7 +46,7 @@ const copyPackage = async (from, to) => {
       await cp(join(from, name), join(to, name), { recursive: true, filter: isTaken });
 };
 
-/** What the packages get from the rest of the repository. */
+/** Adds files from the rest of the repository. */
 const addTexts = async (name, folder) => {
   await cp(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   if (name !== 'stowage') return;

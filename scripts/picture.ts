@@ -1,6 +1,6 @@
 /**
- * `npm run picture`: writes docs/picker.webp, the picture of the picker in the README, from the sample files of the demo.
- * Needs Chromium at CHROMIUM or in a usual place of Debian.
+ * `npm run picture`: writes docs/picker.webp, the picture of the picker in the README, from the sample files
+ * of the demo. Needs Chromium at CHROMIUM or in a usual location of Debian.
  */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';

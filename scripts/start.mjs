@@ -1,4 +1,4 @@
-/** `npm start`: from a fresh clone to a running demo, with what is missing installed and built first. */
+/** `npm start`: from a fresh clone to a running demo; installs and builds what is missing. */
 import { installDependencies } from './setup/dependencies.mjs';
 import { isBuilt } from './setup/last-build.mjs';
 import { npm, orFail, run } from './setup/process.mjs';

@@ -1,6 +1,7 @@
 /**
- * `npm run test:quick`: what tells most about a change in two minutes: the tests that need no server, no browser, no waiting and
- * few pictures, and beside them types and lint of the sources. Arguments go to vitest.
+ * `npm run test:quick`: the most informative checks of a change within two minutes: tests without servers,
+ * browsers, waiting and many pictures, and in parallel types and lint of the sources. Arguments are passed to
+ * vitest.
  */
 import { npm, npmAside, orFail } from './setup/process.mjs';
 

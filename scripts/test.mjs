@@ -1,7 +1,8 @@
 /**
- * `npm test`: from a fresh clone to the result of all checks and tests, on both lines of Node. What is missing is installed
- * when that is permitted; otherwise the tests that are left out are named. What tests browsers and other programs more than Node runs
- * on the first Node only. Arguments go to vitest; with arguments nothing is left out. The last line has the counts.
+ * `npm test`: from a fresh clone to the result of all checks and tests, on both lines of Node. Missing
+ * programs are installed if permitted; otherwise the skipped tests are named. Tests that exercise browsers
+ * and other programs more than Node run only on the first Node. Arguments are passed to vitest; with
+ * arguments nothing is left out. The last line has the counts.
  */
 import { installPackages } from './setup/debian-packages.mjs';
 import { installDependencies } from './setup/dependencies.mjs';
@@ -10,8 +11,9 @@ import { npm, npmAside } from './setup/process.mjs';
 import { runTests } from './setup/vitest.mjs';
 
 /**
- * What keeps browsers, stores, image libraries and other programs busy more than Node itself, or asks what is decided above it: the
- * minutes are better spent. What remains for the other Node are the edge, the bridges, the package, the configuration, the local disk.
+ * Tests that exercise browsers, stores, image libraries and other programs more than Node itself, or code
+ * that does not depend on the version of Node: they run on one Node, to save minutes. On the other Node run
+ * the tests of the HTTP layer, bridges, package, configuration and local disk.
  */
 const ONCE = [
   'test/adapters/{azure,gcs}*.test.ts',
@@ -52,7 +54,8 @@ process.stdout.write(`\nChecks: types, lint, rooms, format, generated files\n${o
 const checked = built && status === 0;
 
 const sum = (key) => results.reduce((total, result) => total + result[key], 0);
-// Checks are no tests; failing ones are counted as one, so that the last line never looks better than the run.
+// The checks are not tests; if they fail they count as one failure, so that the last line never looks better
+// than the run.
 const failed = sum('failed') + (checked ? 0 : 1);
 
 process.stdout.write('\n');

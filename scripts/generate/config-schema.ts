@@ -38,7 +38,7 @@ const orNull = (written: JsonSchema): JsonSchema => {
   return { ...inner, type: [inner.type ?? 'object', 'null'].flat() };
 };
 
-/** Null keeps the default of every key, at every depth. */
+/** Null means the default of every key, at every depth. */
 const orNullEach = (properties: Properties): Properties =>
   Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, orNull(schema)]));
 
@@ -116,7 +116,7 @@ const sourceSchema = (settings: readonly DocumentedSetting[]): JsonSchema => ({
     whenAdapter('local', 'root'),
     { if: { not: { required: ['storageAdapter'] } }, then: { required: ['root'] } },
   ],
-  // A registered adapter has its options under its own name, which is not known here.
+  // A registered adapter has its options under its own name, which is unknown here.
   additionalProperties: { type: 'object' },
 });
 

@@ -3,17 +3,17 @@ import { createActions } from '../../packages/stowage/src/actions/registry.ts';
 import type { Action } from '../../packages/stowage/src/actions/action.ts';
 import type { JsonSchema } from './settings-schema.ts';
 
-/** An action as clients see it. */
+/** The public description of an action. */
 export interface DescribedAction extends Pick<
   Action,
   'name' | 'summary' | 'methods' | 'takesFiles' | 'filesAreOptional'
 > {
   readonly answersEditors: Action['answersEditors'];
-  /** What a client should send; the service takes more spellings than this. */
+  /** The recommended format of parameters; the service accepts more variants. */
   readonly parameters: JsonSchema;
   /**
-   * The shape of `data`, or the media type of the file that is answered; then `saved` is the shape of `data` where
-   * the parameter `by` has the file saved instead.
+   * The shape of `data`, or the media type of the returned file; then `saved` is the shape of `data` for
+   * requests with the parameter `by`, which save the file instead.
    */
   readonly answer:
     | { readonly data: JsonSchema }
@@ -29,7 +29,7 @@ const eachProperty = (properties: Properties): Properties =>
       .map(([name, schema]) => [name, forClients(schema)]),
   );
 
-/** A schema as zod gives it, with what clients should send in the place of all that is understood. */
+/** Converts a schema from zod: the recommended format (`sent`) replaces all accepted variants. */
 const forClients = (schema: JsonSchema): JsonSchema => {
   const { sent, description, additionalProperties: values, $schema: _dialect, ...rest } = schema;
   const { properties, items, anyOf, ...plain } = rest;
@@ -38,7 +38,7 @@ const forClients = (schema: JsonSchema): JsonSchema => {
     ...((sent as JsonSchema | undefined) ?? {
       ...plain,
       ...(properties === undefined ? {} : { properties: eachProperty(properties) }),
-      // That an object has no other members is no promise; what all members of a record are is one.
+      // `additionalProperties: false` is not a promise and is left out; the type of a record's values is one.
       ...(typeof values === 'object' && values.type !== undefined
         ? { additionalProperties: forClients(values) }
         : {}),
@@ -48,7 +48,7 @@ const forClients = (schema: JsonSchema): JsonSchema => {
   };
 };
 
-/** A schema as clients see it. */
+/** The public form of a schema. */
 export const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
   forClients(z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as JsonSchema);
 
@@ -61,14 +61,14 @@ const answerOf = ({ result, changesWith: by = '' }: Action): DescribedAction['an
 const parametersOf = ({ name, parameters }: Action): JsonSchema => {
   if (!(parameters instanceof z.ZodObject)) throw new Error(`The parameters of ${name} are no object.`);
   const { required: _claimed, ...schema } = schemaOf(parameters, 'input');
-  // Where texts are prepared first, only the schema itself knows whether it may be absent.
+  // For fields with preprocessing, only the schema itself shows whether they are optional.
   const required = Object.entries(parameters.shape as Readonly<Record<string, z.ZodType>>)
     .filter(([, field]) => !field.safeParse(undefined).success)
     .map(([key]) => key);
   return required.length === 0 ? schema : { ...schema, required };
 };
 
-/** `fileRename` -> `FileRename`, as types are named. */
+/** Name of a type: `fileRename` -> `FileRename`. */
 export const capitalised = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 /** Every action of the registry, in its order. */

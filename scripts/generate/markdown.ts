@@ -2,7 +2,7 @@ import type { JsonSchema } from './settings-schema.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
-/** A table; cells are Markdown already, apart from the pipe. */
+/** A table; cells are Markdown, with pipes escaped. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
 
@@ -31,7 +31,7 @@ export const typeInWords = (schema: JsonSchema): string => {
     .join(' or ');
 };
 
-/** A default as it would be written in the file. */
+/** A default in the format of the file. */
 export const defaultInWords = (value: unknown): string => {
   if (value === undefined) return '';
   if (Array.isArray(value) && value.length > 12) return 'see below';

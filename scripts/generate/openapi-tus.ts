@@ -15,7 +15,7 @@ const answer: JsonSchema = {
   required: ['success', 'data'],
 };
 
-/** Uploads in parts: no action, and there with the setting `tus` alone. The protocol has the rest. */
+/** Resumable uploads: not an action, and only with the setting `tus`. The protocol defines the rest. */
 export const tusPaths: Part = {
   '/tus': {
     post: {

@@ -8,7 +8,7 @@ import { capitalised, describedActions, schemaOf, type DescribedAction } from '.
 import { tusPaths } from './openapi-tus.ts';
 import type { JsonSchema } from './settings-schema.ts';
 
-/** A part of the description that is no schema. */
+/** A part of the description that is not a schema. */
 type Part = Readonly<Record<string, unknown>>;
 
 /** The version of the interface, not of the package. */
@@ -125,7 +125,7 @@ const pathOf = (action: DescribedAction): Part => {
     requestBody: bodyOf(action),
     responses: responses(action),
   };
-  // Files come in a body: by GET there is nothing to say but that they are missing.
+  // Files are sent in a body: a GET could only report that they are missing.
   if (!methods.includes('GET') || takesFiles) return { post };
   const get = {
     operationId: `${name}ByQuery`,
@@ -211,7 +211,7 @@ const errorSchema = (): JsonSchema => ({
   required: ['success', 'data'],
 });
 
-/** The description of the interface (OpenAPI 3.1). */
+/** The interface description (OpenAPI 3.1). */
 export const openApi = (): Part => {
   const actions = describedActions();
   return {

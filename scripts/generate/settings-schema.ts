@@ -16,7 +16,7 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** A setting as the generated files show it. */
+/** A setting in the generated files. */
 export interface DocumentedSetting {
   readonly key: string;
   readonly meta: SettingMeta;
@@ -24,7 +24,7 @@ export interface DocumentedSetting {
 }
 
 const withoutBounds = (schema: JsonSchema): JsonSchema =>
-  // "At most the largest safe integer" says nothing to a reader.
+  // "At most the largest safe integer" does not inform a reader.
   schema['maximum'] === Number.MAX_SAFE_INTEGER
     ? Object.fromEntries(Object.entries(schema).filter(([keyword]) => keyword !== 'maximum'))
     : schema;
@@ -43,7 +43,7 @@ const tidy = (schema: JsonSchema): JsonSchema => {
   };
 };
 
-/** JSON schema of what may be written for a zod schema. */
+/** JSON schema of the input of a zod schema. */
 export const writtenSchema = (schema: z.ZodType): JsonSchema => {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input', target: 'draft-7' });
   return tidy(rest as JsonSchema);
@@ -52,7 +52,7 @@ export const writtenSchema = (schema: z.ZodType): JsonSchema => {
 const defaults: Readonly<Record<string, unknown>> = settingsSchema.parse({});
 
 const withDefault = (key: string, schema: JsonSchema): JsonSchema =>
-  // Lists whose entries are converted lose their default on the way to JSON schema.
+  // Lists whose entries are converted lose their default in the conversion to JSON schema.
   schema.default === undefined && defaults[key] !== undefined
     ? { ...schema, default: defaults[key] }
     : schema;

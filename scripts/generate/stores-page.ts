@@ -8,7 +8,7 @@ const BLOCK = /(<!-- promises -->\n).*?(\n<!-- end -->)/su;
 const wordOf = (declared: boolean | 'asked'): string =>
   declared === 'asked' ? 'as its server' : declared ? 'yes' : 'no';
 
-/** The page of stores with the table of what their adapters declare. */
+/** The page of stores, with the table of declared capabilities. */
 export const storesPage = async (root: URL): Promise<string> => {
   const text = await readFile(new URL('docs/stores.md', root), 'utf8');
   const made = table(

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 const BLOCK = /(<!-- sample: (examples\/[\w./[\]-]+) -->\s+```\w+\n).*?(```)/gsu;
 
 /**
- * A page with the examples put into it: the block after `<!-- sample: examples/koa.ts -->` is that file. So
- * the samples are checked and run like all other code.
+ * Inserts examples into a page: the block after `<!-- sample: examples/koa.ts -->` is that file. Thus samples
+ * are checked and run like all other code.
  */
 export const withExamples = async (root: URL, page: string): Promise<string> => {
   const text = await readFile(new URL(page, root), 'utf8');

@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { npm, root } from './process.mjs';
 
-/** The last that runs on Node 20. */
+/** The last version that runs on Node 20. */
 const VERSION = '3.35.0';
 const folder = join(root, '.cache', 'azurite');
 
-/** Tests look for it here. */
+/** Path that tests use. */
 const main = join(folder, 'node_modules/azurite/dist/src/blob/main.js');
 
 /**
- * Installs Azurite in a folder of its own: with its databases it is larger than all other packages together, and only
- * two files of tests need it. Returns what is left out without it.
+ * Installs Azurite in a separate folder: with its databases it is larger than all other packages together,
+ * and only two test files need it. Returns what is skipped without it.
  */
 export const installAzurite = async () => {
   if (!existsSync(main))

@@ -2,7 +2,7 @@ import { installAzurite } from './azurite.mjs';
 import { outputOf, run } from './process.mjs';
 import { unpackVsftpd } from './vsftpd.mjs';
 
-/** Programs of Debian that tests drive, and what is left out without them. */
+/** Debian programs that tests use, and what is skipped without them. */
 export const packages = [
   ['chromium', 'tests of the real editor in a browser'],
   ['chromium-headless-shell', 'tests that print PDF'],
@@ -43,7 +43,8 @@ const missing = () => packages.filter(([name]) => !isInstalled(name));
 
 const QUIET = {
   DEBIAN_FRONTEND: 'noninteractive',
-  // Servers are started by the tests, with a configuration of their own; Debian's scripts start none at this run level.
+  // Tests start servers themselves, with their own configuration; at this run level Debian's scripts start
+  // none.
   RUNLEVEL: '1',
 };
 
@@ -54,17 +55,17 @@ const install = async (names) => {
     /Candidate: (?!\(none\))/u.test(outputOf('apt-cache', ['policy', name]) ?? ''),
   );
   if (known.length === 0) return;
-  // Without waiting for the disk after each file: a machine that fails meanwhile installs them again.
+  // Without waiting for the disk after each file: after a crash they are installed again.
   const options = ['-q', '-y', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-unsafe-io'];
   await run('apt-get', ['install', ...options, ...known], QUIET);
 };
 
 /**
- * Installs the packages that tests need, when we are root on a Debian system, vsftpd and Azurite. Returns what is missing afterwards,
- * one line each with the tests that are left out for it.
+ * Installs the packages that tests need (as root on a Debian system), vsftpd and Azurite. Returns what is
+ * still missing, one line each with the tests that are skipped.
  */
 export const installPackages = async () => {
-  // Both wait mostly for servers.
+  // Both mostly wait for servers.
   const azurite = installAzurite();
   const wanted = missing().map(([name]) => name);
   const permitted = process.getuid?.() === 0 && outputOf('apt-get', ['--version']) !== undefined;

@@ -4,7 +4,7 @@ import { npm, orFail, root } from './process.mjs';
 
 const timeOf = (file) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs;
 
-/** The oldest Node that the package runs on, as package.json says. */
+/** The oldest supported Node, as in package.json. */
 const OLDEST = [20, 19];
 
 const checkNode = () => {

@@ -3,10 +3,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from './process.mjs';
 
-/** The build writes it at its end. */
+/** Written at the end of a build. */
 const marker = join(root, '.cache', 'built');
 
-/** What `dist` is made of, folders with all that they hold. */
+/** Sources of `dist`; folders include all their content. */
 const SOURCES = [
   ...['stowage', 'browser', 'html-docx'].flatMap((name) =>
     ['src', 'package.json', 'tsconfig.json'].map((part) => `packages/${name}/${part}`),
@@ -22,7 +22,7 @@ const SOURCES = [
 
 const timeOf = async (path) => (await stat(path)).mtimeMs;
 
-/** The time of what changed last: of a folder also that of the last name that came or went. */
+/** The newest modification time; that of a folder changes when names are added or removed. */
 const newestOf = async (path) => {
   const names = await readdir(path, { recursive: true }).catch(() => []);
   const times = await Promise.all([path, ...names.map((name) => join(path, name))].map(timeOf));

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { npm, outputOf, root } from './process.mjs';
 
-/** The oldest and the newest line of Node that the package is tested on. */
+/** The oldest and the newest Node line on which the package is tested. */
 const LINES = [20, 26];
 
 const packageName = () => {
@@ -13,8 +13,8 @@ const packageName = () => {
 const versionOf = (binary) => outputOf(binary, ['--version'])?.trim();
 
 /**
- * The binary of another line of Node, from npm. It lies in a folder of its own: beside the other dependencies it would take
- * the place of the Node that runs npm scripts. Undefined when it cannot be had.
+ * The binary of another Node line, from npm, in a separate folder: among the other dependencies it would
+ * replace the Node that runs npm scripts. Undefined when it is not available.
  */
 const fetchNode = async (line) => {
   const folder = join(root, '.cache', `node${line}`);
@@ -32,14 +32,17 @@ const fetchNode = async (line) => {
   return versionOf(binary)?.startsWith(`v${line}.`) ? binary : undefined;
 };
 
-/** A Node to test on; `environment` makes it the one that programs find on their path. */
+/** A Node for tests; `environment` puts it first in the path. */
 const nodeAt = (binary) => ({
   binary,
   version: versionOf(binary),
   environment: { PATH: `${dirname(binary)}:${process.env.PATH ?? ''}` },
 });
 
-/** The Nodes to test on: this one and the other line, or both lines when this is neither. And the lines that could not be had. */
+/**
+ * The Nodes for tests: this one and the other line, or both lines when this is neither. Also returns the
+ * lines that are not available.
+ */
 export const nodesToTest = async () => {
   const own = Number(process.versions.node.split('.')[0]);
   const nodes = LINES.includes(own) ? [nodeAt(process.execPath)] : [];

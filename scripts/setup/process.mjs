@@ -8,8 +8,8 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 const SIGNALS = ['SIGINT', 'SIGTERM'];
 
 /**
- * Calls back once when the process that started us has ended. `npm start` hands SIGTERM to the shell between npm and us, which does
- * not hand it on; only a changed parent shows that.
+ * Calls back once when the parent process has ended. `npm start` sends SIGTERM to the shell between npm and
+ * this process, which does not forward it; only the changed parent shows it.
  */
 const whenOrphaned = (callback) => {
   const parent = process.ppid;
@@ -22,9 +22,9 @@ const whenOrphaned = (callback) => {
 };
 
 /**
- * Runs a program in the project's folder, with our own input and output. Signals are handed on, and it is asked to end when whoever
- * started us has ended.
- * Resolves to its exit status; a program that a signal ended has 128 and more.
+ * Runs a program in the project's folder, with the same standard streams. Signals are forwarded, and it is
+ * terminated when the parent process has ended. Resolves to its exit status; for a program that was ended by
+ * a signal 128 and more.
  */
 export const run = (command, args, environment = {}) =>
   new Promise((resolve, reject) => {
@@ -44,7 +44,7 @@ export const run = (command, args, environment = {}) =>
     });
   });
 
-/** The command of the npm that started us, else of the one on the path. */
+/** The command of the npm that started this process, else of the one in the path. */
 const npmCommand = (args) => {
   const script = process.env.npm_execpath;
   return script === undefined || !/npm-cli\.[cm]?js$/u.test(script)
@@ -52,12 +52,12 @@ const npmCommand = (args) => {
     : [process.execPath, [script, ...args]];
 };
 
-/** Runs npm, as `run` does. */
+/** Runs npm like `run`. */
 export const npm = (args) => run(...npmCommand(args));
 
 /**
- * Runs npm with what the processor has left beside other programs. Resolves to its exit status and to what it printed, which is one
- * piece then, and not between the lines of others.
+ * Runs npm with low priority. Resolves to its exit status and its output, which can then be printed in one
+ * piece.
  */
 export const npmAside = async (args) => {
   const [command, all] = npmCommand(args);
@@ -78,13 +78,13 @@ export const npmAside = async (args) => {
   return { status, output };
 };
 
-/** What a program printed, or undefined when it could not run or failed. */
+/** Output of a program, or undefined when it could not run or failed. */
 export const outputOf = (command, args) => {
   const { status, stdout } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;
 };
 
-/** Ends with a message when a step failed. */
+/** Exits with a message when a step failed. */
 export const orFail = (status, message) => {
   if (status === 0) return;
   process.stderr.write(`${message}\n`);

@@ -20,7 +20,7 @@ const readReport = async (file) => {
   }
 };
 
-/** Runs vitest once. Without a report, `files` is undefined: the run broke off. */
+/** Runs vitest once. Without a report, because the run was aborted, `files` is undefined. */
 const runOnce = async ({ binary, version, environment }, args) => {
   const report = join(root, '.cache', `tests-${version}.json`);
   await mkdir(join(root, '.cache'), { recursive: true });
@@ -40,7 +40,7 @@ const runOnce = async ({ binary, version, environment }, args) => {
   return { status, files: (await readReport(report))?.testResults };
 };
 
-/** Their tests race on purpose: one that passes only at the second try has found something. */
+/** These tests provoke races on purpose: one that passes only at the second attempt has found a fault. */
 const NO_SECOND_TRY = /^test\/(?:robustness|security|model)\//u;
 
 const testsOf = (files, ...states) =>
@@ -48,12 +48,12 @@ const testsOf = (files, ...states) =>
 
 const failedFiles = (files) => files.filter(({ status }) => status === 'failed');
 
-/** A line for each failure, so that the end of a long log tells what happened. */
+/** One line per failure, so that the end of a long log shows the result. */
 const failuresOf = (files) =>
   failedFiles(files).flatMap(({ name, message, assertionResults }) => {
     const tests = assertionResults.filter(({ status }) => status === 'failed');
     const about = (title, text) => `${relative(root, name)}: ${title}: ${String(text).slice(0, 600)}`;
-    // A file that cannot even be loaded has no failed tests, and still is a failure.
+    // A file that cannot be loaded has no failed tests, but is a failure.
     return tests.length === 0
       ? [about('the file', message)]
       : tests.map(({ fullName, failureMessages }) => about(fullName, failureMessages.join('\n')));
@@ -72,10 +72,10 @@ const countsOf = (files) => {
 };
 
 /**
- * Runs the tests on one Node and counts them. Files with a failure run once more, alone: a test that waits for real servers may lose
- * against its neighbours on a busy machine. What fails alone too is a failure, and what passed only then is in `onlyAlone`; in
- * `test/robustness`, `test/security` and `test/model` it is a failure as well.
- * A run that ends without a report counts as one failure.
+ * Runs the tests on one Node and counts them. Files with a failure run once more, alone: a test that waits
+ * for real servers may exceed its time on a busy machine. Tests that fail again are failures, and those that
+ * pass only then are in `onlyAlone`; in `test/robustness`, `test/security` and `test/model` they are failures
+ * as well. A run that ends without a report counts as one failure.
  */
 export const runTests = async (node, args) => {
   process.stdout.write(`\nTests on Node ${node.version}\n`);
@@ -106,7 +106,7 @@ export const runTests = async (node, args) => {
   ];
   return {
     ...counts,
-    // Counted as failures.
+    // Those of `found` are counted as failures.
     passed: counts.passed - found.length,
     failed: failures.length,
     failures,

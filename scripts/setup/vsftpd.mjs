@@ -4,12 +4,12 @@ import { root, run } from './process.mjs';
 
 const folder = join(root, '.cache', 'vsftpd');
 
-/** Tests look for it here. */
+/** Path that tests use. */
 const program = join(folder, 'usr/sbin/vsftpd');
 
 /**
- * Unpacks vsftpd in a folder of its own: Debian installs one FTP server at a time, and tests drive another one too.
- * Returns what is left out without it.
+ * Unpacks vsftpd in a separate folder: Debian allows only one installed FTP server, and tests also use
+ * another one. Returns what is skipped without it.
  */
 export const unpackVsftpd = async (permitted) => {
   if (!existsSync(program) && permitted) {

@@ -12,19 +12,19 @@ import {
 } from '@azure/storage-blob';
 import { FaultProxy } from './fault-proxy.ts';
 
-/** Where `npm test` installs it. */
+/** Entry point that `npm test` installs. */
 const MAIN = fileURLToPath(
   new URL('../../.cache/azurite/node_modules/azurite/dist/src/blob/main.js', import.meta.url),
 );
 
-/** Why Azurite cannot run here; undefined when it can. */
+/** The reason why Azurite cannot run; undefined when it can. */
 export const azuriteMissing: string | undefined = existsSync(MAIN)
   ? undefined
   : 'Azurite is not installed: npm test installs it';
 
 const ACCOUNT = 'stowagetests';
 
-/** A started Azurite, which keeps everything in memory, with one account. */
+/** A running Azurite with one account, which stores everything in memory. */
 export interface Azurite {
   readonly accountUrl: string;
   readonly accountKey: string;
@@ -70,21 +70,21 @@ const operationOf = ({ method = '', url = '', headers }: IncomingMessage): strin
   return headers['x-ms-copy-source'] === undefined ? method : 'COPY';
 };
 
-/** Stands between the adapter and Azurite. */
+/** Starts a fault proxy between the adapter and Azurite. */
 export const startAzuriteProxy = ({ accountUrl }: Azurite): Promise<FaultProxy> =>
   FaultProxy.start(new URL(accountUrl).origin, operationOf);
 
-/** A plain view of a container, past the adapter. */
+/** Direct access to a container, without the adapter. */
 export interface PlainContainer {
   readonly name: string;
   readonly client: ContainerClient;
   put(key: string, body: string): Promise<void>;
   head(key: string): Promise<BlobGetPropertiesResponse>;
-  /** Every name that begins so, without that beginning, sorted; with those whose blocks were never committed. */
+  /** Names with this prefix, without it, sorted; includes blobs with uncommitted blocks. */
   keys(prefix: string): Promise<string[]>;
 }
 
-/** Makes a container of its own. */
+/** Creates a new container. */
 export const makeContainer = async ({ service }: Azurite): Promise<PlainContainer> => {
   const name = `c-${randomUUID()}`;
   const client = service.getContainerClient(name);

@@ -12,30 +12,30 @@ import {
 } from '@aws-sdk/client-s3';
 import type { Radosgw } from './radosgw.ts';
 
-/** A plain view of a bucket, past the adapter. */
+/** Direct access to a bucket, without the adapter. */
 export interface PlainBucket {
   readonly name: string;
   readonly client: S3Client;
   put(key: string, body: string | Uint8Array): Promise<void>;
   head(key: string): Promise<Readonly<Record<string, unknown>>>;
-  /** Every key that begins so, without that beginning, sorted. */
+  /** Keys with this prefix, without it, sorted. */
   keys(prefix: string): Promise<string[]>;
-  /** Keys of multipart uploads that were neither completed nor given up. */
+  /** Keys of multipart uploads that were neither completed nor aborted. */
   uploads(prefix: string): Promise<string[]>;
-  /** Begins an upload in parts. */
+  /** Starts a multipart upload. */
   beginUpload(key: string): Promise<BegunUpload>;
   addPart(upload: BegunUpload, body: string): Promise<void>;
   giveUp(upload: BegunUpload): Promise<void>;
 }
 
-/** An upload in parts as requests name it. */
+/** A multipart upload as requests identify it. */
 export interface BegunUpload {
   readonly Bucket: string;
   readonly Key: string;
   readonly UploadId: string;
 }
 
-/** Options of the adapter for a bucket of this server, reached at another address if need be. */
+/** Adapter options for a bucket of this server, optionally with another endpoint. */
 export const optionsFor = (
   { endpoint, credentials }: Pick<Radosgw, 'endpoint' | 'credentials'>,
   bucket: string,
@@ -44,12 +44,12 @@ export const optionsFor = (
   bucket,
   endpoint,
   forcePathStyle: true,
-  // The SDK writes into the object that it is given.
+  // The SDK modifies the object.
   credentials: { ...credentials },
   ...more,
 });
 
-/** Makes a bucket of its own. */
+/** Creates a new bucket. */
 export const makeBucket = async (
   server: Radosgw,
   name: string = `b-${randomUUID()}`,

@@ -1,4 +1,4 @@
-// A port whose queue of connections is full and never emptied: the kernel answers no further SYN.
+// A port whose accept queue is full and never emptied: the kernel ignores further SYNs.
 import { createServer } from 'node:net';
 
 const server = createServer();

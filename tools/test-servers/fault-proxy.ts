@@ -3,62 +3,62 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** A request as it passed by. */
+/** A request that passed the proxy. */
 export interface SeenRequest {
   readonly operation: string;
   readonly method: string;
-  /** Path and query as sent. */
+  /** Raw path and query. */
   readonly url: string;
-  /** The part of a file that is asked for. */
+  /** The requested range of a file. */
   readonly range: string | undefined;
 }
 
-/** What goes wrong with a request. */
+/** A fault of a request. */
 export type Effect =
   /** The connection is reset before the server sees anything. */
   | { readonly kind: 'reset' }
-  /** The server has done it; its answer is lost. */
+  /** The server has processed the request; its response is lost. */
   | { readonly kind: 'lose' }
-  /** The server does it after this, even when whoever asked has gone. */
+  /** The server gets the request after this promise, even if the client has disconnected. */
   | { readonly kind: 'late'; readonly after: Promise<unknown> }
-  /** Half of the answer, then a reset. */
+  /** Half of the response, then a reset. */
   | { readonly kind: 'cut' }
-  /** Half of the answer, then nothing. */
+  /** Half of the response, then silence. */
   | { readonly kind: 'stall-answer' }
-  /** No answer at all. */
+  /** No response at all. */
   | { readonly kind: 'stall' }
-  /** The request's body is no longer read after some bytes. */
+  /** The proxy stops reading the request's body after some bytes. */
   | { readonly kind: 'stall-upload' }
   /** The connection is reset in the middle of the request's body. */
   | { readonly kind: 'cut-upload' }
-  /** Half of the answer, then the end of the connection, as if that were all. */
+  /** Half of the response, then a regular end of the connection. */
   | { readonly kind: 'end-early' }
-  /** A whole answer with fewer bytes than there are, under the length of what is sent. */
+  /** A complete but shorter response, with a matching length. */
   | { readonly kind: 'short' }
-  /** An answer of the proxy. */
+  /** A response of the proxy itself. */
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** S3's word for it, in the body. */
+      /** S3's error code in the body. */
       readonly code?: string;
-      /** In place of the body that S3 would send. */
+      /** Replaces the body that S3 would send. */
       readonly body?: string;
       readonly headers?: Readonly<Record<string, string>>;
     }
-  /** The server's answer, with these headers in place of its own. */
+  /** The server's response with these headers replaced. */
   | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string>> };
 
 /** A fault for some of the requests. */
 export interface ProxyFault {
   readonly operation: string;
   readonly effect: Effect;
-  /** The first of the matching requests that goes wrong, from 1. Default: 1. */
+  /** Number of the first matching request with the fault, from 1. Default: 1. */
   readonly from?: number;
-  /** How many go wrong. Default: all from there. */
+  /** Number of requests with the fault. Default: all from `from` on. */
   readonly times?: number;
 }
 
-/** Stands between an adapter and its server: counts requests, and lets chosen ones go wrong. */
+/** A proxy between an adapter and its server: counts requests, and injects faults into chosen ones. */
 export class FaultProxy {
   readonly seen: SeenRequest[] = [];
   readonly endpoint: string;
@@ -104,29 +104,29 @@ export class FaultProxy {
     return proxy;
   }
 
-  /** From now on these requests go wrong, and only these. */
+  /** Replaces all faults. */
   fail(...faults: readonly ProxyFault[]): void {
     this.#faults = faults.map((fault) => ({ fault, calls: 0 }));
   }
 
-  /** Whatever goes wrong with a request that no fault is for. */
+  /** Chooses faults for requests that no other fault matches. */
   atRandom(choose: (request: SeenRequest) => Effect | undefined): void {
     this.#choose = choose;
   }
 
-  /** Does something before the request with this number of its kind, from 1, gets through to the server. */
+  /** Runs `work` before the request with this number of its operation, from 1, reaches the server. */
   before(operation: string, number: number, work: () => Promise<unknown>): void {
     this.#interludes.push({ operation, left: number, work });
   }
 
-  /** Forgets what was seen, every fault and every interlude. */
+  /** Clears the seen requests, and all faults and interludes. */
   reset(): void {
     this.seen.length = 0;
     this.#faults = [];
     this.#interludes = [];
   }
 
-  /** How many requests of each kind were seen. */
+  /** Number of requests by operation. */
   counts(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const { operation } of this.seen) counts[operation] = (counts[operation] ?? 0) + 1;

@@ -3,43 +3,43 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setTimeout } from 'node:timers/promises';
 import { createSecureContext, TLSSocket } from 'node:tls';
 
-/** What a scripted server answers to a command, instead of what an honest one would; null: nothing at all. */
+/** Returns the response to a command, undefined for the default one, or null for no response. */
 export type Script = (verb: string, argument: string) => string | null | undefined;
 
-/** How a scripted server differs from an honest one. */
+/** Differences from a normal server. */
 export interface StubOptions {
   readonly script?: Script;
   readonly greeting?: string;
-  /** What LIST and MLSD send. */
+  /** Data of LIST and MLSD. */
   readonly listing?: string | (() => string);
-  /** What RETR sends. */
+  /** Data of RETR. */
   readonly content?: Buffer;
-  /** What ends transfers, instead of 226; '' closes the control connection. */
+  /** Reply at the end of transfers, instead of 226; '' closes the control connection. */
   readonly ending?: string;
   /** Resets the data connection of an upload at its first byte. */
   readonly resets?: boolean;
   readonly certificate?: { readonly key: string; readonly cert: string };
-  /** Sends answers byte by byte. */
+  /** Sends replies byte by byte. */
   readonly dribbles?: boolean;
-  /** Where it listens. Default: 127.0.0.1. */
+  /** Address to listen on. Default: 127.0.0.1. */
   readonly address?: string;
-  /** Sessions that it takes at the same time; further ones hear 421. */
+  /** Maximum number of concurrent sessions; further ones get 421. */
   readonly most?: number;
 }
 
-/** A scripted FTP server with an empty root, as far as its script says nothing else. */
+/** A scripted FTP server, with an empty root unless its script differs. */
 export interface FtpStub {
   readonly port: number;
-  /** All lines that it was sent, those after a login in the clear as well as those in TLS. */
+  /** All received lines, those in clear text and those over TLS. */
   readonly heard: string[];
-  /** Control connections that are open, and that were made. */
+  /** Number of open control connections, and of all accepted ones. */
   readonly open: () => number;
   readonly made: () => number;
-  /** Where it listens for data after PASV. */
+  /** Port for data after PASV. */
   readonly dataPort: () => number;
-  /** Closes all control connections, as servers do when nobody has used them. */
+  /** Closes all control connections, as servers do with idle ones. */
   readonly hangUp: () => void;
-  /** Says something to all that nobody has asked for. */
+  /** Sends an unsolicited reply to all. */
   readonly say: (text: string) => void;
   readonly close: () => Promise<void>;
 }
@@ -50,7 +50,7 @@ const listen = async (server: Server, address: string): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
-/** Whether a folder can be entered by what a listing shows; without a listing all can. */
+/** Whether the listing shows a folder at the path; without a listing every path is one. */
 const isFolder = (listing: string, path: string): boolean => {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const folders = listing.split('\r\n').filter((line) => /^d|<DIR>|type=dir/u.test(line));

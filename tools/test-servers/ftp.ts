@@ -11,7 +11,7 @@ import { makeBase, ownedByRunner, runner, startProgram, type RunningServer } fro
 
 /** A real FTP server on a free port of this machine. */
 export interface FtpServer extends RunningServer {
-  /** What a source needs to reach it. */
+  /** Options of a source for this server. */
   readonly options: {
     readonly host: string;
     readonly port: number;
@@ -25,7 +25,7 @@ export interface FtpServer extends RunningServer {
   readonly data: string;
 }
 
-/** ProFTPD by FTP, or by FTPS with the certificate that it has signed itself. */
+/** ProFTPD over FTP, or over FTPS with a self-signed certificate. */
 export const startFtp = async (tls = false, directives = ''): Promise<FtpServer> => {
   const { ftpPort, certificate, data, ...server } = await startProftpd(directives);
   const options = { host: '127.0.0.1', port: ftpPort, ...login, directory: data };
@@ -46,7 +46,7 @@ FTPHandler.authorizer.add_user(username, password, folder, perm='elradfmwMT')
 FTPServer(('127.0.0.1', int(port)), FTPHandler).serve_forever()
 `;
 
-/** pyftpdlib, which shows links as what they lead to. */
+/** pyftpdlib, which lists links like their targets. */
 export const startPyftpdlib = async (): Promise<FtpServer> => {
   const { base, data } = await makeBase();
   const port = await freePort();
@@ -62,10 +62,10 @@ const VSFTPD = fileURLToPath(new URL('../../.cache/vsftpd/usr/sbin/vsftpd', impo
 const runs = (program: string): boolean =>
   existsSync(program) && !execFileSync('ldd', [program]).toString().includes('not found');
 
-/** It knows no MLSD, MLST and STAT of names. */
+/** vsftpd does not support MLSD, MLST and STAT with a path. */
 export const hasVsftpd = runs(VSFTPD);
 
-/** vsftpd as a process without rights: it takes no passwords then. */
+/** vsftpd without root: then it checks no passwords. */
 export const startVsftpd = async (): Promise<FtpServer> => {
   const { base, data } = await makeBase();
   const port = await freePort();
@@ -100,7 +100,7 @@ export const startVsftpd = async (): Promise<FtpServer> => {
   return { ...server, data, options };
 };
 
-/** A store of the built package on a server; `root` is a folder below its directory. */
+/** Opens a store of the built package on a server; `root` is a folder below its directory. */
 export const openFtpStore = (
   { options: given }: Pick<FtpServer, 'options'>,
   options: object = {},

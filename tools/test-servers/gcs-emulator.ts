@@ -12,7 +12,7 @@ interface Session {
   content: Buffer;
 }
 
-/** Parts of a session but the last, and answers of a rewrite, are of this many bytes. */
+/** Size of session parts (except the last) and of rewrite steps is a multiple of this. */
 const QUANTUM = 256 * 1024;
 const REWRITTEN_AT_ONCE = 4 * 1024 * 1024;
 const EDITABLE = [
@@ -23,19 +23,19 @@ const EDITABLE = [
 const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
 /**
- * A bucket that answers as Google documents the JSON interface of Cloud Storage, in memory: generations and
- * preconditions, uploads in one request and in sessions, rewrites in several steps, listings in pages, and the
- * signed URLs of version 4. Logins are checked by the public key.
+ * An in-memory bucket with the documented JSON API of Cloud Storage: generations and preconditions, uploads
+ * in one request and in sessions, rewrites in several steps, paged listings, and signed URLs of version 4.
+ * Logins are verified with the public key.
  */
 export class GcsEmulator {
   readonly objects = new Map<string, KeptObject>();
   readonly sessions = new Map<string, Session>();
   readonly #completed = new Map<string, object>();
-  /** Tokens that are accepted besides those that the key has signed. */
+  /** Tokens that are accepted besides those signed with the key. */
   readonly tokens = new Set<string>();
-  /** Where upload sessions are said to be, when not here. */
+  /** URL of upload sessions, when not here. */
   sessionsAt: string | undefined;
-  /** Between the parts of the last upload in one request. */
+  /** Boundary of the last multipart upload. */
   boundary = '';
   readonly bucket: string;
   readonly endpoint: string;
@@ -78,7 +78,7 @@ export class GcsEmulator {
     return emulator;
   }
 
-  /** Stores an object past all checks. */
+  /** Stores an object without any checks. */
   put(
     name: string,
     content: string | Buffer,
@@ -95,7 +95,7 @@ export class GcsEmulator {
     return kept;
   }
 
-  /** Names that begin so, without that beginning, sorted. */
+  /** Names with this prefix, without it, sorted. */
   keys(prefix: string): string[] {
     return [...this.objects.keys()]
       .filter((name) => name.startsWith(prefix))
@@ -246,7 +246,7 @@ export class GcsEmulator {
     if (first !== undefined) {
       if (Number(first) !== session.content.length || Number(last) - Number(first) + 1 !== body.length)
         throw new Failure(400, 'invalid');
-      // What is no multiple is kept as far as it is one.
+      // Only a multiple of the quantum is stored.
       const kept = total === undefined ? body.length - (body.length % QUANTUM) : body.length;
       session.content = Buffer.concat([session.content, body.subarray(0, kept)]);
     }
@@ -274,7 +274,7 @@ export class GcsEmulator {
       return { kind: 'storage#rewriteResponse', done: false, rewriteToken: next };
     }
     const given = body.length === 0 ? {} : (JSON.parse(body.toString()) as Record<string, unknown>);
-    // An empty description takes that of the source, any other replaces it.
+    // An empty description copies that of the source, any other replaces it.
     const attributes = Object.keys(given).length === 0 ? source.attributes : given;
     return {
       kind: 'storage#rewriteResponse',

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GcsEmulator } from './gcs-emulator.ts';
 
-/** A started emulator with the file of a service account that it knows. */
+/** A running emulator, with the credentials file of a service account that it accepts. */
 export interface GcsServer {
   readonly emulator: GcsEmulator;
   readonly credentialsFile: string;
-  /** A file that looks the same, with a key that nobody knows. */
+  /** A similar file with an unknown key. */
   readonly strangersFile: string;
   stop(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { createHash, createVerify, type KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** An object as the emulator keeps it. */
+/** An object in the emulator. */
 export interface KeptObject {
   readonly content: Buffer;
   readonly generation: string;
@@ -9,7 +9,7 @@ export interface KeptObject {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
-/** A refusal. */
+/** An error response. */
 export class Failure extends Error {
   readonly status: number;
   readonly reason: string;
@@ -20,7 +20,7 @@ export class Failure extends Error {
   }
 }
 
-/** Sends the content, or the part that is asked for. */
+/** Sends the content, or the requested range. */
 export const sendMedia = (
   { headers: { range } }: IncomingMessage,
   kept: KeptObject,
@@ -46,7 +46,7 @@ export const sendMedia = (
   outgoing.writeHead(206, { ...headers, ...where }).end(part);
 };
 
-/** The name of the object that a signed URL gives, and how it is to be answered. */
+/** Verifies a signed URL; returns the name of its object, and the response headers. */
 export const checkSignedUrl = (
   incoming: IncomingMessage,
   url: URL,

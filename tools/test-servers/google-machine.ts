@@ -4,17 +4,17 @@ import { createServer as createSecureServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { json } from 'node:stream/consumers';
 
-/** How a machine at Google answers who asks it for a token, or to sign. */
+/** A simulated Google machine that returns tokens and signatures. */
 export interface GoogleMachine {
-  /** Where its metadata server listens. */
+  /** Address of its metadata server. */
   readonly host: string;
-  /** A proxy that leads every https request to its service for signatures. */
+  /** A proxy that routes every https request to its signing service. */
   readonly proxy: string;
-  /** What was asked of it: paths with their queries, and for signatures the token. */
+  /** Received requests: paths with their queries, and the token for signatures. */
   readonly asked: string[];
-  /** Hands out a token; null: says nothing. */
+  /** Returns a token; null: no response. */
   token: () => { readonly status: number; readonly body: object } | null;
-  /** Signs a text; undefined: refuses. */
+  /** Signs a text; undefined: rejects. */
   sign: (text: string) => string | undefined;
   close(): Promise<void>;
 }

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** A service in a process of its own. */
+/** A service in its own process. */
 export interface Instance {
   readonly url: string;
-  /** What it has written to standard error. */
+  /** Its output on standard error. */
   log(): string;
-  /** Kills it without a chance to clear anything away. */
+  /** Kills it without any cleanup. */
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const MAIN = fileURLToPath(new URL('../../packages/stowage/dist/cli.js', import.meta.url));
 
-/** Where an instance differs from one of the built service in the environment of the tests. */
+/** Differences from the built service in the environment of the tests. */
 export interface InstanceOptions {
   readonly main?: string;
   readonly environment?: NodeJS.ProcessEnv;

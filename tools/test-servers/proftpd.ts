@@ -10,10 +10,10 @@ export const hasProftpd = existsSync('/usr/sbin/proftpd') && existsSync('/usr/li
 
 export const login = { username: 'ann', password: 'secret' } as const;
 
-/** ProFTPD, by SFTP and, on another port, by FTP with explicit TLS for who wants it. */
+/** ProFTPD with SFTP and, on another port, FTP with optional explicit TLS. */
 export interface Proftpd extends SftpServer {
   readonly ftpPort: number;
-  /** The certificate of the FTP server, which it has signed itself. */
+  /** The self-signed certificate of the FTP server. */
   readonly certificate: string;
 }
 
@@ -26,7 +26,7 @@ const keepPrivate = async (path: string, content?: string): Promise<void> => {
 const openssl = (args: readonly string[]): string =>
   execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
 
-/** Starts it with one user, of its own; `directives` are further lines for both protocols. */
+/** Starts it with one user of its own; `directives` are further lines for both protocols. */
 export const startProftpd = async (directives = ''): Promise<Proftpd> => {
   const { base, data } = await makeBase();
   const [port, ftpPort] = [await freePort(), await freePort()];

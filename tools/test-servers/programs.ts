@@ -9,7 +9,7 @@ const isRoot = process.getuid?.() === 0;
 
 const idOf = (flag: string, user = 'www-data'): number => Number(execFileSync('id', [flag, user]).toString());
 
-/** Who runs a server of the tests: nobody in particular, also where root starts it. */
+/** The user that runs test servers: an unprivileged one, also when root starts them. */
 export const runner = isRoot
   ? { name: 'www-data', group: 'www-data', uid: idOf('-u'), gid: idOf('-g') }
   : {
@@ -19,14 +19,14 @@ export const runner = isRoot
       gid: process.getgid?.() ?? 0,
     };
 
-/** Gives a file or folder to who runs the servers. */
+/** Changes the owner of a file or folder to the user of the servers. */
 export const ownedByRunner = async (path: string): Promise<void> => {
   if (isRoot) await chown(path, runner.uid, runner.gid);
 };
 
-/** A folder for a server, with `data` in it, which belongs to who runs it. */
+/** Creates a folder for a server, with `data` in it, owned by the server's user. */
 export const makeBase = async (): Promise<{ readonly base: string; readonly data: string }> => {
-  // What is flushed to a disk takes longer than all the rest.
+  // In memory, because flushing to disk would dominate the time of the tests.
   const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
   const base = await mkdtemp(join(memory, 'stowage-server-'));
   const data = join(base, 'data');
@@ -43,15 +43,15 @@ const answers = (port: number): Promise<boolean> =>
     socket.once('connect', () => socket.destroy());
   });
 
-/** A server process that answers on its ports. */
+/** A server process that listens on its ports. */
 export interface RunningServer {
-  /** Ends it and all that works for it, at once and without a word to its clients. */
+  /** Kills it and its descendants immediately. */
   kill(): Promise<void>;
   /** The same, and removes its folder. */
   stop(): Promise<void>;
 }
 
-/** What a process has started; nothing when it ends in this moment. */
+/** Child processes; empty if the process has just ended. */
 const childrenOf = (pid: number): readonly number[] => {
   try {
     const listed = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
@@ -61,7 +61,7 @@ const childrenOf = (pid: number): readonly number[] => {
   }
 };
 
-/** A process and all that it has started: servers put their sessions into groups of their own. */
+/** A process and all its descendants: servers put sessions into their own groups. */
 const withDescendants = (pid: number): readonly number[] => [
   pid,
   ...childrenOf(pid).flatMap(withDescendants),
@@ -77,7 +77,7 @@ const endAll = ({ pid }: ChildProcess): void => {
   }
 };
 
-/** Starts a program as `runner`, and waits until its ports answer. */
+/** Starts a program as `runner`, and waits until it listens on its ports. */
 export const startProgram = async (
   base: string,
   command: string,
@@ -86,7 +86,7 @@ export const startProgram = async (
 ): Promise<RunningServer> => {
   const child = spawn(command, args, {
     stdio: 'ignore',
-    // One that it may enter, unlike ours perhaps.
+    // A folder that it may enter; the current one may be private.
     cwd: base,
     ...(isRoot ? { uid: runner.uid, gid: runner.gid } : {}),
   });
@@ -105,7 +105,7 @@ export const startProgram = async (
     kill,
     stop: async () => {
       await kill();
-      // What works for a connection may end a moment later.
+      // Processes of connections may end a moment later.
       await rm(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     },
   };

@@ -24,26 +24,26 @@ const isThere = (path: string): boolean => {
 
 const missing = PROGRAMS.filter((name) => !FOLDERS.some((folder) => isThere(join(folder, name))));
 
-/** Why Ceph cannot run here; undefined when it can. */
+/** The reason why Ceph cannot run; undefined when it can. */
 export const radosgwMissing: string | undefined =
   missing.length === 0 ? undefined : `Ceph is not installed: ${missing.join(', ')}`;
 
-/** Who signs requests. */
+/** Keys that sign requests. */
 export interface Keys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
 }
 
-/** A started Ceph object gateway with one user. */
+/** A running Ceph object gateway with one user. */
 export interface Radosgw {
   readonly endpoint: string;
   readonly credentials: Keys;
-  /** Makes another user, who may do nothing until a policy says so. */
+  /** Creates another user, who has no permissions without a policy. */
   addUser(name: string): Promise<Keys>;
   stop(): Promise<void>;
 }
 
-/** Ports in a row that are free now: monitor (two), gateway, and a range for the disk daemon. */
+/** The first of consecutive free ports: monitor (two), gateway, and a range for the disk daemon. */
 const freeBlock = async (length: number): Promise<number> => {
   for (;;) {
     const base = 20_000 + Math.floor(Math.random() * 10_000);
@@ -67,8 +67,8 @@ const freeBlock = async (length: number): Promise<number> => {
 const OSD_PORTS = 12;
 
 /**
- * One monitor, one disk daemon that keeps everything in memory, nothing replicated, and short pauses: it
- * answers after two seconds.
+ * One monitor, one disk daemon that stores everything in memory, no replication, and short intervals: it
+ * responds after two seconds.
  */
 const configOf = (folder: string, base: number, bytes: number): string => `[global]
 fsid = ${randomUUID()}
@@ -212,8 +212,7 @@ const startDisk = async (cluster: Cluster): Promise<void> => {
 };
 
 /**
- * Starts a gateway of its own in a fresh folder, on free ports of the loopback, with room for so many bytes
- * (in memory).
+ * Starts a gateway in a new folder, on free ports of the loopback, with so many bytes of space (in memory).
  */
 export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosgw> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-rgw-'));

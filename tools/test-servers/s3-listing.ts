@@ -8,10 +8,10 @@ export interface StoredObject {
   readonly modifiedAt: Date;
 }
 
-/** As services order keys. */
+/** The order of keys in S3 services. */
 const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** The answer to ListObjectsV2. `encodes`: keys are written as in URLs. */
+/** The response to ListObjectsV2. `encodes`: keys are URL-encoded. */
 export const listPage = (
   objects: ReadonlyMap<string, StoredObject>,
   query: URLSearchParams,

@@ -19,7 +19,7 @@ const operationOf = ({ method = '', url = '', headers }: IncomingMessage): strin
   return copies ? 'CopyObject' : 'PutObject';
 };
 
-/** Stands between the S3 adapter and its server. */
+/** A fault proxy between the S3 adapter and its server. */
 export type S3Proxy = FaultProxy;
 
 export const S3Proxy = {

@@ -6,60 +6,61 @@ import { buffer } from 'node:stream/consumers';
 import { listPage, type StoredObject } from './s3-listing.ts';
 import { etagOf, unescaped, xml } from './s3-text.ts';
 
-/** How a service differs from what the SDK expects. */
+/** Differences of a service from what the SDK expects. */
 export interface Dialect {
-  /** Conditional PutObject: obeyed, refused with 501, or ignored. */
+  /** Conditional PutObject: obeyed, rejected with 501, or ignored. */
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
   /** CopyObject with a condition: ignored, refused with 501, refused as a header that is unknown, or obeyed. */
   readonly conditionalCopy?: 'ignored' | 'refused' | 'unknown' | 'obeyed';
   /**
-   * UploadPartCopy: as AWS has it, absent (501), or without conditions on the source (501 when one is sent).
+   * UploadPartCopy: by default as in AWS, absent (501), or without conditions on the source (501 when one is
+   * sent).
    */
   readonly partCopies?: 'absent' | 'unconditional';
   /** CompleteMultipartUpload with a condition: ignored or obeyed. */
   readonly conditionalComplete?: 'ignored' | 'obeyed';
   /**
-   * ETags are no digest of the content, as under a key of a key service: every object has another one, copies
+   * ETags are not digests of the content, as with a key of a key service: every object has its own, copies
    * too.
    */
   readonly randomEtags?: true;
-  /** Listings begin with a truncated page that holds nothing. */
+  /** Listings begin with an empty truncated page. */
   readonly emptyPages?: true;
-  /** Listings repeat their token for ever. */
+  /** Listings repeat their token forever. */
   readonly repeatsToken?: true;
   /**
-   * Removals of one version: ignored, so that any goes, refused with 501, or obeyed; obeyed, a missing key is
-   * 404.
+   * Conditional removal: ignored, so that any version is removed, rejected with 501, or obeyed; when obeyed,
+   * a missing key gives 404.
    */
   readonly conditionalDelete?: 'ignored' | 'refused' | 'obeyed';
-  /** DeleteObjects without Content-MD5 answers 400; `absent` knows no such request at all (501). */
+  /** DeleteObjects without Content-MD5 gives 400; `absent`: the request is not supported (501). */
   readonly deleteObjects?: 'needs-md5' | 'absent';
-  /** Error answers have no body. */
+  /** Error responses have no body. */
   readonly bareErrors?: boolean;
-  /** Listings begin at their first key, whatever was asked for. */
+  /** Listings begin at their first key, regardless of the request. */
   readonly startAfter?: 'ignored';
-  /** Keys in listings are written as they are, whatever was asked for. */
+  /** Keys in listings are not encoded, regardless of the request. */
   readonly plainKeys?: boolean;
-  /** Listings claim to have encoded their keys, and have not. */
+  /** Listings claim to have encoded their keys, but have not. */
   readonly encodes?: 'in name only';
-  /** Listings never tell how they go on. */
+  /** Listings never contain a continuation token. */
   readonly tokens?: false;
-  /** Copies of what was stored in parts are refused as soon as they name its version, whichever. */
+  /** Copies of multipart objects are rejected if they name any version. */
   readonly judgesParts?: false;
   /**
-   * Refuses this many PutObjects with a body of more than 8 MB, the first of them only after it has stored
-   * it, if told so.
+   * Rejects this many PutObjects with a body of more than 8 MB; with `stores`, the first of them after
+   * storing it.
    */
   readonly refusesLarge?: { readonly times: number; readonly status: number; readonly stores?: boolean };
-  /** Answers everything with this page. */
+  /** Responds to everything with this page. */
   readonly page?: string;
-  /** Keys whose removal in a batch is refused. */
+  /** Keys whose removal in a batch is rejected. */
   readonly keeps?: (key: string) => boolean;
-  /** By which code. Default: AccessDenied. */
+  /** The error code of that. Default: AccessDenied. */
   readonly keepsFor?: string;
 }
 
-/** A request as it came. */
+/** A received request. */
 interface SeenRequest {
   readonly operation: string;
   readonly host: string;
@@ -67,10 +68,10 @@ interface SeenRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Characters that no XML can hold. */
+/** Characters that XML does not allow. */
 const NOT_IN_XML = /[\0-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/u;
 
-/** What a service keeps of the headers that an object was stored with. */
+/** The headers that a service stores with an object. */
 const storedHeaders = (headers: IncomingHttpHeaders): Readonly<Record<string, string>> => {
   const kept = Object.entries(headers).filter(([name]) =>
     /^(?:content-type|cache-control|x-amz-storage-class|x-amz-meta-.*)$/u.test(name),
@@ -81,20 +82,20 @@ const storedHeaders = (headers: IncomingHttpHeaders): Readonly<Record<string, st
   };
 };
 
-/** The bucket in the path, or, where a bucket's host is asked, no bucket there. */
+/** The key, after the bucket in the path unless the bucket is in the host. */
 const keyOf = ({ pathname }: URL, host: string): string => {
   const parts = pathname.split('/').slice(/^[a-z-]+\.localhost(?::|$)/u.test(host) ? 1 : 2);
   return parts.map(decodeURIComponent).join('/');
 };
 
-/** A few requests of S3 in memory, in the dialect of an unusual service. No signatures are checked. */
+/** Some requests of S3 in memory, with configurable deviations. No signatures are checked. */
 export class S3Stub {
   readonly objects = new Map<string, StoredObject>();
   readonly uploads = new Map<string, Map<number, Buffer>>();
-  /** `operation` of each request that was answered. */
+  /** `operation` of each handled request. */
   readonly seen: string[] = [];
   readonly requests: SeenRequest[] = [];
-  /** Keys that have expired: what is signed with one of them is refused. */
+  /** Expired access keys: requests signed with one of them are rejected. */
   readonly expired = new Set<string>();
   readonly endpoint: string;
   readonly #dialect: Dialect;
@@ -115,7 +116,7 @@ export class S3Stub {
     const server = createServer((request, response) => {
       stub.#answer(request, response).catch((error: unknown) => response.destroy(error as Error));
     });
-    // As long as any test: only clients end connections.
+    // Longer than any test: only clients close connections.
     server.keepAliveTimeout = 60_000;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -164,7 +165,7 @@ export class S3Stub {
     const key = keyOf(url, request.headers.host ?? '');
     const { method } = request;
     const query = url.searchParams;
-    // A body of unknown length, or one in the SDK's own framing, is what older services do not take.
+    // Older services reject a body of unknown length, or one in the SDK's own framing.
     if (method === 'PUT' && request.headers['content-length'] === undefined)
       return this.#fail(response, 411, 'MissingContentLength');
     if (String(request.headers['content-encoding']).includes('aws-chunked'))
@@ -244,7 +245,7 @@ export class S3Stub {
     if (wanted !== undefined && this.#dialect.conditionalDelete === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
     if (query.has('uploadId')) this.uploads.delete(query.get('uploadId') ?? '');
-    // As AWS does; not 412.
+    // As in AWS; not 412.
     else if (obeys && !this.objects.has(key)) return this.#fail(response, 404, 'NoSuchKey');
     else if (obeys && this.objects.get(key)?.etag !== wanted)
       return this.#fail(response, 412, 'PreconditionFailed');

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** Text inside of an element. */
+/** Escapes text for an element. */
 export const xml = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-/** The text that was written inside of an element. */
+/** Unescapes the text of an element. */
 export const unescaped = (text: string): string =>
   text
     .replaceAll('&lt;', '<')
@@ -12,5 +12,5 @@ export const unescaped = (text: string): string =>
     .replaceAll('&apos;', "'")
     .replace(/&#x([0-9a-f]+);/giu, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
     .replaceAll('&amp;', '&');
-/** The version that services give a content. */
+/** The ETag of a content in usual services. */
 export const etagOf = (bytes: Buffer): string => `"${createHash('md5').update(bytes).digest('hex')}"`;

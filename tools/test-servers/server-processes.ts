@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-// Below the ports that systems give to outgoing connections, and for each worker of a run others: a port that was
-// free a moment ago is free when its server begins.
+// Below the range of ephemeral ports, and different for each worker of a run: a port that was just found free
+// stays free until its server starts.
 const FIRST_PORT = 10_000;
 const PORTS_OF_WORKER = 2500;
 const WORKER = Number(process.env['VITEST_POOL_ID'] ?? 0) % 8;
 let next = randomInt(PORTS_OF_WORKER);
 
-/** A port of this machine that nobody uses now. */
+/** A free port of this machine. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
     next = (next + 1) % PORTS_OF_WORKER;
@@ -28,7 +28,7 @@ export const freePort = async (): Promise<number> => {
   }
 };
 
-/** Ends a process, if it has not ended yet, and waits until it has. */
+/** Ends a process if it is running, and waits until it has ended. */
 export const endProcess = async (child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
@@ -39,8 +39,9 @@ export const endProcess = async (child: ChildProcess, signal: NodeJS.Signals = '
 const START_LIMIT = 30_000;
 
 /**
- * Waits until `ask` resolves, whatever to: the program answers. It is asked every so many milliseconds.
- * @throws Error when the program ends before, or does not answer within 30 s
+ * Waits until `ask` resolves, with any value, which shows that the program responds; retries it at an
+ * interval.
+ * @throws Error when the program ends before, or does not respond within 30 s
  */
 export const untilAnswers = async (
   child: ChildProcess,
@@ -62,7 +63,7 @@ export const untilAnswers = async (
   }
 };
 
-/** Starts a program that serves something, and waits until it answers `ask`. */
+/** Starts a server, and waits until `ask` succeeds. */
 export const startServer = async (
   [command, ...args]: readonly [string, ...string[]],
   ask: () => Promise<unknown>,

@@ -29,33 +29,33 @@ import type { SftpServer } from './ssh.ts';
 type Request =
   'OPEN' | 'READ' | 'WRITE' | 'FSTAT' | 'CLOSE' | 'OPENDIR' | 'READDIR' | 'LSTAT' | 'REMOVE' | 'RENAME';
 
-/** How a server differs from OpenSSH. It knows no extensions. */
+/** Differences of a server from OpenSSH. It supports no extensions. */
 export interface SftpDialect {
-  /** Entries of listings have the attributes of what links lead to. */
+  /** Entries of listings have the attributes of the targets of links. */
   readonly followsInListings?: boolean;
-  /** An attribute that no answer holds. */
+  /** An attribute that is missing in all responses. */
   readonly untold?: 'size';
   /** A new file is there when it is closed, as in front of an object store: before, nothing is told of it. */
   readonly storesAtClose?: boolean;
   /** How an entry of a listing is shown as text. Default: by its name alone. */
   readonly longname?: (name: string, isLink: boolean) => string;
-  /** The name that it has for one that it is given, as Windows has. */
+  /** The stored name for a requested one, as in Windows. */
   readonly fold?: (name: string) => string;
   /**
-   * Called before a request is answered; 'mute': it is neither done nor answered, 'cut': it is done, and the
-   * connection ends instead of an answer, 'refuse': it is answered with a failure.
+   * Called before a request is handled; 'mute': it is neither executed nor answered, 'cut': it is executed,
+   * and the connection ends instead of a response, 'refuse': it fails.
    */
   readonly before?: (request: Request, path: string) => 'mute' | 'cut' | 'refuse' | undefined;
 }
 
-/** A scripted SFTP server on a folder of its own. */
+/** A scripted SFTP server with its own folder. */
 export interface SftpStub {
   readonly options: SftpServer['options'];
   /** The folder on disk. */
   readonly data: string;
-  /** May be changed while it runs. */
+  /** May be changed at run time. */
   dialect: SftpDialect;
-  /** Files and folders that clients have open. */
+  /** Number of files and folders that clients have open. */
   readonly open: () => number;
   readonly close: () => Promise<void>;
 }
@@ -77,21 +77,21 @@ const attributesOf = (path: string, follows: boolean): Attributes => {
 
 interface Handle {
   readonly path: string;
-  /** Of a file. */
+  /** Set for a file. */
   readonly fd?: number;
   readonly isNew?: boolean;
   /** Of a folder: what is not listed yet. */
   names?: readonly string[];
 }
 
-/** Has a session answer by a folder of this machine. */
+/** Serves a folder of this machine in a session. */
 const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, hangUp: () => void): void => {
   let last = 0;
   const whole = (path: string): string => {
     const [own, names] = [path.slice(0, stub.data.length), path.slice(stub.data.length).split('/')];
     return own + names.map((name) => stub.dialect.fold?.(name) ?? name).join('/');
   };
-  /** Runs the work of a request; what the system refuses is refused. */
+  /** Executes a request; errors of the file system become failures. */
   const act = (id: number, request: Request | undefined, path: string, work: () => void): void => {
     const verdict = request === undefined ? undefined : stub.dialect.before?.(request, path);
     if (verdict === 'mute') return;
@@ -197,7 +197,10 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
   );
 };
 
-/** A key pair as ssh2 takes it. By Node: of the ed25519 keys that ssh2 generates, one in some 200 is malformed. */
+/**
+ * A key pair for ssh2. Generated with Node: about one in 200 of the ed25519 keys that ssh2 generates is
+ * malformed.
+ */
 const newHostKey = (): { readonly secret: string; readonly shown: string } => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const secret = privateKey.export({ type: 'sec1', format: 'pem' }).toString();
@@ -206,7 +209,7 @@ const newHostKey = (): { readonly secret: string; readonly shown: string } => {
   return { secret, shown: `${key.type} ${key.getPublicSSH().toString('base64')}` };
 };
 
-/** Starts one on a free port of this machine. */
+/** Starts a stub on a free port of this machine. */
 export const startSftpStub = async (dialect: SftpDialect = {}): Promise<SftpStub> => {
   const data = mkdtempSync(join(tmpdir(), 'stowage-sftp-stub-'));
   const handles = new Map<number, Handle>();

@@ -9,7 +9,7 @@ import { makeBase, ownedByRunner, runner, startProgram, type RunningServer } fro
 
 /** A real SFTP server on a free port of this machine. */
 export interface SftpServer extends RunningServer {
-  /** What a source needs to reach it. */
+  /** Options of a source for this server. */
   readonly options: {
     readonly host: string;
     readonly port: number;
@@ -21,13 +21,13 @@ export interface SftpServer extends RunningServer {
   };
   /** The folder on disk. */
   readonly data: string;
-  /** Where the keys are. */
+  /** Folder of the keys. */
   readonly base: string;
 }
 
 export const hasSshd = existsSync('/usr/sbin/sshd') && existsSync('/usr/bin/ssh-keygen');
 
-/** Makes a pair of keys; gives the path of the private one. */
+/** Generates a key pair; returns the path of the private key. */
 export const makeKey = async (base: string, name: string, passphrase = ''): Promise<string> => {
   const path = join(base, name);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', path]);
@@ -36,8 +36,8 @@ export const makeKey = async (base: string, name: string, passphrase = ''): Prom
 };
 
 /**
- * OpenSSH. `denied` are requests that it does not know, such as `posix-rename`; `directives` are further
- * lines of its configuration.
+ * OpenSSH. `denied` are unsupported requests, such as `posix-rename`; `directives` are further lines of its
+ * configuration.
  */
 export const startSshd = async (denied: readonly string[] = [], directives = ''): Promise<SftpServer> => {
   const { base, data } = await makeBase();
@@ -71,7 +71,7 @@ export const startSshd = async (denied: readonly string[] = [], directives = '')
   return { ...server, options, data, base };
 };
 
-/** A store of the built package on a server; `root` is a folder below its directory. */
+/** Opens a store of the built package on a server; `root` is a folder below its directory. */
 export const openSftpStore = (
   server: Pick<SftpServer, 'options'>,
   options: object = {},
@@ -84,14 +84,17 @@ export const openSftpStore = (
 
 export const hasRclone = existsSync('/usr/bin/rclone') && hasSshd;
 
-/** rclone: it says of links that they are made, makes none, and renames no folder to a name that an empty one has. */
+/**
+ * rclone: it confirms the creation of links without creating them, and cannot rename a folder onto an empty
+ * one.
+ */
 export const startRcloneSftp = async (): Promise<SftpServer> => {
   const { base, data } = await makeBase();
   const port = await freePort();
   const [host, login] = [await makeKey(base, 'host'), await makeKey(base, 'login')];
   const address = ['--addr', `127.0.0.1:${String(port)}`];
   const keys = ['--key', host, '--authorized-keys', `${login}.pub`, '--config', join(base, 'none.conf')];
-  // Its cache of writes stands in for files that it cannot write at any position.
+  // It can write at arbitrary positions only with a cache of writes.
   const cache = ['--cache-dir', join(base, 'cache'), '--vfs-cache-mode', 'writes', '--vfs-write-back', '0s'];
   const args = ['serve', 'sftp', data, ...address, ...keys, ...cache, '--dir-cache-time', '0s'];
   const server = await startProgram(base, '/usr/bin/rclone', args, [port]);

@@ -1,15 +1,13 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/**
- * Stands between a client and its server: counts connections, cuts them, or lets nothing through any more.
- */
+/** A proxy between a client and its server: counts connections, resets them, or stalls. */
 export interface TcpProxy {
   readonly port: number;
-  /** Connections that are open. */
+  /** Number of open connections. */
   readonly open: () => number;
   /** Resets all connections. */
   readonly cut: () => void;
-  /** From now on what the server sends stays here, until the next cut. */
+  /** Withholds the server's data from now on, until the next cut. */
   readonly stall: () => void;
   readonly close: () => Promise<void>;
 }

@@ -11,7 +11,7 @@ export const opensslMissing = ![
   '/opt/homebrew/bin/openssl',
 ].some(existsSync);
 
-/** A key and a certificate for 127.0.0.1 that no list of authorities knows. */
+/** A key and a self-signed certificate for 127.0.0.1. */
 export const makeCertificate = async (): Promise<{ readonly key: string; readonly cert: string }> => {
   const { stdout } = await promisify(execFile)('openssl', [
     ...['req', '-x509', '-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
@@ -23,7 +23,7 @@ export const makeCertificate = async (): Promise<{ readonly key: string; readonl
   return { key, cert };
 };
 
-/** Speaks TLS in front of a server of this machine, and counts the connections that clients make. */
+/** Terminates TLS in front of a server of this machine, and counts the connections of clients. */
 export const startTlsFront = async (
   certificate: { readonly key: string; readonly cert: string },
   target: string,

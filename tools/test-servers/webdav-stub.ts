@@ -6,56 +6,56 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deflateSync, gzipSync } from 'node:zlib';
 
-/** How a server differs from what one would expect. */
+/** Differences of a server from expectations. */
 export interface DavDialect {
-  /** Collections without a slash at the end of their URL are redirected, for every method. */
+  /** Collections without a trailing slash in their URL are redirected, for every method. */
   readonly slash?: 301 | 308;
-  /** What such redirects take for the address of the server. */
+  /** The server's address in such redirects. */
   readonly address?: string;
-  /** Instead of 201. */
+  /** Status instead of 201. */
   readonly created?: 200 | 204;
-  /** Refusals come inside of a multistatus. */
+  /** Errors are wrapped in a multistatus. */
   readonly refusals?: 'multistatus';
-  /** How hrefs are written: as URLs, or with letters escaped that need not be. */
+  /** Format of hrefs: absolute URLs, or with unnecessary escapes. */
   readonly hrefs?: 'absolute' | 'escaped';
-  /** MKCOL of what is there answers as if it had been made. */
+  /** MKCOL of an existing path responds as if it had created it. */
   readonly remakes?: boolean;
-  /** MKCOL is refused for hidden names. */
+  /** MKCOL is rejected for hidden names. */
   readonly refusesHidden?: 403 | 405;
-  /** These ignore `Overwrite: F`. */
+  /** These methods ignore `Overwrite: F`. */
   readonly overwrites?: readonly string[];
-  /** Properties that are not told. */
+  /** Properties that are not reported. */
   readonly untold?: readonly ('getcontentlength' | 'getlastmodified' | 'getetag')[];
-  /** Bodies of more bytes are refused with 413. */
+  /** Larger bodies are rejected with 413. */
   readonly mostBytes?: number;
-  /** Answers to PROPFIND are packed, whatever was asked for. */
+  /** Responses to PROPFIND are compressed, regardless of the request. */
   readonly packs?: 'gzip' | 'deflate' | 'broken';
-  /** A copy has the time of its original, as on lighttpd and nginx. */
+  /** A copy has the time of its original, as in lighttpd and nginx. */
   readonly copiesKeepTime?: boolean;
-  /** Names that differ only in letter case are one, as on Windows. */
+  /** Names are case-insensitive, as in Windows. */
   readonly foldsCase?: boolean;
   /** Hrefs begin with this instead of `/dav`. */
   readonly reportedRoot?: string;
-  /** Of each PUT only so many bytes are stored. */
+  /** Only so many bytes of each PUT are stored. */
   readonly storesBytes?: number;
-  /** These are done, and never answered. */
+  /** These methods are executed, but get no response. */
   readonly mute?: readonly string[];
   /** MOVE and DELETE are done, and answered so. */
   readonly lies?: 503;
   /** Milliseconds that these methods take before they are looked at. */
   readonly takes?: Readonly<Record<string, number>>;
-  /** Answers these instead, before anything else is looked at. */
+  /** Returns responses that replace the stub's own. */
   readonly instead?: ((request: IncomingMessage) => StubAnswer | undefined) | undefined;
 }
 
-/** An answer that is not the stub's own. */
+/** A response that replaces the stub's own. */
 export interface StubAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | AsyncIterable<string>;
 }
 
-/** A request as it came. */
+/** A received request. */
 export interface StubRequest {
   readonly method: string;
   readonly path: string;
@@ -75,11 +75,11 @@ const pathOf = (url: string): string => {
   return decodeURIComponent(pathname).replace(/\/$/u, '');
 };
 
-/** A WebDAV server in memory that speaks a dialect. Paths are told from `/dav`. */
+/** An in-memory WebDAV server with configurable deviations. Paths are relative to `/dav`. */
 export class DavStub {
   readonly seen: StubRequest[] = [];
   readonly url: string;
-  /** May be changed while it runs. */
+  /** May be changed at run time. */
   dialect: DavDialect;
   readonly #nodes = new Map<string, Node>([[ROOT, { kind: 'folder' }]]);
   readonly #close: () => Promise<void>;
@@ -109,7 +109,7 @@ export class DavStub {
     return this.#close();
   }
 
-  /** Paths below the root, folders with a slash at the end. */
+  /** Paths below the root, folders with a trailing slash. */
   get paths(): readonly string[] {
     return [...this.#nodes]
       .filter(([path]) => path !== ROOT)
@@ -117,9 +117,7 @@ export class DavStub {
       .sort();
   }
 
-  /**
-   * Puts a file there as another client would, its name as it is written. Folders on the way must be there.
-   */
+  /** Adds a file like another client, with its exact name. Parent folders must exist. */
   plant(path: string, text: string | undefined, time = new Date()): void {
     const node: Node =
       text === undefined ? { kind: 'folder' } : { kind: 'file', bytes: Buffer.from(text), time };
@@ -166,7 +164,7 @@ export class DavStub {
     return this.#status(request, response, status === 201 ? (this.dialect.created ?? 201) : status);
   }
 
-  /** The path as it is stored, for one in any letter case where that does not matter. */
+  /** The stored path for one in any letter case, if case is ignored. */
   #stored(path: string): string {
     if (this.dialect.foldsCase !== true || this.#nodes.has(path)) return path;
     const same = [...this.#nodes.keys()].find((one) => one.toLowerCase() === path.toLowerCase());
@@ -298,11 +296,11 @@ export class DavStub {
   }
 }
 
-/** What a server with Digest wants, and how often it gives a new nonce. */
+/** Parameters of a server with Digest authentication. */
 export interface DigestWish {
   readonly algorithm?: string;
   readonly qop?: string;
-  /** Requests that a nonce is good for. */
+  /** Number of requests for which a nonce is valid. */
   readonly uses: number;
   /** Default: `dav`. */
   readonly realm?: string;
@@ -310,7 +308,7 @@ export interface DigestWish {
   readonly username?: string;
 }
 
-/** Refuses requests whose Digest login (bob, secret) is missing, wrong, too old or counted wrong. */
+/** Rejects requests whose Digest login (bob, secret) is missing, wrong, expired or has a wrong count. */
 export const digestGate = ({
   algorithm,
   qop,

@@ -8,9 +8,9 @@ import { openWebdavAdapter, parseWebdavOptions } from '../../packages/stowage/di
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
 import { endProcess, freePort, startServer } from './server-processes.ts';
 
-/** A real WebDAV server on a free port of this machine, with a folder of its own. */
+/** A real WebDAV server on a free port of this machine, with its own folder. */
 export interface DavServer {
-  /** URL of the collection that holds everything. */
+  /** URL of the root collection. */
   readonly url: string;
   /** The folder on disk. */
   readonly data: string;
@@ -21,7 +21,7 @@ export const login = { username: 'bob', password: 'secret' } as const;
 
 const isRoot = process.getuid?.() === 0;
 
-/** Where Debian puts it; undefined when it is not installed. */
+/** Whether a program exists at its path in Debian. */
 const has = (path: string): boolean => existsSync(path);
 
 export const programs = {
@@ -43,7 +43,7 @@ const prepare = async (): Promise<Layout> => {
   await chmod(base, 0o755);
   for (const name of ['data', 'tmp', 'lock', 'log', 'run', 'empty']) {
     await mkdir(join(base, name));
-    // Servers that are started by root give their rights away.
+    // Servers that are started by root drop their privileges.
     if (isRoot) await chown(join(base, name), idOf('www-data', '-u'), idOf('www-data', '-g'));
   }
   return { base, data: join(base, 'data'), port: await freePort() };
@@ -57,7 +57,7 @@ const start = async (
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<DavServer> => {
-  // PHP's workers outlive the process that was started: a group of their own ends with it.
+  // PHP's workers outlive the started process: they end with their process group.
   const detached = command.endsWith('php');
   const ask = () => fetch(`http://127.0.0.1:${String(port)}/`).then((answer) => answer.body?.cancel());
   const child = await startServer([command, ...args], ask, { env: environment, detached });
@@ -247,7 +247,7 @@ $server->exec();
   return start(layout, '/usr/bin/php', args, { ...process.env, PHP_CLI_SERVER_WORKERS: '8' });
 };
 
-/** The servers that tests run against, with the options that they want beside `url`. */
+/** The servers that tests run against, with their options besides `url`. */
 export const davServers = [
   {
     name: 'Apache with Basic',
@@ -267,7 +267,7 @@ export const davServers = [
   { name: 'SabreDAV', installed: programs.sabre, start: startSabre, options: login },
 ] as const;
 
-/** A store of the built package on a server; `root` is a folder below its collection. */
+/** Opens a store of the built package on a server; `root` is a folder below its collection. */
 export const openDavStore = (server: { readonly url: string }, options: object, root = ''): WebdavAdapter => {
   const parsed = parseWebdavOptions({ url: server.url, ...options });
   if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
