@@ -212,7 +212,7 @@ const startDisk = async (cluster: Cluster): Promise<void> => {
 };
 
 /**
- * Starts a gateway in a new folder, on free ports of the loopback, with so many bytes of space (in memory).
+ * Starts a gateway in a new folder, on free ports of the loopback, with this capacity in bytes (in memory).
  */
 export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosgw> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-rgw-'));

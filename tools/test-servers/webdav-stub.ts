@@ -36,7 +36,7 @@ export interface DavDialect {
   readonly foldsCase?: boolean;
   /** Hrefs begin with this instead of `/dav`. */
   readonly reportedRoot?: string;
-  /** Only so many bytes of each PUT are stored. */
+  /** Only this number of bytes of each PUT is stored. */
   readonly storesBytes?: number;
   /** These methods are executed, but get no response. */
   readonly mute?: readonly string[];

@@ -60,7 +60,7 @@ class ArchivePlan {
     });
     for await (const { found, seen } of pages) {
       for (const { path, entry } of found) this.add(path, entry);
-      // Hidden entries count too: a request may walk only so many.
+      // Hidden entries count too: the number of entries that a request walks is limited.
       this.#seen += seen;
       if (this.#seen > searchLimits.entries) throw new ArchiveLimitError();
     }

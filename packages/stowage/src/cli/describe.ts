@@ -21,8 +21,8 @@ import { ProgressLine, workInSource } from './source-work.ts';
 import type { PicturesCommand } from './thumbs.ts';
 
 /**
- * After so many failures in a row the command stops: a failing service is not called for each of a hundred
- * thousand pictures.
+ * The command stops after this number of consecutive failures: a failing service is not called for each of a
+ * hundred thousand pictures.
  */
 const MOST_FAILURES_IN_A_ROW = 10;
 

@@ -8,7 +8,7 @@ export interface ResourceRules {
   readonly maxBytes: number;
   /** Time limit in milliseconds for loading all resources of the document. */
   readonly timeoutMs: number;
-  /** A resource is aborted after so many milliseconds without data. Default: 10 seconds. */
+  /** Milliseconds without data after which a resource is aborted. Default: 10 seconds. */
   readonly stallMs?: number;
 }
 
@@ -72,7 +72,7 @@ export interface DocxLimits {
   readonly maxPixels: number;
   /** Time limit for one drawing in milliseconds; a slower one is left out. */
   readonly drawMs: number;
-  /** Idle threads and drawing processes end after so many milliseconds. */
+  /** Milliseconds after which idle threads and drawing processes end. */
   readonly idleMs: number;
 }
 

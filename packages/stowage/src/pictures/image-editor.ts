@@ -45,8 +45,8 @@ interface ImagePoolOptions {
 export interface ImagePool {
   readonly engine: ImageEngine;
   /**
-   * Runs work that holds so many bytes, from reading until the result is stored; edits have priority over
-   * thumbnails.
+   * Runs work that holds this number of bytes, from reading until the result is stored; edits have priority
+   * over thumbnails.
    */
   readonly hold: <Result>(
     kind: 'edits' | 'thumbnails',

@@ -3,7 +3,7 @@ import { createSlots } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { FolderView } from '../../view/folder-view.ts';
 
-/** A listing with so many entries is large: it takes megabytes until it is sorted and sent. */
+/** Minimum number of entries of a large listing: it takes megabytes until it is sorted and sent. */
 export const LARGE = 2000;
 /** Each large listing takes tens of megabytes for 100,000 entries. */
 const AT_ONCE = 3;

@@ -122,7 +122,7 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
     body.resume();
   });
 
-/** The body is paused while unread chunks take so much memory. */
+/** Memory of unread chunks at which the body is paused. */
 const MOST_WAITING = 1024 * 1024;
 /** Overhead of a chunk: a client may send each byte in its own chunk. */
 const BYTES_OF_CHUNK = 256;

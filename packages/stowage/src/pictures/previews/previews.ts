@@ -172,7 +172,7 @@ export interface Previews {
    */
   hold<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
   /**
-   * Draws a file; the longer side gets so many pixels. The result is a picture that its program has made of
+   * Draws a file, with `side` pixels on the longer side. The result is a picture that its program has made of
    * untrusted content, and equally untrusted. Leaves no files and no processes behind.
    * @throws BrokenImageError when it cannot be drawn, the signal's reason, errors of the store
    */
