@@ -10,7 +10,7 @@ import { etagOf, unescaped, xml } from './s3-text.ts';
 export interface Dialect {
   /** Conditional PutObject: obeyed, rejected with 501, or ignored. */
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
-  /** CopyObject with a condition: ignored, refused with 501, refused as a header that is unknown, or obeyed. */
+  /** CopyObject with a condition: ignored, rejected with 501, rejected as an unknown header, or obeyed. */
   readonly conditionalCopy?: 'ignored' | 'refused' | 'unknown' | 'obeyed';
   /**
    * UploadPartCopy: by default as in AWS, absent (501), or without conditions on the source (501 when one is
@@ -101,7 +101,7 @@ export class S3Stub {
   readonly #dialect: Dialect;
   readonly #close: () => Promise<void>;
   readonly #headers = new Map<string, Readonly<Record<string, string>>>();
-  /** Uploads in parts that have told of the checksums of their parts. */
+  /** Multipart uploads that were created with a checksum algorithm for their parts. */
   readonly #checked = new Set<string>();
   #begun = 0;
   #refused = 0;
@@ -266,7 +266,7 @@ export class S3Stub {
     this.#note(typeof source === 'string' ? 'UploadPartCopy' : 'UploadPart', request);
     if (typeof source !== 'string') {
       const checksum = request.headers['x-amz-checksum-crc32'];
-      // As AWS does.
+      // As in AWS.
       if (checksum !== undefined && !this.#checked.has(query.get('uploadId') ?? ''))
         return this.#fail(response, 400, 'InvalidRequest');
       const told = checksum === undefined ? {} : { 'x-amz-checksum-crc32': checksum };

@@ -35,9 +35,12 @@ export interface SftpDialect {
   readonly followsInListings?: boolean;
   /** An attribute that is missing in all responses. */
   readonly untold?: 'size';
-  /** A new file is there when it is closed, as in front of an object store: before, nothing is told of it. */
+  /**
+   * A new file exists only after it is closed, as in front of an object store: before that, its attributes
+   * are not available.
+   */
   readonly storesAtClose?: boolean;
-  /** How an entry of a listing is shown as text. Default: by its name alone. */
+  /** The text form of a listed entry. Default: its name. */
   readonly longname?: (name: string, isLink: boolean) => string;
   /** The stored name for a requested one, as in Windows. */
   readonly fold?: (name: string) => string;
@@ -80,7 +83,7 @@ interface Handle {
   /** Set for a file. */
   readonly fd?: number;
   readonly isNew?: boolean;
-  /** Of a folder: what is not listed yet. */
+  /** Set for a folder: names that are not listed yet. */
   names?: readonly string[];
 }
 

@@ -40,9 +40,9 @@ export interface DavDialect {
   readonly storesBytes?: number;
   /** These methods are executed, but get no response. */
   readonly mute?: readonly string[];
-  /** MOVE and DELETE are done, and answered so. */
+  /** MOVE and DELETE are executed, but respond with this status. */
   readonly lies?: 503;
-  /** Milliseconds that these methods take before they are looked at. */
+  /** Delay of these methods in milliseconds, before they are handled. */
   readonly takes?: Readonly<Record<string, number>>;
   /** Returns responses that replace the stub's own. */
   readonly instead?: ((request: IncomingMessage) => StubAnswer | undefined) | undefined;
