@@ -15,7 +15,7 @@ import { store } from './store.ts';
 import { trash } from './trash.ts';
 import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
-/** What a change takes away from its location, or puts over what is there. */
+/** The locations whose content a change removes or replaces. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
@@ -28,7 +28,10 @@ const locationsOf = (change: Change): readonly Located[] => {
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
 };
 
-/** What was there before the waiting may be gone. @throws NotFoundError */
+/**
+ * Checks again that the items of a change exist: after a wait for the lock they may be gone. @throws
+ * NotFoundError
+ */
 const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): Promise<void> => {
   const { signal } = passage;
   if (change.type === 'restore' || change.type === 'erase') {
@@ -47,15 +50,15 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
     await change.open.look(change.path, change.kind);
   }
   if (hasWaited && (change.type === 'move' || change.type === 'rename')) {
-    // Stores make a missing folder in passing.
+    // Stores create a missing folder implicitly when something is moved into it.
     change.open.forget(change.path.parent);
     await change.open.requireFolder(change.path.parent, 'destination folder');
   }
 };
 
 /**
- * Holds what the change takes away or replaces until it is done: no version is lost between two of them, also
- * where the store cannot tell versions apart.
+ * Locks the locations that the change removes or replaces until it is done. Between two changes no version is
+ * lost, also where the store does not support conditional writes.
  */
 const lock: Stage = (passage, change, next) => {
   const locations = locationsOf(change);
@@ -81,49 +84,52 @@ const inspectForm = async (
 };
 
 /**
- * Has all content looked at that users send or fetch, as it came, before it is decoded, named or stored. What
- * enters from another source is looked at while it is copied; what is restored is not.
+ * Has all content inspected that users upload or fetch, before it is decoded, named or stored. Content that
+ * enters from another source is inspected while it is copied; restored content is not inspected.
  * @throws RefusedByInspectionError, InspectionUnavailableError; errors of the host
  */
 const inspection: Stage = async (passage, change, next) => {
   if (change.type === 'create') return next({ ...change, files: await inspectForm(passage, change) });
   if (change.type === 'replace')
     return next({ ...change, file: await inspected(passage, change.open, change.path, change.file) });
-  // The stages behind it get the content from who made the change: it was looked at before it was decoded.
+  // The maker of the content inspected it before decoding it; the later stages take it from there.
   if (change.type === 'edit' && change.sent !== undefined)
     await inspected(passage, change.open, change.path, change.sent);
   return next(change);
 };
 
 /**
- * What every change passes: rights > lock > contents > inspection > hooks > quota > trash > store > names >
- * following > events > describing. Each stage encloses those below it; the four that follow what has happened stand
- * where they begin.
+ * The stages that every change passes: rights > lock > contents > inspection > hooks > quota > trash > store
+ * > names > following > events > describing. Each stage encloses the later ones. The last four run after the
+ * change, so they stand at the outside, where they begin.
  */
 const STAGES: readonly Stage[] = [
-  /** Has the host fill what is not said about new pictures, in the background. */
+  /** Asks the host in the background to fill in missing descriptions of new pictures. */
   describing,
-  /** Tells what has happened, and nothing else. */
+  /** Reports the changes that have happened. Changes nothing. */
   events,
-  /** The access rules at the paths themselves. */
+  /** Checks the access rules at the paths of the change itself. */
   rights,
-  /** Waits for others that move, replace or remove the same, and looks again. */
+  /** Waits for other changes at the same locations, then checks again that the items exist. */
   lock,
-  /** Words and thumbnails follow their files. */
+  /** Texts and thumbnails follow their files. */
   following,
-  /** Remembers what had which name. */
+  /** Records old names for redirects. */
   moved,
-  /** The access rules for what a folder holds, while nothing else moves it. */
+  /** Checks the access rules for the contents of folders, while the folders are locked. */
   contents,
-  /** Has clamd and the host look at what users send. */
+  /** Has clamd and the host inspect uploaded content. */
   inspection,
-  /** Asks the host, who may refuse, or give another name: then it begins anew with that. */
+  /**
+   * Runs the hooks of the host, which may deny the change or choose another name; with that name the change
+   * starts anew.
+   */
   hooks,
-  /** The room that it takes, or gives back. */
+  /** Reserves or frees space in the quota. */
   quota,
-  /** Keeps what is removed or replaced, and brings it back. */
+  /** Moves removed or replaced content into the trash, and restores it. */
   trash,
-  /** Does it. */
+  /** Carries the change out in the store. */
   store,
 ];
 
@@ -136,7 +142,7 @@ const pass = (
     ? Promise.resolve(undefined)
     : stage(passage, change, (next) => pass(passage, next, rest));
 
-/** What the request has seen at these paths is not so any more. */
+/** Drops cached lookups of the request at these paths. */
 const forgetLooks = (change: Change, done: readonly Done[]): void => {
   if (change.type === 'document') return;
   for (const { path } of [change, ...done]) change.open.forget(path);
@@ -146,10 +152,10 @@ const forgetLooks = (change: Change, done: readonly Done[]): void => {
 export function carryOut(context: ChangeContext, change: Create | Replace | Edit): Promise<readonly Stored[]>;
 export function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]>;
 /**
- * Carries out a change: the only way by which anything in a source is changed for a request. What has come of
- * it comes back: of a form each file, in their order.
- * @throws AccessDeniedError, NotFoundError, AlreadyExistsError, QuotaExceededError, errors of the host, of names,
- *   content and the store; the signal's reason
+ * Carries out a change. Every change that a request makes to a source goes through this function. Returns its
+ * results: for a form one per file, in their order.
+ * @throws AccessDeniedError, NotFoundError, AlreadyExistsError, QuotaExceededError, errors of the host, of
+ * names, content and the store; the signal's reason
  */
 export async function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]> {
   const done: Done[] = [];

@@ -21,121 +21,129 @@ import type { NameReservations } from './names.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 interface At {
-  /** The source that changes; of a move or copy the one that something goes into. */
+  /** The source that changes; of a move or copy the target source. */
   readonly open: SourceView;
-  /** The path that changes or is wanted: of uploads their folder. */
+  /** The path that changes, or the wanted path; of uploads their folder. */
   readonly path: SourcePath;
 }
 
-/** What the host may give another name. */
+/** A change whose name the host may replace. */
 interface Named extends At {
-  /** The host has been asked, and wants this path. */
+  /** The host has already been asked and has chosen this path. */
   readonly isAsked?: boolean;
 }
 
-/** A new folder. */
+/** Creates a folder. */
 export interface MakeFolder extends Named {
   readonly type: 'makeFolder';
 }
 
-/** Something leaves its path: into the trash where the source has one, else for good. */
+/** Removes an item: into the trash where the source has one, else permanently. */
 export interface Remove extends At {
   readonly type: 'remove';
   readonly kind: EntryKind;
-  /** As it was found. */
+  /** The item as the request found it. */
   readonly seen: Stat;
 }
 
-/** Something gets another path, or a copy there. Nothing is replaced; the copy may get a number. */
+/** Moves, renames or copies an item. Replaces nothing; a copy may get a number. */
 export interface Transfer extends Named {
   readonly type: 'move' | 'rename' | 'copy';
-  /** Where the item lies: `open`, or another source, from which it comes with the name that it may have. */
+  /**
+   * The source of the item: `open`, or another source. From another source, the item enters with a name that
+   * `open` allows.
+   */
   readonly from: SourceView;
   readonly item: Item;
 }
 
-/** Something comes back from the trash, under its name or a numbered one. */
+/** Restores an item from the trash, under its name or a numbered one. */
 export interface Restore extends At {
   readonly type: 'restore';
   readonly record: TrashRecord;
 }
 
-/** Something leaves the trash for good. `path` is where it was. */
+/** Erases an item of the trash permanently. `path` is the path that it was removed from. */
 export interface Erase extends At {
   readonly type: 'erase';
   readonly record: TrashRecord;
-  /** It belongs to a change that has been asked for and will be told as a whole. */
+  /** Part of another change, which is reported as a whole. */
   readonly isPart?: boolean;
 }
 
-/** All that the trash gives leaves it for good. */
+/** Permanently erases all given items of the trash. */
 export interface EmptyTrash extends At {
   readonly type: 'emptyTrash';
   readonly records: AsyncIterable<TrashRecord>;
 }
 
-/** The files of one form: when one fails, none of them stays, except where it has replaced another. */
+/**
+ * The files of one form. When one fails, the others are withdrawn, except those that replaced another file.
+ */
 export interface Create extends At {
   readonly type: 'create';
   readonly files: readonly UploadedFile[];
-  /** The access keys that each needs under its name. */
+  /** The access keys that each file needs under its final name. */
   readonly keys: readonly string[];
-  /** Failures name the file that they are about. */
+  /** Errors name the file that they concern. */
   readonly isForm: boolean;
 }
 
-/** New content of a file, which keeps its name. */
+/** New content for a file, which keeps its name. */
 export interface Replace extends At {
   readonly type: 'replace';
   readonly file: UploadedFile;
   readonly keys: readonly string[];
 }
 
-/** New content of a picture, or a new picture made of it. */
+/** New content for a picture, or a new picture made from it. */
 export interface Edit extends At {
   readonly type: 'edit';
-  /** The access key that it needs under its name. */
+  /** The access key that the result needs under its name. */
   readonly key: string;
-  /** What it was made of. */
+  /** The file that it was made from. */
   readonly from: SourcePath | undefined;
-  /** What was sent, where the content does not come from the source itself. */
+  /** The uploaded file, where the content does not come from the source itself. */
   readonly sent: UploadedFile | undefined;
-  /** As far as it is known before. */
+  /** Size of the new content in bytes, where it is known in advance. */
   readonly bytes?: number;
-  /** It goes over the file that has the path, whatever the strategy of the source. */
+  /** Overwrites the file at the path, whatever the conflict strategy of the source. */
   readonly isOver: boolean;
-  /** Where a point of the picture lies once that has been edited; undefined: it was cut away. Default: where it was. */
+  /**
+   * Maps a point of the picture to its position after the edit; undefined when it was cut away. Default:
+   * points do not move.
+   */
   readonly pointAfter?: (point: PicturePoint) => PicturePoint | undefined;
-  /** Makes the content and has it stored; not where there is nothing to be stored. */
+  /** Makes the content and passes it to `store`; does not call `store` when there is nothing to store. */
   readonly make: (store: (content: NewContent) => Promise<void>) => Promise<void>;
 }
 
-/** Content gets one name: a part of `create`, `replace` or `edit`. */
+/** Stores content under one name: a part of `create`, `replace` or `edit`. */
 export interface Put extends At {
   readonly type: 'put';
   readonly keys: readonly string[];
   readonly content: Content;
   readonly createOnly?: boolean | undefined;
-  /** No folder had the name a moment ago. */
+  /** A recent lookup found no folder of this name. */
   readonly isNoFolder?: boolean | undefined;
-  /** A file that was removed meanwhile is not made again. */
+  /** Does not create the file again when it was removed in the meantime. */
   readonly mustExist?: boolean;
 }
 
-/** New words about a file. */
+/** Changes the texts about a file. */
 export interface Describe extends At {
   readonly type: 'describe';
   readonly patch: AboutPatch | ((about: About) => AboutPatch);
 }
 
-/** A document that is made and stored in no source. `make` returns its length in bytes. */
+/** A document that is made but stored in no source. `make` returns its length in bytes. */
 export interface MakeDocument {
   readonly type: 'document';
   readonly path: SourcePath;
   readonly make: () => Promise<number>;
 }
 
-/** Whatever changes, as data for `carryOut`. */
+/** A change as data, for `carryOut`. */
 export type Change =
   | MakeFolder
   | Remove
@@ -150,103 +158,112 @@ export type Change =
   | Describe
   | MakeDocument;
 
-/** Content without a name: staged, or in memory, perhaps for nothing but one version of a file. */
+/**
+ * Content that has no name yet: staged, or in memory. `version` restricts it to replacing that version of a
+ * file.
+ */
 export type Content =
   | Pick<UploadedFile, 'staged' | 'stagedIn' | 'inspection'>
   | { readonly bytes: Buffer; readonly version?: Stat | undefined };
 
-/** Content with what is known of it, and what is kept beside it. */
+/** Content with what is known about it, and files to be stored beside it. */
 export interface NewContent {
   readonly content: Content;
-  /** Of a picture as it is seen, as far as its header is readable. */
+  /** Displayed size of a picture, where its header is readable. */
   readonly seen?: PictureSize | undefined;
-  /** Less is stored than came. */
+  /** The stored content is smaller than what was uploaded. */
   readonly isReduced?: boolean | undefined;
-  /** A picture as it came, that is kept beside the one that is stored. */
+  /** The picture as uploaded, stored beside the processed one. */
   readonly original?: UploadedFile | undefined;
-  /** Of a picture that was decoded. */
+  /** Thumbnail of a picture that was decoded. */
   readonly thumbnail?: DrawnThumbnail | undefined;
-  /** What a picture says about itself, as it was sent. */
+  /** Texts from the metadata of the uploaded picture. */
   readonly texts?: About | undefined;
 }
 
-/** What has come of a change. */
+/** The result of a change. */
 export interface Done {
   readonly path: SourcePath;
   readonly bytes?: number | undefined;
-  /** Of content that was looked at. */
+  /** Verdict of the inspection, where the content was inspected. */
   readonly inspection?: InspectionVerdict | undefined;
-  /** The words about a file, where the change has to do with them. */
+  /** The texts about a file, where the change concerns them. */
   readonly about?: About | undefined;
-  /** What matters in a picture has been said to be elsewhere. */
+  /** The focal point of a picture was changed. */
   readonly isFocusMoved?: boolean | undefined;
 }
 
-/** A file that has got its name. */
+/** A file that was stored under its name. */
 export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 'thumbnail' | 'texts'> {
   readonly bytes: number;
   readonly stat: Stat;
-  /** An older file gave way to it. */
+  /** It replaced an older file. */
   readonly replaced: boolean;
-  /** It was there before: stored by an earlier try, as it seems. */
+  /** It existed before: apparently stored by an earlier attempt. */
   readonly isFound?: boolean;
-  /** The picture as it came, where it is kept. */
+  /** The stored original picture, where originals are kept. */
   readonly original?: Stored | undefined;
 }
 
-/** One change on its way through the stages. */
+/** State of one change while it passes the stages. */
 export interface Passage extends ChangeContext {
-  /** What has happened so far, and stays: it is told, also when the rest has failed. */
+  /** Results so far that will remain. They are reported even when the rest fails. */
   readonly done: Done[];
-  /** Carries out a part of the change, or what follows from it, by all stages; `as` another requester. */
+  /**
+   * Carries out a part of the change, or a change that follows from it, through all stages; `as` on behalf of
+   * another requester.
+   */
   readonly carry: (part: Put | Erase | Describe, as?: ChangeContext) => Promise<readonly Done[]>;
 }
 
-/** Goes on with a change. The change with which it begins anew, where the host wants that; else undefined. */
+/**
+ * Runs the remaining stages. Returns the change to start anew with, when the host renames; else undefined.
+ */
 export type Next = (change: Change) => Promise<Change | undefined>;
 
-/** One thing that must happen with every change. What it does not care for it hands on. */
+/** One step that every change passes. A stage passes changes that do not concern it to `next`. */
 export type Stage = (passage: Passage, change: Change, next: Next) => Promise<Change | undefined>;
 
-/** What the stages of a change work with: services shared by all requests of one connector. */
+/** Services that the stages use. All requests of one connector share them. */
 export interface ChangeServices {
   readonly thumbnails: Thumbnails;
   readonly images: ImageEditor;
   readonly reservations: NameReservations;
-  /** Held by whatever takes entries away from their locations: moves and removals. */
+  /** Locked by every change that removes entries from their locations: moves and removals. */
   readonly locations: LocationLocks;
   readonly trash: TrashKeeper;
-  /** The words about files. */
+  /** Texts about files. */
   readonly about: AboutKeeper;
-  /** What has left which name, in sources that remember it. */
+  /** History of names, in sources that record it. */
   readonly names: NameMemory;
   readonly events: Events;
   readonly quotas: Quotas;
   readonly inspector: Inspector;
-  /** Undefined: the host has no hook for it. */
+  /** Undefined when the host has no hook for it. */
   readonly describer: Describer | undefined;
 }
 
-/** Who asks. */
+/** The author of a change. */
 export interface Requester {
-  /** As in `X-Request-Id`. */
+  /** Value of `X-Request-Id`. */
   readonly requestId: string;
   readonly role: string;
-  /** The user, as far as the host says. */
+  /** The user, where the host names one. */
   readonly subject: string | undefined;
 }
 
-/** What a change knows of its request. */
+/** Properties of the request that a change needs. */
 export interface ChangeContext {
   readonly requester: Requester;
   readonly services: ChangeServices;
-  /** The id of the room that is kept for what the request stores. */
+  /** Id of the quota space that is reserved for the content of the request. */
   readonly keptRoom?: string | undefined;
-  /** Aborted when the client goes away or the service stops. */
+  /** Aborted when the client disconnects or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /**
-   * Keeps the sources open beyond the request; returns the way to give them back, to be called exactly once.
+   * Keeps the sources open beyond the end of the request. Returns the function that releases them; call it
+   * exactly once.
    */
   readonly holdSources: () => () => void;
 }

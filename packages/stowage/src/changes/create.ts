@@ -9,8 +9,8 @@ import { sizeOf } from './quota.ts';
 import { textsOfSent, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
 /**
- * Makes of an uploaded file what the source wants to be stored. The name of a picture follows its format. What goes
- * `over` a file keeps its format, and has the name that fits it.
+ * Converts an uploaded file into the form that the source stores. The name of a picture follows its format.
+ * With `over` the file keeps its format, and must match the name `over`.
  */
 const prepare = async (
   { services, signal }: Passage,
@@ -19,7 +19,7 @@ const prepare = async (
   over?: string,
 ): Promise<Planned> => {
   const { settings } = open.source;
-  // What the host calls a picture is one: it is treated by the name that it gets.
+  // The name chosen by the host decides whether the file is treated as a picture.
   const filename = over ?? upload.otherName ?? upload.filename;
   const policy = policyFor(settings, filename);
   const context = { services, signal };
@@ -32,14 +32,14 @@ const prepare = async (
     return { content, name, seen, texts, isReduced: content.isReduced };
   }
   const received = await receiveUpload(context, open, { ...upload, filename }, policy, over !== undefined);
-  // What is kept as it came keeps the extension that it was sent with.
+  // The original keeps the extension that it was uploaded with.
   const original = received.original && upload;
   return { ...received, original, texts };
 };
 
 /**
- * All names are free as far as the strategy asks for it, and the folder is there, before the first is stored.
- * Returns what is to be stored, with what was seen of its names.
+ * Checks, before the first file is stored, that the folder exists and, with strategy `error`, that all names
+ * are free. Returns the files with the result of that lookup.
  */
 const requireTargets = async (
   passage: Passage,
@@ -62,11 +62,11 @@ const requireTargets = async (
 };
 
 /**
- * Stores the files of one form in their order, all or none; none replaces another of them, whatever the
- * strategy. What has replaced an older file stays. What is made of them is discarded here, they themselves by the
- * caller.
- * @throws BrokenImageError for pictures and drawings that cannot be read, UnsupportedError for HEIC without the
- *   package that reads it; UnsafeNameError, TypeNotAllowedError, AccessDeniedError, AlreadyExistsError
+ * Stores the files of one form in their order, all or none. None replaces another of the form, whatever the
+ * strategy. Files that replaced an older file remain. Discards the files made during processing; the caller
+ * discards the uploaded ones.
+ * @throws BrokenImageError for pictures and drawings that cannot be read; UnsupportedError for HEIC without
+ * the package that reads it; UnsafeNameError, TypeNotAllowedError, AccessDeniedError, AlreadyExistsError
  */
 export const storeFiles = async (passage: Passage, change: Create): Promise<void> => {
   const planned: Planned[] = [];
@@ -84,7 +84,7 @@ export const storeFiles = async (passage: Passage, change: Create): Promise<void
 };
 
 /**
- * Puts an uploaded file over the one that has the path.
+ * Replaces the file at the path by an uploaded file.
  * @throws TypeNotAllowedError for a picture of another format; as `storeFiles`
  */
 export const storeReplacement = async (
@@ -103,7 +103,7 @@ export const storeReplacement = async (
   }
 };
 
-/** Stores an edited picture over the file that it is of, or under a name by the strategy of the source. */
+/** Stores an edited picture over its original, or under a name by the strategy of the source. */
 export const storeEdit = (passage: Passage, change: Edit): Promise<void> => {
   const { open, path, key, isOver, make } = change;
   const keys = [key];

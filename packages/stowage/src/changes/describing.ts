@@ -10,10 +10,10 @@ import { SourceViews } from '../view/source-views.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, Describe, Requester, Stage } from './change.ts';
 
-/** Who fills what is empty: no user, and no role of the host. */
+/** Requester of automatic descriptions: the service itself, not a user. */
 export const DESCRIBER: Pick<Requester, 'role' | 'subject'> = { role: 'service', subject: 'describePicture' };
 
-/** Whether a file is a picture by its name. */
+/** Whether the name is that of a picture. */
 export const isPicture = ({ settings }: Source, name: string): boolean =>
   settings.imageExtensions.includes(extensionOf(name) ?? '');
 
@@ -23,9 +23,10 @@ const missingFrom = (about: About, words: About): About =>
   );
 
 /**
- * Has the host describe a stored picture, and stores its words where there are none. False: it does not know any, or
- * the picture has another content by now. Without an empty field, and without a hook, the host is not asked.
- * @throws NotFoundError; errors of the store and of the host, InternalError for what is no description
+ * Has the host describe a stored picture, and stores the texts in fields that are empty. Returns false when
+ * the host has no texts, or when the picture has changed in the meantime. Does not ask the host when no field
+ * is empty or there is no hook.
+ * @throws NotFoundError; errors of the store and of the host; InternalError for an invalid description
  */
 export const describePicture = async (
   { services, signal }: ChangeContext,
@@ -55,14 +56,14 @@ export const describePicture = async (
   return true;
 };
 
-/** Whether content has come that the host has not seen: what is made of a stored picture has its words. */
+/** Whether the change brings new content. Content made from a stored picture already has its texts. */
 const isSent = (change: Change): change is Extract<Change, { type: 'create' | 'replace' | 'edit' }> =>
   change.type === 'create' ||
   change.type === 'replace' ||
   (change.type === 'edit' && change.sent !== undefined);
 
 /**
- * Has the host describe the pictures that have been stored, after the answer and with the rights of the service.
+ * Has the host describe newly stored pictures, after the response and with the rights of the service.
  * Failures are logged.
  */
 export const describing: Stage = async (passage, change, next) => {
@@ -77,11 +78,11 @@ export const describing: Stage = async (passage, change, next) => {
       for (const { path } of done.filter(({ path }) => isPicture(source, path.name))) {
         const { name, tenant } = source;
         describer.later({ source: name, tenant, path: path.toString() }, holdSources, async (signal) => {
-          // Nothing of the request but this is kept meanwhile: it may have to wait.
+          // The task may wait for long: retain nothing else of the request.
           const context = { requester: { requestId, ...DESCRIBER }, services, log, holdSources, signal };
           const sources = { all: [source], find: () => source };
           const view = await new SourceViews(sources, EVERYTHING, { signal }).of(source);
-          // It may have been moved or removed before its turn has come.
+          // The file may have been moved or removed in the meantime.
           await describePicture(context, view, path, (part) => carry(part, context)).catch(ifMissing);
         });
       }

@@ -27,7 +27,7 @@ const NAMES = {
   put: undefined,
 } as const;
 
-/** What a change is called; undefined: it is told as a part of another. */
+/** Event type of a change; undefined when it is reported as a part of another. */
 const typeOf = (change: Change): EventType | undefined => {
   if (change.type === 'remove') return `${change.kind}.removed`;
   if (change.type === 'restore') return `${change.record.kind}.restored`;
@@ -45,7 +45,7 @@ const originOf = (change: Change): Pick<ServiceEvent, 'from' | 'fromSource'> => 
   return { from: change.item.path.toString(), fromSource };
 };
 
-/** What hooks and sinks are told of a change; undefined where it is told as a part of another. */
+/** The event for hooks and sinks; undefined when the change is reported as a part of another. */
 const eventOf = (
   { requester }: ChangeContext,
   change: Change,
@@ -72,10 +72,10 @@ const eventOf = (
   };
 };
 
-/** What has addresses after a change, and what had others before it. */
+/** Items that have URLs after a change, and items that had other URLs before it. */
 const addressedBy = (change: Change, { path }: Done): { now?: Addressed; before?: Addressed } => {
   const { type } = change;
-  // What is in the trash has no address.
+  // Items in the trash have no URL.
   if (type === 'document' || type === 'erase' || type === 'emptyTrash') return {};
   const { source } = change.open;
   if (type === 'remove') return { before: { source, path, kind: change.kind } };
@@ -104,7 +104,7 @@ const linksOf = (
   };
 };
 
-/** What is told of what has happened: of an emptied trash all at once. */
+/** The results to report: for an emptied trash one sum. */
 const toldOf = (change: Change, done: readonly Done[]): readonly Done[] =>
   change.type === 'emptyTrash' && done.length > 0
     ? [{ path: change.path, bytes: done.reduce((sum, { bytes = 0 }) => sum + bytes, 0) }]
@@ -127,7 +127,7 @@ export const events: Stage = async (passage, change, next) => {
   }
 };
 
-/** Asks the host. The name that it wants instead; undefined: the own one. */
+/** Runs the hook of the host. Returns the name that it wants instead; undefined to keep the current one. */
 const ask = async (passage: Passage, change: Change, about: Done): Promise<string | undefined> => {
   const event = eventOf(passage, change, about);
   return event && orAborted(passage.services.events.before(event), passage.signal);
@@ -145,7 +145,7 @@ const renamed = (change: MakeFolder | Transfer, other: string): SourcePath => {
   const { settings } = open.source;
   if (change.type === 'makeFolder') return path.parent.child(newFolderName(settings, other));
   const { item, from } = change;
-  // What comes from another source keeps the extension that it may have here.
+  // An item from another source keeps the extension that is allowed here.
   const { name } = from.source === open.source ? item.path : path;
   return path.parent.child(renamedName(settings, { kind: item.stat.kind, name }, other));
 };
@@ -168,10 +168,10 @@ const askForFiles = async (passage: Passage, change: Create): Promise<Create> =>
 };
 
 /**
- * Asks the host before anything changes, when all else allows it. With another name for something new,
- * moved or copied the change begins anew; an uploaded file goes on under it.
- * @throws HttpError of the host; the signal's reason when the client leaves a host that does not answer; for
- *   names of the host what names of clients throw
+ * Asks the host after all other checks, before anything changes. With another name for a new, moved or copied
+ * item the change starts anew; an uploaded file continues under the new name.
+ * @throws HttpError of the host; the signal's reason when the client leaves while the host is waited for; for
+ * names from the host the same errors as for names from clients
  */
 export const hooks: Stage = async (passage, change, next) => {
   if (change.type === 'create') return next(await askForFiles(passage, change));

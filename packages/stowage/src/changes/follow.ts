@@ -8,7 +8,7 @@ import type { Change, Done, Passage, Stage, Stored, Transfer } from './change.ts
 
 const at = (view: SourceView, path: SourcePath): StoreLocation => ({ storage: storeOf(view), path });
 
-/** Whether anything may be said about files beside a path. @see SourceView.mayHaveWords */
+/** Whether there may be texts about files in the folder of a path. @see SourceView.mayHaveWords */
 const mayHaveWords = async (
   { services }: Passage,
   view: SourceView,
@@ -17,7 +17,7 @@ const mayHaveWords = async (
 ): Promise<boolean> =>
   services.about.isWrittenLately(storeOf(view), parent) || view.mayHaveWords(parent, how);
 
-/** The words about a file. @throws errors of the store */
+/** The texts about a file. @throws errors of the store */
 export const wordsOf = async (
   passage: Passage,
   view: SourceView,
@@ -27,7 +27,7 @@ export const wordsOf = async (
     ? passage.services.about.read(at(view, path))
     : undefined;
 
-/** Something new has the name, with these words. */
+/** Sets the texts of a new item. */
 const setWords = async (
   passage: Passage,
   view: SourceView,
@@ -38,7 +38,10 @@ const setWords = async (
     await passage.services.about.set(at(view, path), about);
 };
 
-/** What is said about a file while it moves is found: its words are looked for when it has gone. */
+/**
+ * Moves the texts of a moved file. They are read after the move, so that texts written during it are
+ * included.
+ */
 const moveWords = async (
   passage: Passage,
   { from, open, item }: Transfer,
@@ -50,7 +53,7 @@ const moveWords = async (
     await setWords(passage, open, path, undefined);
 };
 
-/** What matters in a picture goes with it when it is cropped or rotated. */
+/** The focal point of a picture follows when it is cropped or rotated. */
 const movedFocus =
   (change: Change) =>
   ({ focalPoint }: About): AboutPatch =>
@@ -59,8 +62,8 @@ const movedFocus =
       : { focalPoint: change.pointAfter(focalPoint) ?? null };
 
 /**
- * Of a file that has new content: its words stay. What it says about itself counts where it has none. A new file has
- * lost what was said about an older one of its name when it got that.
+ * Texts of a file with new content: existing ones stay; those from its metadata fill empty fields. A new file
+ * starts without those of an older file of the same name, which were removed when it got the name.
  */
 const wordsOfStored = async (
   passage: Passage,
@@ -68,7 +71,7 @@ const wordsOfStored = async (
   { path, replaced, texts }: Stored,
 ): Promise<About | undefined> => {
   const { open } = change;
-  // An edit of a stored picture under another name is a copy of it.
+  // Editing a stored picture under another name makes a copy of it.
   const original = change.type === 'edit' && change.sent === undefined ? change.from : undefined;
   if (!replaced && original !== undefined) {
     const about = await wordsOf(passage, open, original);
@@ -88,7 +91,7 @@ const followByWords = async (passage: Passage, change: Change, done: Done): Prom
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
     return wordsOfStored(passage, change, done as Stored);
   if (change.type === 'put') return undefined;
-  // Those about what a folder holds travel inside, or have been taken into the other source with it.
+  // Texts about the contents of a folder move inside it, or have been copied into the other source with it.
   if (change.type === 'remove' && change.kind === 'file')
     await setWords(passage, change.open, done.path, undefined);
   else if (change.type === 'restore' && change.record.kind === 'file')
@@ -110,7 +113,7 @@ const followTransfer = async (
     await all[type === 'copy' ? 'copied' : 'moved']({ source, path: from, stat }, { source, path });
     return;
   }
-  // Those of what is inside a folder are made anew there, and removed here with their originals.
+  // Thumbnails of the contents of a folder are made anew there, and removed here with their originals.
   if (stat.kind === 'folder') return;
   if (type !== 'copy') await all.removed({ source: old, path: from });
   await all.changed({ source, path });
@@ -132,7 +135,7 @@ const followByThumbnails = async (passage: Passage, change: Change, done: Done):
   }
 };
 
-/** Words before thumbnails: these show what the words say matters. */
+/** Texts first, then thumbnails, which depend on the focal point. */
 const follow = async (passage: Passage, change: Change, done: Done): Promise<Done> => {
   let { about } = done;
   try {
@@ -145,8 +148,8 @@ const follow = async (passage: Passage, change: Change, done: Done): Promise<Don
 };
 
 /**
- * The words of a file whose move has failed without its store saying that it did nothing: it may lie under either
- * name, or both, and has its words there.
+ * Copies the texts of a file whose move failed with unknown outcome: the file may be at either path, or at
+ * both, and needs its texts there.
  */
 const keepWords = async (passage: Passage, change: Change, error: unknown): Promise<void> => {
   if (!('item' in change) || change.type === 'copy' || change.item.kind === 'folder' || isRefusal(error))
@@ -156,13 +159,16 @@ const keepWords = async (passage: Passage, change: Change, error: unknown): Prom
     if ((await storeOf(open).stat(path)).kind === 'file')
       await passage.services.about.copied(at(from, item.path), at(open, path));
   } catch {
-    // It has not come, as far as anybody can tell.
+    // The file is not at the target, as far as can be known.
   }
 };
 
-/** Words that an older file has left under a name that new content is to get. */
+/**
+ * Finds texts that an older file left under a name that new content is about to get. Returns the function
+ * that removes them.
+ */
 const leftWords = async (passage: Passage, change: Change): Promise<(() => Promise<void>) | undefined> => {
-  // What the service keeps for itself needs no key, and has no words.
+  // Internal files of the service need no access key and have no texts.
   if (change.type !== 'put' || change.keys.length === 0) return undefined;
   const { services, log } = passage;
   const failed = (error: unknown): void => {
@@ -180,8 +186,8 @@ const leftWords = async (passage: Passage, change: Change): Promise<(() => Promi
 };
 
 /**
- * Lets words, thumbnails, variants and icons follow what has happened; of what is inside a moved folder they travel
- * inside. Their failures are logged and never reach the client.
+ * Lets texts, thumbnails, variants and icons follow a change; those inside a moved folder move with it.
+ * Failures are logged and never reach the client.
  */
 export const following: Stage = async (passage, change, next) => {
   const forget = await leftWords(passage, change);

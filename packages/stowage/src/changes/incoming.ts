@@ -22,7 +22,7 @@ type Context = Pick<ChangeContext, 'signal'> & {
 };
 
 /**
- * Takes content in for a source, as an uploaded file of this name. The caller discards it.
+ * Stages content for a source, as an uploaded file of this name. The caller discards it.
  * @throws the content's own error, the signal's reason, errors of the store
  */
 export const stageFile = async (
@@ -36,19 +36,19 @@ export const stageFile = async (
   return { ...file, staged, stagedIn: storage };
 };
 
-/** A picture that came in, in the form that is to be stored. */
+/** An uploaded picture in the form that is to be stored. */
 export interface ReceivedUpload extends NewContent {
   readonly content: UploadedFile;
-  /** That its format and the source want. */
+  /** Name that fits its format and the settings of the source. */
   readonly name: string;
 }
 
 /**
- * Makes of an uploaded picture what the policy says. What comes out is staged in the source's store, for the
- * caller to discard; what was uploaded is discarded unless it is kept. What goes over a file (`isOver`) keeps
- * its format.
- * @throws BrokenImageError for what is not a picture or does not decode, UnsupportedError for
- *   HEIC without the package that reads it; errors of `newFileName`
+ * Processes an uploaded picture as the policy says. The result is staged in the source's store, and the
+ * caller discards it; the upload is discarded here unless it is kept as original. With `isOver` the picture
+ * keeps its format.
+ * @throws BrokenImageError when it is not a picture or does not decode; UnsupportedError for HEIC without the
+ * package that reads it; errors of `newFileName`
  */
 export const receiveUpload = async (
   context: Context,
@@ -84,10 +84,7 @@ export const receiveUpload = async (
   return { ...received, content: staged };
 };
 
-/**
- * Reads the version of a file that `stat` describes. @throws ChangedMeanwhileError when it is another version
- * now
- */
+/** Reads the version of a file that `stat` describes. @throws ChangedMeanwhileError for another version */
 const readSame = async (
   { storage, path }: StoreLocation,
   stat: Stat,
@@ -99,7 +96,10 @@ const readSame = async (
   throw new ChangedMeanwhileError();
 };
 
-/** Fails when the content passes the limit: for stores that do not report sizes. */
+/**
+ * Limits the length of content, for stores that do not report sizes. Throws the error of `refuse` beyond the
+ * limit.
+ */
 async function* atMost(
   content: Readable,
   most: number,
@@ -113,7 +113,7 @@ async function* atMost(
   }
 }
 
-/** What is stored of a picture that enters: what the policy says, in the format that it has. */
+/** The bytes to store for an incoming picture: processed as the policy says, in its own format. */
 const receivedPicture = async (
   { services, signal }: Context,
   picture: PictureFile,
@@ -136,8 +136,8 @@ interface Entering {
 }
 
 /**
- * What is stored of content that enters: with `sanitizeSvg`, drawings come out cleaned and XML is checked, as
- * uploads are; with `uploadImages`, pictures become what it says, in the format that they have; all else as it is.
+ * The content to store for incoming content. With `sanitizeSvg`, drawings are cleaned and XML is checked, as
+ * in uploads; with `uploadImages`, pictures are processed in their own format; all else stays as it is.
  */
 const received = async (
   context: Context,
@@ -163,9 +163,9 @@ const received = async (
 };
 
 /**
- * What is stored of a file that enters a source from another one: what the settings make of it, when it has been
- * looked at where the other source does not have that done. Drawings and XML are read once more for it; what
- * is looked at is staged first, so that the very bytes are stored.
+ * Content to store for a file that enters from another source: processed by the settings, after inspection
+ * where the source that it comes from does not inspect. Drawings and XML are read a second time for this.
+ * Content to be inspected is staged first, so that exactly the inspected bytes are stored.
  */
 export const incomingContent = (
   context: Context & InspectionContext,
@@ -186,7 +186,7 @@ export const incomingContent = (
     const bounded = (content: Readable): Readable => {
       if (isKnown) return content;
       const limited = Readable.from(atMost(content, most, refuse), { objectMode: false });
-      // A generator that has not begun leaves its content open.
+      // A generator that has not started does not close its input.
       return limited.once('close', () => content.destroy());
     };
     const stream = bounded(read);
@@ -207,18 +207,18 @@ export const incomingContent = (
   };
 };
 
-/** An uploaded file as the image editor reads it. */
+/** An uploaded file in the form that the image editor reads. */
 export const pictureOf = ({ staged }: UploadedFile): { size: number; open: () => Readable } => ({
   size: staged.size,
   open: () => staged.open(),
 });
 
 /**
- * What is to be stored of an uploaded file that gets this name: with `sanitizeSvg`, drawings come out
- * cleaned, staged in the source's store instead of what was uploaded; all else as it came. The caller
- * discards the result; `upload` is discarded here when it is replaced.
+ * The file to store for an upload with this name. With `sanitizeSvg`, drawings are cleaned and staged in the
+ * source's store instead of the upload; all else stays as it is. The caller discards the result; `upload` is
+ * discarded here when it is replaced.
  * @throws BrokenImageError when it is malformed or not a drawing; TypeNotAllowedError for XML that browsers
- *   show as a page
+ * show as a page
  */
 export const cleanedUpload = async (
   context: Context,

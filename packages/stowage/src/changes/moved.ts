@@ -8,7 +8,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, Done, Passage, Restore, Stage, Stored } from './change.ts';
 
-/** Names in a folder that are remembered with it when it takes the name of another. */
+/** Number of names inside a folder that are recorded when it takes over another's name. */
 const MOST_HELD = 500;
 const MOST_HELD_BYTES = 24 * 1024;
 
@@ -19,7 +19,7 @@ interface ViewLocation {
 
 type Holds = NameEvent['holds'];
 
-/** What a folder holds now; all names where these are too many. */
+/** Names inside the folder now; 'all' beyond the limits. */
 const heldIn = async (storage: StorageAdapter, folder: SourcePath): Promise<Holds> => {
   const names: string[] = [];
   let bytes = 0;
@@ -32,7 +32,7 @@ const heldIn = async (storage: StorageAdapter, folder: SourcePath): Promise<Hold
   return names;
 };
 
-/** What is remembered of a name and of the folders above it, as far as the source remembers anything. */
+/** The recorded histories of a name and of its parent folders. Empty when the source records none. */
 const historiesOf = async ({ view, path }: ViewLocation): Promise<readonly NameHistory[]> => {
   if (view.source.settings.redirectMoved === undefined) return [];
   const histories = await Promise.all(path.ancestry().map((about) => view.history(about)));
@@ -49,8 +49,8 @@ const noted = (
 };
 
 /**
- * Something came under a name. What came with a folder takes the names below that still lead elsewhere; to know
- * it, the folder is looked through, where there are such names.
+ * Records that an item appeared under a name. Names that came with a folder override redirects of the same
+ * names below it; the folder is walked only when there are such redirects.
  */
 const came = async (
   passage: Passage,
@@ -64,8 +64,8 @@ const came = async (
 };
 
 /**
- * The history of a name whose item is back from the trash: it has gone where it is now when it was removed,
- * before all that has had the name since.
+ * The history of a name whose item was restored from the trash. The item left for its new path when it was
+ * removed, before any later holder of the name.
  */
 const broughtBack = (
   events: readonly NameEvent[],
@@ -75,13 +75,13 @@ const broughtBack = (
   const index = events.findIndex(({ at }) => at >= removedAt);
   const next = index === -1 ? undefined : events[index];
   const isRemoval = next?.type === 'left' && next.to === undefined;
-  // Where the clock of the trash is ahead, it still has not left after it arrived.
+  // Where the trash's clock is ahead, the departure must still not be later than the arrival.
   const left: NameEvent = { type: 'left', kind, at: isRemoval ? next.at : Math.min(removedAt, to.at), to };
   const before = index === -1 ? events : events.slice(0, index);
   return [...before, left, ...events.slice(before.length + (isRemoval ? 1 : 0))];
 };
 
-/** Something has left one name for another, perhaps by way of the trash. */
+/** Records that an item has moved from one name to another, perhaps through the trash. */
 const went = async (
   passage: Passage,
   from: ViewLocation,
@@ -93,7 +93,7 @@ const went = async (
   const isBack = change.type === 'restore';
   const at = (location: ViewLocation) => ({ storage: storeOf(location.view), path: location.path });
   const isSame = from.view.source === to.view.source && isSameLocation(at(from), at(to));
-  // Another letter case where that makes no other name, or nothing is recorded of a name that is in use again.
+  // Only a change of letter case in a store that ignores it, or a restored name without history.
   if (isSame && (!isBack || histories.length === 0)) return;
   const source = to.view.source.name;
   const left = noted(passage, from, ({ events }, now) => {
@@ -107,13 +107,13 @@ const went = async (
   await passage.services.names.note([...arrived, ...left]);
 };
 
-/** Something new has a name. It is written down where the name, or a folder above it, has a history. */
+/** Records a new name, where the name or one of its parent folders has a history. */
 const appeared = async (passage: Passage, location: ViewLocation, kind: EntryKind): Promise<void> => {
   const histories = await historiesOf(location);
   if (histories.length > 0) await passage.services.names.note(await came(passage, location, kind, histories));
 };
 
-/** Something was removed: of folders it is always written down, because names below may have a history. */
+/** Records a removal: of a folder always, because names below it may have a history. */
 const disappeared = async (passage: Passage, location: ViewLocation, kind: EntryKind): Promise<void> => {
   if (kind === 'file' && (await historiesOf(location)).length === 0) return;
   await passage.services.names.note(
@@ -121,11 +121,11 @@ const disappeared = async (passage: Passage, location: ViewLocation, kind: Entry
   );
 };
 
-/** Of what kind something new is that has got a name; undefined: it keeps one, or has none. */
+/** Kind of an item that is new under its name; undefined when nothing new appeared. */
 const kindOfNew = (change: Change, done: Done): EntryKind | undefined => {
   if (change.type === 'makeFolder') return 'folder';
   if (change.type === 'copy') return change.item.kind;
-  // An old version comes back as something new.
+  // A restored old version appears as a new item.
   if (change.type === 'restore') return change.record.kind;
   const isFile = change.type === 'create' || change.type === 'edit';
   return isFile && !(done as Stored).replaced ? 'file' : undefined;
@@ -148,10 +148,7 @@ const remember = async (passage: Passage, change: Change, done: Done): Promise<v
   }
 };
 
-/**
- * Remembers which name something has left for which, so that old links lead to it. A memory that fails is
- * logged: the change stands.
- */
+/** Records old names, so that old links lead to the new ones. Failures are logged; the change stands. */
 export const moved: Stage = async (passage, change, next) => {
   try {
     return await next(change);

@@ -7,24 +7,23 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 
-/** Numbers in use by variants of one name. */
+/** Numbers already used by variants of one name. */
 export type TakenNumbers = ReadonlySet<number>;
 
 /**
- * The names that requests of this process are about to take, so that many uploads of one name neither try the
- * same numbers nor each list the folder. It only saves attempts: the store's create-only write decides.
- * Bounded by the running requests.
+ * Names that running requests of this process are about to take. Concurrent uploads of one name then neither
+ * try the same numbers nor each list the folder. Only saves attempts: the store's create-only write decides.
+ * Bounded by the number of running requests.
  */
 export interface NameReservations {
   /**
-   * Reserves a path in a store for the caller, and returns what ends the reservation; undefined when another
-   * request holds it.
+   * Reserves a path in a store. Returns the function that releases it; undefined when another request holds
+   * it.
    */
   reserve(storage: ReadableStore, path: SourcePath): (() => void) | undefined;
   /**
-   * The numbers taken around a name, from a listing that is shared by all who ask while it runs. A listing
-   * that fails, perhaps because the request that began it was given up, fails for its own request alone: the
-   * others list for themselves.
+   * The numbers taken around a name. Concurrent requests share one listing. When it fails, only the request
+   * that started it fails; the others list for themselves.
    */
   shareNumbers(
     storage: ReadableStore,
@@ -33,7 +32,7 @@ export interface NameReservations {
   ): Promise<TakenNumbers>;
 }
 
-/** The reservations of one connector. */
+/** The name reservations of one connector. */
 export const createNameReservations = (): NameReservations => {
   const held = new Set<string>();
   const listings = new Map<string, Promise<TakenNumbers>>();
@@ -45,7 +44,7 @@ export const createNameReservations = (): NameReservations => {
       const key = keyOf(storage, path);
       if (held.has(key)) return undefined;
       held.add(key);
-      // The same key, whatever the store has learned of letter case by then.
+      // Uses the same key, even if the store's case sensitivity has been detected in the meantime.
       return () => void held.delete(key);
     },
     shareNumbers: async (storage, path, list) => {
@@ -64,27 +63,28 @@ interface SearchContext {
   readonly signal: AbortSignal;
 }
 
-/** Where a free name is looked for. */
+/** Parameters of a search for a free name. */
 export interface NameSearch {
   readonly storage: StorageAdapter;
   readonly folder: SourcePath;
   readonly names: NumberedNames;
-  /** Names that nothing may get. They are passed over. */
+  /** Reserved names, which are skipped. */
   readonly isReserved: (name: string) => boolean;
   readonly reservations: NameReservations;
   readonly signal: AbortSignal;
-  /** The number to begin with: those before it are known to be taken. Default: 0. */
+  /** First number to try, when lower ones are known to be taken. Default: 0. */
   readonly first?: number;
-  /** An attempt costs much more than a look: each name is looked at before. */
+  /** An attempt costs much more than a `stat`: check each name before trying it. */
   readonly isCostly?: boolean;
 }
 
-/** Names that are asked for one by one before the whole folder is listed. */
+/** Names tried one by one before the whole folder is listed. */
 const GUESSES = 4;
-/** More variants of one name than a usable folder has. */
+/** Upper bound of numbered variants. */
 const HIGHEST_NUMBER = 1_000_000;
 /**
- * Free names that other writers may take first. More are no race: the store refuses for a reason of its own.
+ * Attempts that may be lost to other writers. Beyond that it is not a race: the store rejects for another
+ * reason.
  */
 const MOST_LOST = 32;
 
@@ -94,7 +94,7 @@ const stemOf = (names: NumberedNames): string => {
   return one.slice(0, differs).join('');
 };
 
-/** The numbers in use, from one listing. Remembers variants of this name only. */
+/** The numbers in use, from one listing. Retains variants of this name only. */
 const listNumbers = async ({ storage, folder, names, signal }: NameSearch): Promise<TakenNumbers> => {
   const ignoreCase = !storage.capabilities.caseSensitive;
   const startingWith = ignoreCase ? undefined : stemOf(names);
@@ -119,7 +119,7 @@ export const isFree = async (
   target: SourcePath,
 ): Promise<boolean> => (await storage.stat(target, { signal, mayMiss: true }).catch(ifMissing)) === undefined;
 
-/** What became of one name: taken by us, seen to be in use, or lost to another writer who was faster. */
+/** Outcome of one attempt: taken by this request, already in use, or lost to another writer. */
 type Outcome<Taken> = { readonly taken: Taken } | 'in use' | 'lost';
 
 const tryName = async <Taken>(
@@ -138,11 +138,11 @@ const tryName = async <Taken>(
 
 /**
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
- * writer was faster, and the next name is tried, a few times. Names that other requests of this process are
- * about to take are passed over without asking the store. Costs one `stat` per tried name, none for the first
- * few where the store decides; after a few taken ones a single listing of names answers for the rest, in
- * stores that can of the variants of this name only.
- * @throws whatever else `take` throws; AlreadyExistsError when other writers were faster every time
+ * writer was faster, and the next name is tried, a bounded number of times. Skips names that other requests
+ * of this process are about to take without a request to the store. Costs one `stat` per tried name, none for
+ * the first few where the store decides; after a few taken names one listing of names finds the rest, limited
+ * to variants of this name where the store supports prefixes.
+ * @throws all other errors of `take`; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(
   search: NameSearch,
@@ -169,7 +169,7 @@ export const takeFreeName = async <Taken>(
   throw new AlreadyExistsError();
 };
 
-/** A search in an open source. */
+/** Parameters of a search in an open source. */
 export const searchIn = (
   { services: { reservations }, signal }: SearchContext,
   open: SourceView,
@@ -184,7 +184,7 @@ export const searchIn = (
   signal,
 });
 
-/** The refusal of strategy `error`, and of `replace` where a folder has the name. */
+/** The error of strategy `error`, and of `replace` when a folder has the name. */
 export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): AlreadyExistsError =>
   new AlreadyExistsError({
     message:
@@ -192,10 +192,10 @@ export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): Alrea
     details: { name },
   });
 
-/** Puts the file at a target: create-only, perhaps one that was just seen to be free, or over a file that is there. */
+/** Stores the file at a path: create-only (`isSeenFree`: just found free), or over an existing file. */
 type Put<Stored> = (target: SourcePath, createOnly: boolean, isSeenFree?: boolean) => Promise<Stored>;
 
-/** A file that waits for its name: sanitised, with an allowed extension, not reserved. */
+/** Target of a file: its name is sanitised, has an allowed extension and is not reserved. */
 export interface WantedName {
   readonly open: SourceView;
   readonly path: SourcePath;
@@ -228,11 +228,11 @@ const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<
 };
 
 /**
- * Puts a file under its name, or under the one that the strategy gives it when the name is taken: `addNumber`
- * the first free variant, `replace` the same (never over a folder), `error` none. What `put` gives comes
- * back. The store's create-only writes decide, so that racing requests never share a name.
- * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; whatever
- *   else `put` throws
+ * Stores a file under its name, or resolves a conflict by the strategy: `addNumber` uses the first free
+ * variant, `replace` the same name (never over a folder), `error` none. Returns the result of `put`. The
+ * store's create-only writes decide, so that racing requests never share a name.
+ * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; all other
+ * errors of `put`
  */
 export const storeByStrategy = <Stored>(
   context: SearchContext,

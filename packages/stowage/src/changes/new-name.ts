@@ -19,7 +19,7 @@ import type { ChangeContext } from './change.ts';
 import { isFree, nameTaken } from './names.ts';
 import { fileTooLarge, withFileName } from './uploaded-file.ts';
 
-/** The settings that decide about names of files. */
+/** The settings that decide about file names. */
 export type NamingSettings = ReservingSettings & Pick<Settings, 'extensions' | 'forceSingleExtension'>;
 
 const sanitized = (text: string): string => {
@@ -28,13 +28,16 @@ const sanitized = (text: string): string => {
   return name;
 };
 
-/** The refusal of a file by the extension of its name. */
+/** The error for a file with a disallowed extension. */
 export const typeNotAllowed = (name: string): TypeNotAllowedError => {
   const extension = extensionOf(name);
   return new TypeNotAllowedError({ details: { name, ...(extension === undefined ? {} : { extension }) } });
 };
 
-/** What replaces a file is of its type, by the name that it comes with. @throws TypeNotAllowedError */
+/**
+ * Requires that a replacement has the same type as the file, by its uploaded name. @throws
+ * TypeNotAllowedError
+ */
 export const requireSameType = ({ name }: SourcePath, filename: string): void => {
   if (!isSameType(filename, name)) throw typeNotAllowed(sanitizeName(filename));
 };
@@ -56,10 +59,10 @@ const allowedName = (settings: NamingSettings, sanitizedName: string): string =>
 };
 
 /**
- * The name that a new file gets for what the client sent. Every action that names a file goes through here or
- * through `renamedFileName`, so that none is laxer than the upload.
+ * The name of a new file for the text that the client sent. Every action that names a file uses this function
+ * or `renamedFileName`, so that the same rules hold as for uploads.
  * @throws UnsafeNameError (400) empty, reserved or with a leading dot; TypeNotAllowedError (403) by
- *   extension, or a file that web servers obey
+ * extension, or for a file that web servers read as configuration
  */
 export const newFileName = (settings: NamingSettings, text: string): string =>
   allowedName(settings, sanitized(text));
@@ -78,20 +81,20 @@ export const newFolderName = (settings: ReservingSettings, text: string): string
   return name;
 };
 
-/** The new name of something that exists. Errors as `renamedFileName` and `newFolderName`. */
+/** The new name of an existing item. Errors as `renamedFileName` and `newFolderName`. */
 export const renamedName = (
   settings: NamingSettings,
   { kind, name }: { readonly kind: EntryKind; readonly name: string },
   text: string,
 ): string => (kind === 'folder' ? newFolderName(settings, text) : renamedFileName(settings, name, text));
 
-/** Extensions of pictures, besides what the source counts as images. Drawings are cleaned, not decoded. */
+/** Extensions of pictures, in addition to the image extensions of the source. SVG is cleaned, not decoded. */
 const PICTURES = new Set('jpg jpeg jpe jfif png apng gif webp avif bmp ico tif tiff heic heif'.split(' '));
 
-/** Whether a name says that a file is a HEIC picture, which is never stored as that with `uploadImages`. */
+/** Whether the name is that of a HEIC picture, a format that is never stored with `uploadImages`. */
 export const isHeicName = (name: string): boolean => ['heic', 'heif'].includes(extensionOf(name) ?? '');
 
-/** What the source wants of a picture of this name that comes in; undefined for other files. */
+/** The image policy for an uploaded file of this name; undefined for files that are not pictures. */
 export const policyFor = (
   { uploadImages, imageExtensions }: Pick<Settings, 'uploadImages' | 'imageExtensions'>,
   name: string,
@@ -101,7 +104,7 @@ export const policyFor = (
   return PICTURES.has(extension) || imageExtensions.includes(extension) ? uploadImages : undefined;
 };
 
-/** The name as it was sent, with the extension of the format. */
+/** The uploaded name with an extension of the format. */
 export const nameFor = (filename: string, extensions: Received['extensions']): string => {
   const name = sanitizeName(filename);
   if (extensions.includes(extensionOf(name) ?? '')) return name;
@@ -110,8 +113,8 @@ export const nameFor = (filename: string, extensions: Received['extensions']): s
 };
 
 /**
- * The name that a picture will probably have when it has come in: the real one follows its content. For
- * checks before its bytes are there.
+ * The name that a picture will probably get; the final one depends on its content. For checks before the
+ * bytes arrive.
  */
 export const expectedName = (
   settings: Settings,
@@ -128,8 +131,8 @@ export const expectedName = (
 };
 
 /**
- * The name under which an item of another source may enter a source with these settings: the name that an
- * upload or a new folder would get. Pictures keep their format and name, except HEIC.
+ * The name under which an item of another source may enter a source with these settings: the same as for an
+ * upload or a new folder. Pictures keep their format and name, except HEIC.
  * @throws TypeNotAllowedError, FileTooLargeError (403), UnsafeNameError (400)
  */
 export const incomingName = (settings: Settings, { name, kind, size }: Entry): string => {
@@ -141,13 +144,16 @@ export const incomingName = (settings: Settings, { name, kind, size }: Entry): s
 };
 
 /**
- * The name that an upload of this name will probably get: that of a picture follows its content.
+ * The name that an upload will probably get; that of a picture depends on its content.
  * @throws UnsafeNameError, TypeNotAllowedError
  */
 export const uploadName = (settings: Settings, filename: string): string =>
   newFileName(settings, expectedName(settings, filename));
 
-/** The same, where the rules allow it by all of the keys. @throws AccessDeniedError, and as `uploadName` */
+/**
+ * As `uploadName`, and checks that the rules allow it by all of the keys. @throws AccessDeniedError, and as
+ * `uploadName`
+ */
 export const checkName = (
   open: SourceView,
   folder: SourcePath,
@@ -159,10 +165,7 @@ export const checkName = (
   return name;
 };
 
-/**
- * Refuses names that are taken, or wanted twice, while nothing has been stored yet. @throws
- * AlreadyExistsError
- */
+/** Rejects names that are taken, or used twice, before anything is stored. @throws AlreadyExistsError */
 export const requireUntaken = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
@@ -182,21 +185,21 @@ export const requireUntaken = async (
   }
 };
 
-/** What is known of an upload before its bytes are there. */
+/** The properties of an upload that are known before its bytes arrive. */
 export interface WantedUpload {
   readonly folder: SourcePath;
   readonly filename: string;
-  /** Where it is known. */
+  /** Size, where it is known. */
   readonly bytes?: number;
   readonly keys?: readonly string[];
 }
 
 /**
- * Refuses what can be refused of an upload before its bytes are there: by its name, the rules of all the keys,
- * its size and its folder. The name that it will probably get. What depends on the content, and what may change
- * until then, is checked when it is stored.
+ * Checks an upload before its bytes arrive: its name, the rules of all the keys, its size and its folder.
+ * Returns the name that it will probably get. Checks that depend on the content, and those whose result may
+ * change, are repeated when it is stored.
  * @throws UnsafeNameError, TypeNotAllowedError, AccessDeniedError, FileTooLargeError, NotFoundError,
- *   AlreadyExistsError
+ * AlreadyExistsError
  */
 export const checkUpload = async (
   context: Pick<ChangeContext, 'signal'>,

@@ -13,9 +13,9 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 
-/** Names that are looked at before the file counts as not stored. */
+/** Names that are checked before the file counts as not stored. */
 const MOST_NAMES = 32;
-/** Files of a form that are stored at the same time. */
+/** Files of a form that are stored concurrently. */
 const FILES_AT_ONCE = 8;
 
 const digestOf = async (content: Readable, signal: AbortSignal): Promise<string> => {
@@ -28,9 +28,9 @@ const digestOf = async (content: Readable, signal: AbortSignal): Promise<string>
 };
 
 /**
- * The file that an earlier try may have stored, whose answer was lost: the first of the names that an upload
- * gets, up to one that is free, with the same content. Reads what has the same length. @throws errors of the
- * store
+ * Finds the file that an earlier attempt may have stored when its response was lost: the same content under
+ * one of the names that an upload gets, up to the first free one. Reads files of the same length. @throws
+ * errors of the store
  */
 export const findStoredBefore = async (
   { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal },
@@ -58,19 +58,18 @@ export const findStoredBefore = async (
   return undefined;
 };
 
-/** A file that passed every check, with the name that it is to get. */
+/** A file that passed every check, with its target name. */
 export interface Planned extends NewContent {
   readonly content: UploadedFile;
   readonly name: string;
-  /** Nothing had the name a moment ago. */
+  /** A recent lookup found nothing under the name. */
   readonly isFree?: boolean;
 }
 
 /**
- * Removes what a request has stored before it failed. A file that has changed since then stays, as does one
- * that was found: it may be another one of this content. So does one that has replaced another: the older content
- * is gone, and the new one is better than none.
- * Works without the request's signal, which may be the reason of the failure.
+ * Removes the files that a failed request has stored. Does not remove a file that has changed since, one that
+ * was found (it may belong to another upload of the same content), or one that replaced another: the older
+ * content is gone. Works without the request's signal, which may be the reason of the failure.
  */
 const withdraw = async (passage: Passage, open: SourceView, stored: readonly Stored[]): Promise<void> => {
   for (const { path, stat, bytes, replaced, isFound = false } of stored) {
@@ -85,7 +84,7 @@ const withdraw = async (passage: Passage, open: SourceView, stored: readonly Sto
   }
 };
 
-/** Gives content its name by the strategy. */
+/** Stores content under a name chosen by the strategy. */
 export const place = (
   passage: Passage,
   wanted: WantedName & { readonly keys: readonly string[]; readonly isFree?: boolean | undefined },
@@ -100,8 +99,8 @@ export const place = (
   });
 
 /**
- * Stores a picture as it came in the hidden folder beside what was made of it, under the same name with its
- * own extension. Never replaces another: a taken name gets a number.
+ * Stores the original of a picture in the hidden folder beside the processed one, under the same name with
+ * its own extension. Never replaces another: a taken name gets a number.
  */
 const keepOriginal = async (
   passage: Passage,
@@ -123,8 +122,8 @@ const keepOriginal = async (
 };
 
 /**
- * Completes what has got its name by what is kept beside it. When that fails, it is withdrawn; where it has
- * replaced another file, it stays and is told.
+ * Stores the files that belong beside a stored one. When that fails, withdraws the stored file; one that
+ * replaced another stays and is reported.
  */
 export const complete = async (
   passage: Passage,
@@ -143,8 +142,8 @@ export const complete = async (
 };
 
 /**
- * Gives an uploaded file its name, unless an earlier try is found to have done that. A name that the form has
- * used is not replaced.
+ * Stores an uploaded file under its name, unless an earlier attempt is found to have done that. Does not
+ * replace a name that the form itself has used.
  */
 const placeFile = async (
   passage: Passage,
@@ -167,7 +166,10 @@ const placeFile = async (
   return place(passage, { open, path, keys, strategy, isFree }, content);
 };
 
-/** Files of a form that want one name, or the numbers of one, in their order; other files need not wait for them. */
+/**
+ * Groups the files of a form that want the same name or its numbered variants. Files of a group are stored in
+ * order, groups independently.
+ */
 const groupsOf = (open: SourceView, planned: readonly Planned[]): readonly (readonly number[])[] => {
   const keys = planned.map(({ name }) => foldedFor(storeOf(open), name));
   const all = new Set(keys);
@@ -227,7 +229,7 @@ export const placeAll = async (
       done.flatMap((one) => (one.original === undefined || one.replaced ? [one] : [one, one.original])),
     );
     passage.done.push(...done.filter(({ replaced }) => replaced));
-    // Its name says to the client that nothing was uploaded, which is not so where a file was replaced.
+    // Naming the file means to the client that nothing was uploaded, which is wrong when a file was replaced.
     const isAll = passage.done.length === 0;
     return withFileNameIf(isForm && isAll && failed !== undefined, failed?.filename ?? '', () => {
       throw error;

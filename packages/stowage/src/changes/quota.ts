@@ -22,14 +22,14 @@ import { isFree } from './names.ts';
 
 export type { KeptRoom } from '../operations/quotas/account.ts';
 
-/** What quotas know a source by. */
+/** Key of a source in the quota accounts. */
 export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
   JSON.stringify([scope ?? null, name]);
 
-/** The paths of what the service keeps for itself. */
+/** Paths of the service's internal records. */
 const KEPT = new RegExp(`${TRASH_RECORDS.source}|${MOVED_RECORDS.source}`, 'u');
 
-/** The quota of a source; undefined: it has none. */
+/** The quota of a source; undefined when it has none. */
 export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget | undefined => {
   const { source } = view;
   const { quota, createThumb, thumbFolderName } = source.settings;
@@ -40,8 +40,8 @@ export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget |
 };
 
 /**
- * The most bytes of an upload that a source can take when `bytes` of them are wanted, before it is known what
- * they replace; infinite without a quota, and where less than was sent of a picture may be stored.
+ * Upper limit in bytes of an upload to a source, for a wanted size of `bytes`, before it is known what it
+ * replaces. Infinite without a quota, and where a picture may be stored smaller than it was sent.
  * @throws errors of the count
  */
 export const roomIn = async (
@@ -53,21 +53,21 @@ export const roomIn = async (
   const most = target?.limits.bytes;
   if (target === undefined || most === undefined || uploadImages !== undefined) return Infinity;
   const used = await quotas.usage(target, signal, { bytes, files: 1 });
-  // Only the difference counts, even to a file that is all there is.
+  // A replacement counts by the difference in size, even to a file that uses the whole quota.
   return saveSameFileNameStrategy === 'replace' ? Math.max(most, used.bytes) : Math.max(0, most - used.bytes);
 };
 
-/** The refusal of a file that is larger than the room that `roomIn` found. */
+/** The error for a file larger than the limit that `roomIn` returned. */
 export const outOfRoom = (
   { quota, saveSameFileNameStrategy }: Pick<Settings, 'quota' | 'saveSameFileNameStrategy'>,
   room: number,
 ): QuotaExceededError =>
   notEnoughRoom(quota?.bytes, saveSameFileNameStrategy === 'replace' ? undefined : room);
 
-/** A first count takes as long as the source is large. */
+/** Longest wait for the usage: the first count of a large source takes longer. */
 const USAGE_WAIT_MS = 1000;
 
-/** What a source with a quota holds, as far as that is known in a moment. @throws errors of the count */
+/** Usage of a source with a quota, where it is known within a second. @throws errors of the count */
 export const usageOf = async (
   { services, signal, holdSources }: ChangeContext,
   view: SourceView,
@@ -82,8 +82,8 @@ export const usageOf = async (
 };
 
 /**
- * Refuses a new file of unknown size where nothing more fits in: before the work of making it. One that
- * replaces another may be smaller.
+ * Rejects a new file of unknown size when the quota is full, before the work of making it. Does not reject
+ * where it may replace a larger file.
  * @throws QuotaExceededError, errors of the count
  */
 export const requireRoomForMore = async (
@@ -100,7 +100,7 @@ export const requireRoomForMore = async (
   if (!fits(taken, least, target.limits)) throw doesNotFit(taken, least, target.limits);
 };
 
-/** Measures an item, or all of the trash, as quotas count it. */
+/** Measures an item, or the whole trash, as quotas count it. */
 export const measured = (
   { signal }: Pick<ChangeContext, 'signal'>,
   view: SourceView,
@@ -115,17 +115,17 @@ export const measured = (
   });
 };
 
-/** Whether the old content of replaced files goes into the trash. */
+/** Whether the source keeps the old content of replaced files in the trash. */
 export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
   settings.trash?.keepReplaced === true;
 
-/** What fails so has been done in part, or may have been done all the same: no figure says what it changed. */
+/** Whether the failed change may have been done, wholly or in part: the change in usage is unknown. */
 const mayBeDone = (error: unknown): boolean =>
   error instanceof StorageUnavailableError ||
   error instanceof StorageTimeoutError ||
   error instanceof MovedInPartError;
 
-/** Does what changes a source by a known amount. Where that is not certain, the source is counted again. */
+/** Runs a change of known size. Where its outcome is uncertain, the source is counted again. */
 const orCountAgain =
   <T>({ services }: ChangeContext, key: string, work: () => Promise<T>) =>
   async (): Promise<T> => {
@@ -137,7 +137,7 @@ const orCountAgain =
     }
   };
 
-/** Lets something be stored in a source that has room for it. `need` is asked only where it has a quota. */
+/** Stores something in a source if the quota has space for it. Calls `need` only where there is a quota. */
 const storing = async <T>(
   context: ChangeContext,
   open: SourceView,
@@ -151,7 +151,7 @@ const storing = async <T>(
   return services.quotas.withRoom(target, await need(), { signal, kept }, work);
 };
 
-/** Lets something be taken out of a source; the room that it took is free then. @throws what `take` throws */
+/** Takes something out of a source and frees its space. @throws errors of `take` */
 export const freeing = async <T>(
   context: ChangeContext,
   open: SourceView,
@@ -163,13 +163,16 @@ export const freeing = async <T>(
   return context.services.quotas.freeing(key, await measureIt(), orCountAgain(context, key, take));
 };
 
-/** Gives something another path in a source, which takes no room and may confuse a count. */
+/** Moves something inside a source, which needs no space but may disturb a running count. */
 const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise<T>): Promise<T> =>
   quotaOf(open, context.holdSources) === undefined
     ? move()
     : context.services.quotas.moving(quotaKeyOf(open.source), move);
 
-/** What a file takes that may replace another: over one that is not kept, only what it is larger. */
+/**
+ * Space needed for a file that may replace another: only the difference in size, unless the trash keeps the
+ * old one.
+ */
 const needOf = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
@@ -182,8 +185,8 @@ const needOf = async (
 };
 
 /**
- * Keeps room for an upload under an id until its bytes have come; undefined without a quota, and for pictures
- * of which less than was sent may be stored.
+ * Reserves space for an upload under an id until its bytes have arrived. Undefined without a quota, and for
+ * pictures that may be stored smaller than they were sent.
  * @throws QuotaExceededError, errors of the count
  */
 export const keepRoom = async (
@@ -199,11 +202,11 @@ export const keepRoom = async (
   return context.services.quotas.keep(target, id, need, context.signal);
 };
 
-/** Bytes of the content. */
+/** Length of the content in bytes. */
 export const sizeOf = (content: Content): number =>
   'staged' in content ? content.staged.size : content.bytes.length;
 
-/** Within one source something only moves; between two it leaves one and enters the other. */
+/** Within one source nothing is added; between two, a move frees space in one and needs it in the other. */
 const transferring = (passage: Passage, change: Transfer, next: Next) => {
   const { type, from, open, item } = change;
   const measureIt = (): Promise<Measure> => measured(passage, from, item.path, item.stat.kind);
@@ -214,8 +217,8 @@ const transferring = (passage: Passage, change: Transfer, next: Next) => {
 };
 
 /**
- * Takes the room that a change needs, for all at once: of two that want the last room one gets it; and gives
- * back what a change frees. What fails leaves the count as it was.
+ * Reserves the space of a change atomically: of two changes that need the last space one gets it. Returns the
+ * space that a change frees. A failed change leaves the usage as it was.
  * @throws QuotaExceededError, before anything is stored; errors of the count
  */
 export const quota: Stage = (passage, change, next) => {
@@ -234,7 +237,7 @@ export const quota: Stage = (passage, change, next) => {
   }
   if (change.type !== 'remove') return go();
   const { open, path, kind } = change;
-  // What goes into the trash still takes its room.
+  // Items in the trash still count.
   return open.source.settings.trash === undefined
     ? freeing(passage, open, () => measured(passage, open, path, kind), go)
     : moving(passage, open, go);

@@ -17,7 +17,7 @@ import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
 
-/** The rules of both sources. An item is not moved onto itself, also not through another source. */
+/** Checks the rules of both sources. Rejects a move of an item onto itself, also through another source. */
 const requireTransfer = (change: Transfer): void => {
   const { type, from, open, item, path: to } = change;
   const { kind } = item.stat;
@@ -31,7 +31,7 @@ const requireTransfer = (change: Transfer): void => {
   if (isItself) throw new AlreadyExistsError();
 };
 
-/** The edge stops at the largest limit of the sources; here the source's own holds. */
+/** The HTTP layer enforces the largest limit of all sources; this enforces the source's own. */
 const requireSize = ({ source }: SourceView, { filename, staged }: UploadedFile): void => {
   const { maxUploadFileSize } = source.settings;
   if (staged.size > maxUploadFileSize) throw fileTooLarge(filename, maxUploadFileSize);
@@ -52,9 +52,9 @@ const requireNewFiles = async ({ open, path: folder, files, keys, isForm }: Crea
 };
 
 /**
- * Checks the rules at the paths of a change themselves.
- * @throws AccessDeniedError; AlreadyExistsError for what would be moved onto itself; of files that come in also
- *   UnsafeNameError, TypeNotAllowedError and FileTooLargeError
+ * Checks the rules at the paths of the change itself.
+ * @throws AccessDeniedError; AlreadyExistsError for a move of an item onto itself; for incoming files also
+ * UnsafeNameError, TypeNotAllowedError and FileTooLargeError
  */
 export const requireRights = async (change: Change): Promise<void> => {
   switch (change.type) {
@@ -78,7 +78,7 @@ export const requireRights = async (change: Change): Promise<void> => {
       return change.open.require('FILE_DESCRIBE', change.path, 'file');
     case 'create':
       return requireNewFiles(change);
-    // What is in the trash was found by the rules for where it was.
+    // The items of the trash were already filtered by the rules for their former paths.
     case 'erase':
     case 'emptyTrash':
     case 'document':
@@ -88,7 +88,7 @@ export const requireRights = async (change: Change): Promise<void> => {
 
 const REMOVE_KEYS: KeysByKind = { file: ['FILE_REMOVE'], folder: ['FOLDER_REMOVE'] };
 
-/** Refuses what the rules deny at the paths themselves. */
+/** Rejects a change that the rules deny at its own paths. */
 export const rights: Stage = async (_, change, next) => {
   await requireRights(change);
   return next(change);
@@ -99,20 +99,20 @@ type Aborted = Pick<Passage, 'signal'>;
 interface FolderChange {
   readonly verb: 'MOVE' | 'COPY' | 'REMOVE' | 'RENAME';
   readonly from: SourcePath;
-  /** Where the folder goes; undefined when it is removed. */
+  /** New path of the folder; undefined when it is removed. */
   readonly to?: SourcePath | undefined;
 }
 
 /**
- * Whether paths below the folder become longer or deeper, so that one of them may pass what requests can
- * name.
+ * Whether paths below the folder become longer or deeper, so that one may exceed the limits of paths in
+ * requests.
  */
 const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
   to !== undefined &&
   (to.segments.length > from.segments.length ||
     Buffer.byteLength(to.toString()) > Buffer.byteLength(from.toString()));
 
-/** Whether the store knows that no path below `from` would be too long or too deep below `to`. */
+/** Whether the store can tell that no path below `from` would be too long or too deep below `to`. */
 const isNameableThroughout = async (
   view: SourceView,
   from: SourcePath,
@@ -125,11 +125,11 @@ const isNameableThroughout = async (
 };
 
 /**
- * Refuses a change of a folder when a rule denies it for something inside, at its old or its new location:
- * folders by the folder's key, files by the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); to rename a
- * folder, FOLDER_RENAME is the only key. Also refuses a change that makes paths longer than requests can
- * name. Walks the folder unless every key is allowed for whatever is inside and no path becomes longer. What
- * is reserved goes along unseen.
+ * Rejects a change of a folder when a rule denies it for an item inside, at its old or new location: folders
+ * by the folder's key, files by the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); renaming a folder needs
+ * FOLDER_RENAME only. Also rejects a change that makes paths longer than requests can name. Walks the folder
+ * unless every key is allowed for all paths inside and none becomes longer. Reserved items move along
+ * unchecked.
  */
 const requireInside = async ({ signal }: Aborted, view: SourceView, change: FolderChange): Promise<void> => {
   const { verb, from, to } = change;
@@ -151,8 +151,8 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
 };
 
 /**
- * The same for a folder that comes back from the trash. Walks it only where rules tell its parts apart, or paths
- * become others.
+ * As `requireInside`, for a folder restored from the trash. Walks it only where rules differ between its
+ * parts, or paths change.
  */
 const requireRestorable = async (aborted: Aborted, { open, record, path: to }: Restore): Promise<void> => {
   if (record.kind === 'file') return;
@@ -166,9 +166,9 @@ const requireRestorable = async (aborted: Aborted, { open, record, path: to }: R
 };
 
 /**
- * A folder that is gone is made again, as FOLDER_CREATE allows; another is made only by a name that
- * folderCreate would give it.
- * @throws AccessDeniedError, UnsafeNameError; NotFoundError where a file is in the way
+ * Requires FOLDER_CREATE for missing parent folders, which are created again. A folder other than the
+ * original parents needs a name that folderCreate would give it.
+ * @throws AccessDeniedError, UnsafeNameError; NotFoundError when a file is in the way
  */
 const requireMakeable = async ({ open, path: to, record }: Restore): Promise<void> => {
   for (const path of to.parent.ancestry().toReversed()) {
@@ -183,8 +183,8 @@ const requireMakeable = async ({ open, path: to, record }: Restore): Promise<voi
 };
 
 /**
- * Checks the rules for all that a folder holds. What enters another source is checked entry by entry when its
- * copy is planned, before anything is copied.
+ * Checks the rules for all contents of a folder. Contents that enter another source are checked entry by
+ * entry when the copy is planned, before anything is copied.
  * @throws AccessDeniedError, UnsafePathError
  */
 export const requireContents = async (aborted: Aborted, change: Change): Promise<void> => {
@@ -197,7 +197,9 @@ export const requireContents = async (aborted: Aborted, change: Change): Promise
     await requireInside(aborted, open, { verb: verbOf(change), from: item.path, to });
 };
 
-/** Refuses what the rules deny inside a folder, and where a folder would have to be made again. */
+/**
+ * Rejects a change that the rules deny inside a folder, or for a parent folder that would be created again.
+ */
 export const contents: Stage = async (passage, change, next) => {
   if (change.type === 'restore') await requireMakeable(change);
   await requireContents(passage, change);

@@ -47,7 +47,7 @@ const remove = async ({ signal, done }: Passage, { open, path, kind, seen }: Rem
   done.push({ path });
 };
 
-/** Whether a folder is where it was to go, although not all of it. A file may lie under either name, or both. */
+/** Whether a partly moved folder exists at its target. A file may be at either path, or at both. */
 const hasArrived = async ({ open, item, path }: Transfer, error: unknown): Promise<boolean> => {
   if (!(error instanceof MovedInPartError) || item.kind === 'file') return false;
   const found = await storeOf(open)
@@ -69,7 +69,7 @@ const move = async (passage: Passage, change: Transfer): Promise<void> => {
   }
 };
 
-/** Copies inside one source, in the store's own way. */
+/** Copies inside one source with the store's own operations. */
 const copyInside = async (
   { signal }: Passage,
   { open, item: { path: from, stat }, path: to }: Transfer,
@@ -82,7 +82,7 @@ const copyInside = async (
   }
 };
 
-/** A copy gets a number where its name is taken. */
+/** Copies an item; a taken name gets a number. */
 const copy = async (passage: Passage, change: Transfer): Promise<void> => {
   const { open, from, item, path: wanted } = change;
   const { kind, size: bytes } = item.stat;
@@ -106,9 +106,9 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
 };
 
 /**
- * Replaces a file while it is this version. Where the store cannot decide that, the content is staged first, and
- * the version is compared immediately before the commit.
- * @throws ChangedMeanwhileError, NotFoundError when it was removed: then nothing is stored
+ * Replaces a file only while it is this version. Where the store has no conditional write, the content is
+ * staged first, and the version is compared immediately before the commit.
+ * @throws ChangedMeanwhileError; NotFoundError when it was removed; nothing is stored then
  */
 const putOver = async (
   { signal }: Passage,
@@ -178,7 +178,7 @@ const carry = async (passage: Passage, change: Change): Promise<void> => {
     case 'document':
       passage.done.push({ path: change.path, bytes: await change.make() });
       return;
-    // The trash has done it.
+    // Done by the trash stage.
     case 'erase':
     case 'restore':
     case 'emptyTrash':
@@ -186,7 +186,7 @@ const carry = async (passage: Passage, change: Change): Promise<void> => {
   }
 };
 
-/** Has the store do it. The names of what is new, and of copies, are decided by its create-only operations. */
+/** Carries the change out in the store. Create-only operations decide the names of new items and copies. */
 export const store: Stage = async (passage, change) => {
   await carry(passage, change);
   return undefined;

@@ -3,7 +3,7 @@ import { storeOf } from '../view/writable.ts';
 import type { ChangeContext } from './change.ts';
 import { quotaKeyOf } from './quota.ts';
 
-/** Has the trash of a source swept where that is due: to be called with every use of it. */
+/** Starts a sweep of the source's trash when one is due. Call it with every use of the trash. */
 export const tendTrash = (
   { services, holdSources: hold }: ChangeContext,
   open: SourceView,

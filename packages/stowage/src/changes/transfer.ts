@@ -19,17 +19,17 @@ import { isFree } from './names.ts';
 import { incomingName } from './new-name.ts';
 import { verbOf } from './rights.ts';
 
-/** A free name, which listings show: what a crash leaves under it is not out of reach. */
+/** A free name that is visible in listings, so that users can reach an item that a crash leaves under it. */
 const interimName = (kind: EntryKind, name: string): string => {
   const suffix = `-${randomUUID().slice(0, 8)}`;
   return kind === 'file' ? withFileSuffix(name, suffix) : withFolderSuffix(name, suffix);
 };
 
 /**
- * Changes the letter case of a name in a store that ignores it, where the item itself has the new name
- * already: by way of a free name. Once the item has that one, the signal no longer counts; when a
- * step fails, the item gets its old name back.
- * @throws MovedInPartError with the name that the item has, where it could not get its old one back
+ * Changes the letter case of a name in a store that ignores it, where the item itself occupies the new name:
+ * through an interim name. After the first step the signal is ignored; when a step fails, the item gets its
+ * old name back.
+ * @throws MovedInPartError with the current name of the item, when the old one could not be restored
  */
 const changeLetterCase = async (
   storage: StorageAdapter,
@@ -43,7 +43,7 @@ const changeLetterCase = async (
     await moveItem(storage, kind, from, between, { createOnly: true, signal });
     await moveItem(storage, kind, between, to, { createOnly: true });
   } catch (error) {
-    // Also after the first step, whose answer may be lost.
+    // Also after a failed first step: it may have succeeded with its response lost.
     try {
       await moveItem(storage, kind, between, from, { createOnly: true });
     } catch (cause) {
@@ -54,7 +54,7 @@ const changeLetterCase = async (
   }
 };
 
-/** Gives a file or folder another path in its source. Never replaces anything. @throws AlreadyExistsError */
+/** Moves a file or folder inside its source. Never replaces anything. @throws AlreadyExistsError */
 export const relocate = async (
   { signal }: Passage,
   { open, item, path: to }: Transfer,
@@ -67,7 +67,7 @@ export const relocate = async (
   await run(storage, stat.kind, from, to, { createOnly: true, seen: stat, isNoFolder, signal });
 };
 
-/** Whether a folder holds what is kept beside files: thumbnails are made anew, words follow by themselves. */
+/** Whether a folder holds thumbnails, which are made anew, or texts, which follow separately. */
 const isBesideFiles = ({ from }: Transfer, { kind, name }: Entry): boolean => {
   const { settings } = from.source;
   const isOfThumbnails =
@@ -76,9 +76,9 @@ const isBesideFiles = ({ from }: Transfer, { kind, name }: Entry): boolean => {
 };
 
 /**
- * Checks everything that a folder holds before any of it is copied, and gives it the name that it may have in
- * the other source. What its own source does not show does not leave it: a copy leaves it out, a move, which
- * would have to leave it behind, is refused.
+ * Checks all contents of a folder before any of it is copied, and returns the name of each item in the other
+ * source. Items that the source hides are not transferred: a copy skips them, and a move, which would leave
+ * them behind, is rejected.
  * @throws AccessDeniedError, TypeNotAllowedError, FileTooLargeError, UnsafeNameError
  */
 const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nameFor']> => {
@@ -106,10 +106,11 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
 
 /**
  * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold,
- * and the target's settings about names, types, sizes and content as for an upload; nothing is replaced; what
- * a move removes is unchanged and whole at the target. What has come of the look at its content.
+ * and the target's settings about names, types, sizes and content as for an upload. Replaces nothing; a move
+ * removes an original only when it is unchanged and complete at the target. Returns the verdict of the
+ * inspection.
  * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError,
- *   RefusedByInspectionError, and errors of either store
+ * RefusedByInspectionError, and errors of either store
  */
 export const transferAcross = async (
   passage: Passage,

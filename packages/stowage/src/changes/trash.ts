@@ -31,8 +31,8 @@ const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat)
 };
 
 /**
- * Copies the old content of a file into the trash before it is replaced. A copy whose original was not replaced
- * is removed again; where the store may have replaced it, or may do it yet, the copy stays.
+ * Copies the old content of a file into the trash before it is replaced. Removes the copy when the original
+ * was not replaced; keeps it where the store may have replaced it, or may still do so.
  */
 const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Next> => {
   const { signal } = passage;
@@ -41,7 +41,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
   let old = await storage.stat(path, { signal }).catch(ifMissing);
   if (old === undefined) {
     try {
-      // A store that does not show a file for a moment must not let it be replaced unseen.
+      // A store that fails to show a file for a moment must not overwrite it without a copy.
       return await next({ ...change, createOnly: true });
     } catch (error) {
       if (!(error instanceof AlreadyExistsError)) throw error;
@@ -61,7 +61,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
   }
 };
 
-/** Brings an item back under its name or a numbered one. What cannot be tidied up behind it is logged. */
+/** Restores an item under its name or a numbered one. Failures of the cleanup are logged. */
 const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
   const { signal, log, done } = passage;
   const { open, path: wanted, record } = change;
@@ -84,7 +84,7 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
     }
     return path;
   };
-  // Where the store decides about names, what has the name shows when it refuses it.
+  // Where creates are atomic, the rejection of a taken name shows the twin.
   const { atomicCreate } = storage.capabilities;
   let twin = atomicCreate ? undefined : await twinOf(storage, record, wanted, { signal });
   const path = twin === undefined ? await takeFreeName(search, take) : wanted;
@@ -95,12 +95,12 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
 };
 
 const AT_ONCE = 8;
-/** Items that are erased together; of more, each is erased by itself. */
+/** Items that are erased in one step; in a larger trash each is erased by itself. */
 const MOST = 100_000;
 
 /**
- * Takes the trash away as a whole and has it removed in the background. False where it holds anything else than these
- * items.
+ * Moves the whole trash away in one step and removes it in the background. Returns false when it holds other
+ * items than these.
  */
 const eraseTogether = async (
   passage: Passage,
@@ -118,17 +118,17 @@ const eraseTogether = async (
     for (const { path, bytes } of records) done.push({ path, bytes });
   };
   const measureIt = () => measured(passage, open, trashPaths.all, 'folder');
-  // A request that brings an item back is done before, or finds it gone.
+  // Waits for a request that restores an item; a later one finds the item gone.
   const held = services.locations.hold([all], passage, () => freeing(passage, open, measureIt, take));
-  // Others may be faster to take it.
+  // Another request may have taken it first.
   await held.catch(ifMissing);
   if (taken !== undefined) await services.trash.remove(storage, taken, holdSources);
   return true;
 };
 
 /**
- * Erases each by itself. The first failure that has kept its item alone goes into `failures`: the others are
- * erased.
+ * Erases the items one by one. Only the first failure that kept an item is added to `failures`; the other
+ * items are still erased.
  */
 const eraseEach = async (
   passage: Passage,
@@ -142,7 +142,7 @@ const eraseEach = async (
       passage.done.push(...(await passage.carry(part)));
     } catch (error) {
       if (!isRefusal(error) && !(error instanceof BusyError)) throw error;
-      // What has left the trash meanwhile is no failure.
+      // An item that has left the trash in the meantime is not a failure.
       if (!(error instanceof NotFoundError) && failures.length === 0) failures.push(error);
     }
   };
@@ -150,9 +150,9 @@ const eraseEach = async (
 };
 
 /**
- * Erases what the trash holds of these records: in one step where the store moves folders so, and the trash holds
- * nothing else.
- * @throws the first failure, when all others are erased
+ * Erases the given items: in one step where the store moves folders atomically and the trash holds nothing
+ * else.
+ * @throws the first failure, after all others are erased
  */
 const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> => {
   const { open, records } = change;
@@ -173,8 +173,8 @@ const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
   open.source.settings.trash !== undefined;
 
 /**
- * Puts into the trash what is removed, and the old content of what is replaced, where the source keeps it;
- * brings back what is restored, and erases what leaves the trash for good, one item or all.
+ * Moves removed items, and the old content of replaced files, into the trash where the source has one;
+ * restores items, and erases one or all permanently.
  */
 export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {

@@ -12,8 +12,7 @@ import type { SourceView } from '../view/source-view.ts';
 import type { ChangeContext } from './change.ts';
 
 /**
- * A file of a form that has arrived whole and is stored without a name in any source yet. Discarded when
- * the request ends.
+ * A completely received file of a form, staged without a name in any source. Discarded when the request ends.
  */
 export interface UploadedFile {
   /** Form field as sent: `files[0]`. */
@@ -21,21 +20,24 @@ export interface UploadedFile {
   /** Last path segment of the name as sent, valid UTF-8, not sanitised. */
   readonly filename: string;
   readonly staged: StagedFile;
-  /** Where it is staged: committing into this store costs no second copy. */
+  /** The store of the staged file: committing into this store costs no second copy. */
   readonly stagedIn: ReadableStore | undefined;
-  /** What the host wants it to be called, instead. */
+  /** Name that the host chose instead. */
   readonly otherName?: string | undefined;
-  /** The folder that it is meant for, as far as the request has named it. */
+  /** The target folder, where the request has named it already. */
   readonly near?: SourcePath | undefined;
-  /** Cleaning has removed something that a browser would have drawn or run. */
+  /** Cleaning removed visible or active content. */
   readonly isReduced?: boolean;
-  /** What has come of the look at it; undefined before, and where nothing looks. */
+  /** Verdict of the inspection; undefined before it, and where there is none. */
   readonly inspection?: InspectionVerdict | undefined;
-  /** An earlier try to store it has ended without an answer: it may have succeeded. */
+  /** An earlier attempt to store it ended without a response: it may have succeeded. */
   readonly mayBeStored?: boolean;
 }
 
-/** What a picture says about itself, as it was sent: what is stored of it may say less. @throws the signal's reason */
+/**
+ * Texts from the metadata of a picture as uploaded; the processed one may contain less. @throws the signal's
+ * reason
+ */
 export const textsOfSent = async (
   {
     services: { images },
@@ -49,23 +51,21 @@ export const textsOfSent = async (
     ? images.texts({ size: staged.size, open: () => staged.open() }, signal)
     : undefined;
 
-/** Parts of one form at most: fields and files. */
+/** Limit for the parts of one form: fields and files. */
 export const MAX_FORM_PARTS = 1000;
 
 /** Whether a form field holds uploads: `files`, `files[]`, `files[0]`, or the source's own field name. */
 export const isFilesField = (field: string, { settings }: Source): boolean =>
   field === settings.defaultFilesKey || /^files(?:\[\d*\])?$/u.test(field);
 
-/**
- * The refusal of an uploaded file, by the name that the client gave it: of many files people must know which
- * one. `most` in bytes.
- */
+/** The error for an uploaded file that is too large, with the name that the client sent. `most` in bytes. */
 export const fileTooLarge = (filename: string, most: number): FileTooLargeError =>
   new FileTooLargeError({ details: { name: sanitizeName(filename), limit: humanSize(most) } });
 
 /**
- * Does something with an uploaded file; its failure names the file: of many, people must know which one. Where
- * the failure is about the name that it would have been stored under, `file` is the one that was sent.
+ * Runs `work` for an uploaded file and adds the file's name as sent to its errors, so that users know which
+ * of several files failed. Where the error concerns the name it would have been stored under, `file` holds
+ * the sent one.
  */
 export const withFileName = async <Result>(
   filename: string,
@@ -84,20 +84,20 @@ export const withFileName = async <Result>(
   }
 };
 
-/** As `withFileName` where the file is one of a form; else its failure says nothing more. */
+/** As `withFileName` when the file is part of a form; else errors stay unchanged. */
 export const withFileNameIf = async <Result>(
   isForm: boolean,
   filename: string,
   work: () => Promise<Result> | Result,
 ): Promise<Result> => (isForm ? withFileName(filename, work) : work());
 
-/** What a look at content needs of a request. */
+/** The part of a request that an inspection needs. */
 export type InspectionContext = Pick<ChangeContext, 'requester' | 'signal'> & {
   readonly services: Pick<ChangeContext['services'], 'inspector'>;
 };
 
 /**
- * Has staged content looked at that is wanted under a path. Undefined: nothing looks at what enters the source.
+ * Has staged content inspected under its wanted path. Undefined when the source has no inspection.
  * @throws RefusedByInspectionError, InspectionUnavailableError; errors of the host; the signal's reason
  */
 export const inspectStaged = (
@@ -122,8 +122,8 @@ export const inspectStaged = (
 };
 
 /**
- * An uploaded file that has been looked at, as it was sent: once, however often it is asked for. What decodes it
- * earlier than the stage of a change does has it looked at by this. @throws as `inspectStaged`
+ * The uploaded file with the verdict on its content as sent; inspects it only once. Code that decodes content
+ * before the inspection stage calls this first. @throws as `inspectStaged`
  */
 export const inspected = async (
   context: InspectionContext,
