@@ -6,27 +6,27 @@ import type { EntryKind } from '../storage/entry.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
 /**
- * A decision and what led to it: `rule` is the index of the deciding rule, undefined when none applied (then:
- * allowed).
+ * A decision with its reason. `rule` is the index of the deciding rule, undefined when none applied (the
+ * action is then allowed).
  */
 export interface Decision {
   readonly allowed: boolean;
   readonly rule: number | undefined;
-  /** One English sentence for people: which rule decided, and why it applied. */
+  /** One English sentence: which rule decided, and why it applied. */
   readonly reason: string;
 }
 
-/** The keys that stand for several: for all that changes anything, and for all else. */
+/** Keys for groups of actions: all that change something, and all others. */
 export type GroupKey = 'CHANGE' | 'READ';
 
-/** What stands for a key in rules that do not name it. */
+/** Fallback keys for rules that do not name an action's own key. */
 export interface StandIns {
   readonly group?: GroupKey | undefined;
-  /** Decides where a rule names it, and no rule about the item names the key itself. */
+  /** Key that decides when a rule names it and no rule about the item names the own key. */
   readonly follows?: string | undefined;
 }
 
-/** The keys that rules can name, each with what stands for it. */
+/** The keys that rules can name, each with its fallbacks. */
 export type RuleKeys = ReadonlyMap<string, StandIns>;
 
 interface CompiledRule {
@@ -35,7 +35,7 @@ interface CompiledRule {
   readonly role: string | undefined;
   /** Undefined: every path. */
   readonly path: SourcePath | undefined;
-  /** Lower case, without dot. Undefined: every file, also one whose extension is not known. */
+  /** Lower case, without dot. Undefined: every file, including those without a known extension. */
   readonly extensions: ReadonlySet<string> | undefined;
   readonly effects: ReadonlyMap<string, boolean>;
 }
@@ -76,16 +76,15 @@ const describeRule = (rule: CompiledRule, key: string, isAllowed: boolean): stri
   return `Rule ${String(rule.index)} ${verb} ${key} for ${conditions.join(', ')}.`;
 };
 
-/** Rules of one connector or request, compiled once; `forRole` is cheap. */
+/** Rules of one connector or request, compiled once. `forRole` is cheap. */
 export interface RuleBook {
   forRole(role: string): Access;
 }
 
 /**
- * Compiles access rules. Of all rules that apply and name the action, by its own key or by one that stands for
- * it, the last one decides; when none does, the action is allowed. A rule's own key of the action wins over
- * what stands for it.
- * @throws UnsafePathError when a rule's path leaves the source.
+ * Compiles access rules. Of all rules that apply and name the action, by its own key or a fallback, the last
+ * one decides; without one the action is allowed. Within a rule, the own key wins over its fallbacks.
+ * @throws UnsafePathError when a rule's path leaves the source
  */
 export const compileRules = (rules: readonly AccessRule[], keys: RuleKeys): RuleBook => {
   const compiled = rules.map(compileRule);
@@ -97,10 +96,10 @@ export const compileRules = (rules: readonly AccessRule[], keys: RuleKeys): Rule
   };
 };
 
-/** What a rule says of an action; undefined: nothing. */
+/** The effect of a rule on an action; undefined when it has none. */
 type EffectOf = (rule: CompiledRule) => boolean | undefined;
 
-/** `isNamed`: a rule that concerns the same item names the key itself. */
+/** `isNamed`: whether a rule about the same item names the key itself. */
 const effectsOf = (key: string, { group, follows }: StandIns = {}, isNamed: () => boolean): EffectOf => {
   if (group === undefined && follows === undefined) return ({ effects }) => effects.get(key);
   return ({ effects }) => {
@@ -112,13 +111,13 @@ const effectsOf = (key: string, { group, follows }: StandIns = {}, isNamed: () =
   };
 };
 
-/** What decides for a role. */
+/** The rules and options that decide for a role. */
 interface Ruling {
   readonly role: string;
-  /** Those that are about the role. */
+  /** The rules that apply to the role. */
   readonly rules: readonly CompiledRule[];
   readonly keys: RuleKeys;
-  /** Names of different letter case are one. */
+  /** Paths match regardless of letter case. */
   readonly foldsCase: boolean;
 }
 
@@ -133,7 +132,7 @@ interface Decided {
   readonly isAllowed: boolean;
 }
 
-/** The last rule of a role that applies to an item and says something of the key. */
+/** The last rule of a role that applies to an item and names the key. */
 const decidedBy = (
   { rules: own, keys, foldsCase }: Ruling,
   { key, path, extension }: Asked,
@@ -151,16 +150,16 @@ const decidedBy = (
   return undefined;
 };
 
-/** Whether a rule concerns the folder or something below it, in any spelling. */
+/** Whether a rule affects the folder or something below it, in any letter case. */
 const meets = (folder: SourcePath, { path }: CompiledRule): boolean =>
   path === undefined || covers(path, folder, true) || covers(folder, path, true);
 
-/** Which items of a folder count: all below it, those that lie immediately in it, or the folders alone. */
+/** The items of a folder to consider: all below it, its direct children, or folders only. */
 type Reach = 'below' | 'in' | 'folders';
 
 /**
- * Items that stand for all that a rule covers of a folder: they suffice to find out whether anything there is
- * allowed.
+ * Sample items that represent everything in the folder that a rule covers: enough to find out whether
+ * anything there is allowed.
  */
 const samplesOf = (
   { path, extensions }: CompiledRule,
@@ -175,12 +174,12 @@ const samplesOf = (
   if (!covers(folder, path, foldsCase)) return [];
   if (reach !== 'in') return withPath(path);
   if (path.segments.length > folder.segments.length + 1) return [];
-  // Folders have no extension, and files have one.
+  // Folders have no extension; files have one.
   const extension = isOfFolders ? undefined : extensionOf(path.name);
   return isOfFolders === (extension === undefined) ? [{ key, path, extension }] : [];
 };
 
-/** Whether anything in reach is allowed: what no rule speaks of, or what an allowing rule covers. */
+/** Whether anything in reach is allowed: by no rule being about it, or by an allowing rule. */
 const isPossible = (ruling: Ruling, key: string, folder: SourcePath, reach: Reach): boolean => {
   const isAllowed = (asked: Asked): boolean => decidedBy(ruling, asked)?.isAllowed ?? true;
   const { rules, keys, foldsCase } = ruling;
@@ -200,15 +199,15 @@ const ruleExtension = (name: string, kind: EntryKind): string | undefined =>
   kind === 'file' ? extensionOf(name) : undefined;
 
 /**
- * What one role may do. Pure: the same question always gets the same answer, and none asks a store. Keys are
- * CONSTANT_CASE action names (`FILE_REMOVE`); paths are inside the source; `extension` is lower case without
- * dot, undefined when not known or none, as that of folders.
+ * The rights of one role. Pure: the same arguments always give the same result, and no store is read. Keys
+ * are CONSTANT_CASE action names (`FILE_REMOVE`); paths are inside the source; `extension` is lower case
+ * without dot, undefined for folders and where there is none or it is unknown.
  */
 export class Access {
   readonly role: string;
   readonly #ruling: Ruling;
 
-  /** Decides as another one does. */
+  /** From an `Access` it makes one with the same decisions. */
   constructor(ruling: Ruling | Access) {
     this.#ruling = ruling instanceof Access ? ruling.#ruling : ruling;
     this.role = ruling.role;
@@ -244,8 +243,8 @@ export class Access {
   }
 
   /**
-   * True when some rule about the action concerns a part of what lies below the folder, so that single items
-   * can differ from the folder in their answer.
+   * Whether a rule about the action covers only a part of the folder's contents, so that the decision can
+   * differ between items.
    */
   dependsOnItem(key: string, folder: SourcePath): boolean {
     const { rules, keys, foldsCase } = this.#ruling;
@@ -255,15 +254,15 @@ export class Access {
     return rules.some((rule) => effectOf(rule) !== undefined && meets(folder, rule) && !coversAll(rule));
   }
 
-  /** Whether parts of a folder may fare otherwise than the folder, by any of the keys. */
+  /** Whether the decision for parts of a folder may differ from the folder, for any of the keys. */
   mayDiffer(keys: readonly string[], folder: SourcePath): boolean {
     return keys.some((key) => this.dependsOnItem(key, folder) || !this.allows(key, folder));
   }
 
   /**
-   * True unless the action is denied for the folder and for everything below it, whatever its extension and,
-   * since the store is not known yet, however the store spells it. What the edge asks before an action checks
-   * its single items; never a permission by itself.
+   * False only when the action is denied for the folder and everything below it, for every extension and,
+   * because the store is not known yet, in every letter case. An early check of requests, before the action
+   * checks its items; never a permission by itself.
    */
   mayAllow(key: string, folder: SourcePath): boolean {
     return [false, true].some((foldsCase) =>
@@ -271,24 +270,23 @@ export class Access {
     );
   }
 
-  /** True when the action is allowed for the folder, or may be for something that lies immediately in it. */
+  /** Whether the action is allowed for the folder, or may be for one of its direct children. */
   mayAllowIn(key: string, folder: SourcePath): boolean {
     return isPossible(this.#ruling, key, folder, 'in');
   }
 
-  /** True unless the role may list nothing in the folder nor in any folder below it: see FILES and FOLDERS. */
+  /**
+   * False only when the role can list nothing in the folder or any folder below it: see FILES and FOLDERS.
+   */
   mayList(folder: SourcePath): boolean {
     return ['FILES', 'FOLDERS'].some((key) => isPossible(this.#ruling, key, folder, 'folders'));
   }
 
-  /**
-   * The same for a store that takes names of different letter case for one: a rule about `/private` covers
-   * `/Private` too.
-   */
+  /** The same rights for a store that ignores letter case: a rule about `/private` covers `/Private` too. */
   foldingCase(): Access {
     return this.#ruling.foldsCase ? this : new Access({ ...this.#ruling, foldsCase: true });
   }
 }
 
-/** Of requests that no rules are about. */
+/** For requests without rules: allows everything. */
 export const EVERYTHING: Access = compileRules([], new Map()).forRole('');

@@ -1,19 +1,18 @@
 import { detailedMessages, errorTable, filled, type ErrorCode, type ErrorDetails } from './table.ts';
 
-/** What an error may carry besides its code. */
+/** Optional facts of an error besides its code. */
 export interface ErrorOptions {
   /**
-   * What the client reads, one message per problem. Never paths of the server, keys or hosts. Default: the
-   * table's.
+   * Messages for the client, one per problem. Never paths of the server, keys or hosts. Default: the table's.
    */
   readonly messages?: readonly string[];
-  /** The values in the message, such as `{ name, limit }`: programs read them, and translations need them. */
+  /** Values of the message, such as `{ name, limit }`, for programs and translations. */
   readonly details?: ErrorDetails;
-  /** What only the log reads. */
+  /** Additional text for the log only. */
   readonly detail?: string;
-  /** The error of a library or of the system that lies beneath. Only the log reads it. */
+  /** The underlying error of a library or of the system, for the log only. */
   readonly cause?: unknown;
-  /** Headers that belong to the answer, such as `Allow` or `Retry-After`. */
+  /** Response headers, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -24,7 +23,7 @@ const messageOf = (code: ErrorCode, details: ErrorDetails = {}): string => {
 };
 
 /**
- * Base of every error that this package throws on purpose. `code` names the cause, `status` is its HTTP
+ * Base of all errors that this package throws deliberately. `code` names the cause, `status` is its HTTP
  * status.
  */
 export class StowageError extends Error {
@@ -48,18 +47,18 @@ export class StowageError extends Error {
     this.#details = options.details;
   }
 
-  /** The values in the message. */
+  /** Values of the message. */
   get details(): ErrorDetails | undefined {
     return this.#details;
   }
 
-  /** Adds values that the thrower did not know; those that are there stay. */
+  /** Adds values that were not known where the error was thrown; existing values stay. */
   addDetails(details: ErrorDetails): void {
     this.#details = { ...details, ...this.#details };
   }
 }
 
-/** What the client reads, as one sentence or several, or all that an error may carry. */
+/** One message for the client, several messages, or all options of an error. */
 export type ErrorInput = string | readonly string[] | (ErrorOptions & { readonly message?: string });
 
 const isList = (input: ErrorInput): input is readonly string[] => Array.isArray(input);
@@ -80,22 +79,22 @@ const errorOf = (code: ErrorCode, always: ErrorOptions = {}): new (input?: Error
 
 /** One or more parameters are missing or wrong: one message per problem. */
 export class InvalidParametersError extends errorOf('INVALID_PARAMETERS') {}
-/** A path that leaves its root or holds what no path may hold. */
+/** A path that leaves its root or contains forbidden characters or segments. */
 export class UnsafePathError extends errorOf('UNSAFE_PATH') {}
 /** A name that is not a single, harmless path segment. */
 export class UnsafeNameError extends errorOf('UNSAFE_NAME') {}
-/** Something with this name is there already. Storage adapters throw it from create-only operations. */
+/** An item with this name already exists. Storage adapters throw it from create-only operations. */
 export class AlreadyExistsError extends errorOf('ALREADY_EXISTS') {}
 /** A file where a folder was expected, or the reverse. */
 export class WrongKindError extends errorOf('WRONG_KIND') {}
-/** A folder that was to be removed only when empty holds something. */
+/** A folder is not empty, although the operation requires it. */
 export class NotEmptyError extends errorOf('NOT_EMPTY') {}
 /**
- * Something inside a folder could not get its name at the destination. Another name for the folder would not
+ * An item inside a folder could not get its name at the destination. Another name for the folder would not
  * help.
  */
 export class ContentsConflictError extends errorOf('CONTENTS_CONFLICT') {}
-/** A move arrived whole or in part, and some items stayed where they were. */
+/** A move arrived, completely or in part, and some items remain at their old location. */
 export class MovedInPartError extends errorOf('MOVED_IN_PART') {}
 /** A folder would be copied or moved into itself. */
 export class IntoItselfError extends errorOf('INTO_ITSELF') {}
@@ -105,29 +104,29 @@ export class BrokenBodyError extends errorOf('BROKEN_BODY') {}
 export class BrokenImageError extends errorOf('BROKEN_IMAGE') {}
 /** A remote fetch failed: scheme, unresolvable host, too many redirects, timeout, status of the server. */
 export class RemoteFailedError extends errorOf('REMOTE_FAILED') {}
-/** A document passes a limit of its conversion: size, depth, number of parts, time. */
+/** A document exceeds a limit of its conversion: size, depth, number of parts, time. */
 export class DocumentLimitError extends errorOf('DOCUMENT_LIMIT') {}
-/** What is asked for is too much for one archive. */
+/** The selection exceeds a limit of archives. */
 export class ArchiveLimitError extends errorOf('ARCHIVE_LIMIT') {}
-/** The engine that makes documents failed by itself. */
+/** The engine that creates documents failed. */
 export class DocumentFailedError extends errorOf('DOCUMENT_FAILED') {}
 /** An access rule denies the action. */
 export class AccessDeniedError extends errorOf('ACCESS_DENIED') {}
-/** A page or preflight of an origin that is not accepted. */
+/** A page or preflight request of a disallowed origin. */
 export class OriginRefusedError extends errorOf('ORIGIN_REFUSED') {}
 /** The file's extension is not in `extensions`. */
 export class TypeNotAllowedError extends errorOf('TYPE_NOT_ALLOWED') {}
-/** A file passes `maxUploadFileSize`. */
+/** A file is larger than `maxUploadFileSize`. */
 export class FileTooLargeError extends errorOf('FILE_TOO_LARGE') {}
 /** A remote address that is not public. */
 export class AddressRefusedError extends errorOf('ADDRESS_REFUSED') {}
-/** Nothing lies at the path, or it must not be seen. */
+/** There is no item at the path, or it is hidden. */
 export class NotFoundError extends errorOf('NOT_FOUND') {}
-/** No action has this name, or none is named. */
+/** There is no action of this name, or the request names none. */
 export class UnknownActionError extends errorOf('UNKNOWN_ACTION') {}
-/** No source has this name, or there is none. */
+/** There is no source of this name, or none at all. */
 export class UnknownSourceError extends errorOf('UNKNOWN_SOURCE') {}
-/** The method is not one that the path or action takes. */
+/** The path or action does not support the method. */
 export class MethodNotAllowedError extends errorOf('METHOD_NOT_ALLOWED') {}
 /** The request arrived too slowly. */
 export class RequestTimeoutError extends errorOf('REQUEST_TIMEOUT') {}
@@ -135,51 +134,51 @@ export class RequestTimeoutError extends errorOf('REQUEST_TIMEOUT') {}
 export class ChangedMeanwhileError extends errorOf('CHANGED_MEANWHILE') {}
 /** A part of an upload does not begin where the parts before it end. */
 export class OffsetConflictError extends errorOf('OFFSET_CONFLICT') {}
-/** A request of an upload in parts that speaks no version of the protocol, or another. */
+/** A request of a resumable upload without, or with an unsupported, version of the tus protocol. */
 export class TusVersionError extends errorOf('TUS_VERSION') {}
-/** A JSON, urlencoded or field text beyond its limit. */
+/** A JSON body, urlencoded body or form field is larger than its limit. */
 export class BodyTooLargeError extends errorOf('BODY_TOO_LARGE') {}
-/** A source holds as much as its `quota` allows. */
+/** The `quota` of a source is used up. */
 export class QuotaExceededError extends errorOf('QUOTA_EXCEEDED') {}
-/** A range that lies outside of the file. */
+/** A range outside of the file. */
 export class RangeNotSatisfiableError extends errorOf('RANGE_NOT_SATISFIABLE') {}
-/** The client has asked more often than `rateLimits` allows. */
+/** The client sent more requests than `rateLimits` allows. */
 export class RateLimitedError extends errorOf('RATE_LIMITED') {}
-/** A number that is not one. */
+/** A numeric parameter that is not a number. */
 export class UnprocessableError extends errorOf('UNPROCESSABLE') {}
-/** clamd or the host has found something in content that must not be stored. */
+/** clamd or the host rejected the content. */
 export class RefusedByInspectionError extends errorOf('REFUSED_BY_INSPECTION') {}
-/** What inspects content cannot be asked. */
+/** The inspection of content is not available. */
 export class InspectionUnavailableError extends errorOf('INSPECTION_UNAVAILABLE', {
   headers: { 'Retry-After': '30' },
 }) {}
 /** A fault of this service or of a hook of its host. */
 export class InternalError extends errorOf('INTERNAL') {}
-/** The store refused: its permissions or credentials do not allow the operation. */
+/** The store denied the operation: missing permissions or wrong credentials. */
 export class StorageDeniedError extends errorOf('STORAGE_DENIED') {}
 /** No space or quota left in the store. */
 export class StorageFullError extends errorOf('STORAGE_FULL') {}
-/** The store did not answer within its time. */
+/** The store did not respond in time. */
 export class StorageTimeoutError extends errorOf('STORAGE_TIMEOUT') {}
-/** The store cannot be reached or failed by itself. */
+/** The store cannot be reached, or reports an internal failure. */
 export class StorageUnavailableError extends errorOf('STORAGE_UNAVAILABLE') {}
-/** The store returned something that cannot be true: wrong length, unreadable listing. */
+/** The store returned an invalid response: wrong length, unreadable listing. */
 export class CorruptError extends errorOf('CORRUPT') {}
-/** A capability that the store, or this installation, does not have. */
+/** A capability that the store, or this installation, lacks. */
 export class UnsupportedError extends errorOf('UNSUPPORTED') {}
-/** The service ends and takes no more work. */
+/** The service is shutting down and accepts no more work. */
 export class ShuttingDownError extends errorOf('SHUTTING_DOWN') {}
 /** A bounded queue is full. */
 export class BusyError extends errorOf('BUSY', { headers: { 'Retry-After': '2' } }) {}
 
 /**
- * For hooks: rejects the request with a status of the host's choice (for example 401).
- * The message goes to the client as it is.
+ * For hooks: rejects the request with a status of the host's choice (for example 401). The message is sent to
+ * the client unchanged.
  */
 export class HttpError extends Error {
   readonly status: number;
 
-  /** Only the log reads the `cause`. */
+  /** The `cause` is only logged. */
   constructor(status: number, message: string, options: { readonly cause?: unknown } = {}) {
     super(message, options);
     this.name = 'HttpError';
@@ -187,7 +186,7 @@ export class HttpError extends Error {
   }
 }
 
-/** The host's refusal of one file of a form. */
+/** The host rejected one file of a form. */
 export class FileRefusedByHost extends HttpError {
   readonly details: ErrorDetails;
 
@@ -198,8 +197,8 @@ export class FileRefusedByHost extends HttpError {
 }
 
 /**
- * Whether a hook rejects the request. Known by its shape: a test runner, or a second copy of this package,
- * makes errors that are instances of other classes.
+ * Whether a hook rejects the request. Tests the shape instead of the class: a test runner, or a second copy
+ * of this package, has other classes.
  */
 export const isHttpError = (error: unknown): error is HttpError =>
   typeof error === 'object' &&
@@ -208,7 +207,7 @@ export const isHttpError = (error: unknown): error is HttpError =>
   typeof (error as { status?: unknown }).status === 'number' &&
   typeof (error as { message?: unknown }).message === 'string';
 
-/** The configuration cannot be used. `problems` lists every fault, each with its dotted key. */
+/** The configuration is invalid. `problems` lists every fault, each with its dotted key. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -219,19 +218,19 @@ export class ConfigError extends Error {
   }
 }
 
-/** A class of errors with the same meaning whoever throws them. */
+/** An error class whose meaning does not depend on the thrower. */
 type StorageErrorClass = new (facts: Pick<ErrorOptions, 'detail' | 'cause'>) => StowageError;
 
-/** What the codes of a library or protocol mean. */
+/** Error classes for the codes of a library or protocol. */
 export type ErrorsByCode<Code> = ReadonlyMap<Code | undefined, StorageErrorClass>;
 
-/** Rows of a class with the codes that mean it. */
+/** Builds the map from rows of a class and its codes. */
 export const errorsByCode = <Code>(
   ...rows: readonly (readonly [StorageErrorClass, ...Code[]])[]
 ): ErrorsByCode<Code> =>
   new Map(rows.flatMap(([kind, ...codes]) => codes.map((code) => [code, kind] as const)));
 
-/** For a promise whose rejection may mean that nothing is there: `.catch(ifMissing)`. @throws any other error */
+/** For promises whose rejection may mean a missing item: `.catch(ifMissing)`. @throws any other error */
 export const ifMissing = (error: unknown): undefined => {
   if (error instanceof NotFoundError) return undefined;
   throw error;
@@ -245,7 +244,7 @@ export const ifOnly =
     throw error;
   };
 
-/** As `ifMissing`, where something of another kind counts as nothing too. @throws any other error */
+/** As `ifMissing`, where an item of another kind counts as missing too. @throws any other error */
 export const ifNoSuch = (error: unknown): undefined =>
   error instanceof WrongKindError ? undefined : ifMissing(error);
 
@@ -266,8 +265,8 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 const isCode = (code: unknown): code is ErrorCode => typeof code === 'string' && code in errorTable;
 
 /**
- * Whether an error of a store says that it has not done what it was asked for. After any other, such as a lost
- * connection or an abort, it may have done it, or do it yet.
+ * Whether a store's error guarantees that the operation was not carried out. After any other error, such as a
+ * lost connection or an abort, it may have been, or may still be.
  */
 export const isRefusal = (error: unknown): boolean => {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -4,9 +4,9 @@ const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
 
 /**
- * The error for an optional part that is not there.
- * @param what what does not work without it, as the beginning of a sentence: `Making PDF files`
- * @param part what is to be installed, with its verb
+ * The error for an optional part that is not installed.
+ * @param what the feature that needs it, as the beginning of a sentence: `Making PDF files`
+ * @param part the part to install, with its verb
  */
 export const notInstalled = (what: string, part: string, cause?: unknown): UnsupportedError =>
   new UnsupportedError({ message: `${what} needs ${part} not installed here.`, cause });
@@ -33,7 +33,7 @@ export const importOptional = async <Module>(
   }
 };
 
-/** Whether a package can be imported; `resolve` finds it as `import.meta.resolve` of the caller does. */
+/** Whether a package can be imported. `resolve` finds it, like `import.meta.resolve` of the caller. */
 export const isInstalled = (resolve: () => string): boolean => {
   try {
     resolve();
@@ -44,8 +44,8 @@ export const isInstalled = (resolve: () => string): boolean => {
 };
 
 /**
- * Makes sure that optional packages can be imported, without doing it.
- * @param resolve finds a package as `import.meta.resolve` of the caller does
+ * Checks that optional packages can be imported, without importing them.
+ * @param resolve finds a package, like `import.meta.resolve` of the caller
  * @throws UnsupportedError naming all that are not installed
  */
 export const requireInstalled = (

@@ -1,14 +1,12 @@
-/**
- * One row of the error table: the HTTP status and what the client may read when nothing more exact is said.
- */
+/** One row of the error table: the HTTP status and the general message for the client. */
 export interface ErrorRow {
   readonly status: number;
   readonly message: string;
 }
 
 /**
- * Every way a request can fail, by cause. The single source for statuses and public messages;
- * the error reference in the docs is checked against it.
+ * All errors by cause. The single source for statuses and public messages; the error reference in the docs is
+ * checked against it.
  */
 export const errorTable = {
   INVALID_PARAMETERS: { status: 400, message: 'The request is not valid.' },
@@ -72,7 +70,7 @@ export const errorTable = {
 /** Stable code of an error's cause; a key of the table. */
 export type ErrorCode = keyof typeof errorTable;
 
-/** What the client reads when the values are known. They stand in braces. */
+/** Messages for errors with known values, which are in braces. */
 export const detailedMessages = {
   UNSAFE_NAME: '"{name}": this name is not allowed.',
   ALREADY_EXISTS: '"{name}" already exists.',
@@ -83,13 +81,13 @@ export const detailedMessages = {
   QUOTA_EXCEEDED: 'There is not enough room left here: {left} of {limit} are free.',
 } as const satisfies Partial<Record<ErrorCode, string>>;
 
-/** A code whose message has values. */
+/** A code that has a message with values. */
 export type DetailedCode = keyof typeof detailedMessages;
 
 /** Values in the message of an error, for programs. */
 export type ErrorDetails = Readonly<Record<string, string | number>>;
 
-/** A message with its values; undefined when one of them is missing. */
+/** Fills the values into a message; undefined when one of them is missing. */
 export const filled = (template: string, details: ErrorDetails): string | undefined => {
   const isComplete = [...template.matchAll(/\{(\w+)\}/gu)].every(([, name = '']) => name in details);
   return isComplete

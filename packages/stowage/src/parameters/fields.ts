@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { InvalidParametersError, StowageError, UnprocessableError } from '../errors/errors.ts';
 import { MOST_PATH_UNITS, segmentOf, SourcePath } from '../storage/source-path.ts';
 
-/** What users call the parameters that they can get wrong. */
+/** User-facing names of the parameters that users fill in. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['name', 'The name'],
   ['newname', 'The new name'],
@@ -22,8 +22,8 @@ export const nameOf = ([first = 'parameters', ...rest]: readonly PropertyKey[]):
   String(first) + rest.map((key) => `[${String(key)}]`).join('');
 
 /**
- * What is said of a problem with a parameter: a sentence where users have filled it in, and its name where a
- * client has made it up, such as `mods[limit]: must be a number`.
+ * The message for an invalid parameter: a sentence where users fill it in; with the parameter's name where
+ * the client sets it, such as `mods[limit]: must be a number`.
  */
 export const problemOf = (
   [first = 'parameters', ...rest]: readonly PropertyKey[],
@@ -37,26 +37,28 @@ export const problemOf = (
 
 declare module 'zod' {
   interface GlobalMeta {
-    /** Most UTF-16 units of each text in this parameter, where it may be longer than names are. */
+    /** Maximum UTF-16 units of each text in this parameter, where it may be longer than a name. */
     readonly maxLength?: number;
     /**
-     * JSON schema of what a client should send, where the schema itself takes more than that; false: nothing.
+     * JSON schema of the values that clients should send, where the schema itself accepts more; false: none.
      */
     readonly sent?: Readonly<Record<string, unknown>> | false;
   }
 }
 
 /**
- * Most UTF-16 units of a text of a request, and of its name, unless the schema of its parameter declares
- * another bound. Work that grows with the square of the length, such as Unicode normalization, stays below a
- * millisecond.
+ * Maximum UTF-16 units of a text and of a parameter name, unless the parameter's schema declares another
+ * bound. Keeps work of quadratic cost, such as Unicode normalization, below a millisecond.
  */
 export const MOST_UNITS = 1024;
 
-/** Most UTF-16 units of the texts in a parameter, by its name; undefined for one that no action takes. */
+/**
+ * Maximum UTF-16 units of the texts in a parameter, by its name; undefined for a parameter that no action
+ * uses.
+ */
 export type TextBounds = (parameter: string) => number | undefined;
 
-/** What a request says whatever its action is. */
+/** Parameters that are common to all actions. */
 const ALWAYS = ['action', 'source', 'path', 'language', 'responseType'];
 
 interface Inner {
@@ -66,7 +68,7 @@ interface Inner {
   readonly element?: z.core.$ZodType;
 }
 
-/** The bound that a schema, or what it wraps, declares. */
+/** The bound that a schema, or a schema inside it, declares. */
 const declaredIn = (schema: z.core.$ZodType | undefined): number | undefined => {
   if (schema === undefined) return undefined;
   const own = z.globalRegistry.get(schema)?.maxLength;
@@ -77,7 +79,7 @@ const declaredIn = (schema: z.core.$ZodType | undefined): number | undefined => 
   );
 };
 
-/** The bounds that schemas of objects declare; of one name in several, the largest. */
+/** The bounds that object schemas declare; for a name in several schemas the largest. */
 export const textBoundsOf = (schemas: Iterable<z.core.$ZodType>): TextBounds => {
   const bounds = new Map(ALWAYS.map((name) => [name, MOST_UNITS]));
   for (const schema of schemas) {
@@ -88,7 +90,7 @@ export const textBoundsOf = (schemas: Iterable<z.core.$ZodType>): TextBounds => 
   return (parameter) => bounds.get(parameter);
 };
 
-/** Most problems whose parameters the details name. */
+/** Maximum number of problems whose parameters the details name. */
 const MOST_NAMED = 10;
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -99,18 +101,18 @@ const KINDS: Readonly<Record<string, string>> = {
   array: 'a list',
 };
 
-/** Plain words for what the schema library says in terms of types; undefined leaves its own message. */
+/** Plain messages for type errors of the schema library; undefined keeps its own message. */
 const plainWords: z.core.$ZodErrorMap = (issue) => {
   if (issue.code !== 'invalid_type') return undefined;
-  // A name that stands several times in a query or form.
+  // The name occurs several times in a query or form.
   if (issue.expected === 'string' && Array.isArray(issue.input)) return 'must be given only once';
   return issue.input === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? issue.expected}`;
 };
 
 /**
  * Checks raw parameters against an action's schema.
- * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue carries
- *   `params.unprocessable`.
+ * @throws InvalidParametersError with one message per problem; code UNPROCESSABLE (422) when an issue has
+ * `params.unprocessable`
  */
 export const parseParameters = <Schema extends z.ZodType>(
   schema: Schema,
@@ -128,7 +130,7 @@ export const parseParameters = <Schema extends z.ZodType>(
   throw new InvalidParametersError({ messages, details });
 };
 
-/** Wraps a parser that throws our errors into a schema that reports them as problems. */
+/** Wraps a parser that throws StowageErrors into a schema that reports them as problems. */
 const parsed = <Output>(parse: (text: string) => Output) =>
   z.string().transform((text, context): Output => {
     try {
@@ -140,7 +142,7 @@ const parsed = <Output>(parse: (text: string) => Output) =>
     }
   });
 
-/** A directory or item inside the source, the root when absent or empty. */
+/** A folder or item inside the source, the root when absent or empty. */
 export const pathField = parsed((text) => SourcePath.parse(text))
   .optional()
   .transform((path) => path ?? SourcePath.root)
@@ -174,7 +176,7 @@ export const nameField = z
   })
   .describe('Name of an existing file or folder in `path`.');
 
-/** What actions on one existing item are told of it. */
+/** Parameters of actions on one existing item. */
 export const itemShape = { source: sourceField, path: pathField, name: nameField };
 
 /** A required text that is not blank. */
@@ -182,7 +184,7 @@ export const textField = z.string().refine((text) => text.trim() !== '', 'must n
 
 export const newNameField = textField.describe('The new name. Unsafe characters become `_`.');
 
-/** Longest address that is looked at, in UTF-16 units. */
+/** Maximum UTF-16 units of an address. */
 export const MOST_ADDRESS_UNITS = 8192;
 
 export const addressField = textField.meta({ maxLength: MOST_ADDRESS_UNITS });

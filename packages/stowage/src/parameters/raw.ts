@@ -1,26 +1,26 @@
 import { BodyTooLargeError, InvalidParametersError } from '../errors/errors.ts';
 import { MOST_UNITS, problemOf, type TextBounds } from './fields.ts';
 
-/** A value as parameters arrive: text from queries and forms, anything JSON knows from JSON bodies. */
+/** A value of a raw parameter: text from queries and forms, any JSON value from JSON bodies. */
 export type RawValue =
   string | number | boolean | null | readonly RawValue[] | { readonly [key: string]: RawValue };
 
-/** All parameters of a request after precedence, by their top-level name. Has no prototype. */
+/** All parameters of a request, with query and body merged, by their top-level name. Has no prototype. */
 export type RawParameters = Readonly<Record<string, RawValue | undefined>>;
 
 type RawDraft = Record<string, RawValue | undefined>;
 
-/** Deepest nesting of a JSON body below its top. */
+/** Maximum nesting of a JSON body below its top. */
 const MAX_DEPTH = 32;
-/** Most values of a JSON body, at all its levels. */
+/** Maximum number of values in a JSON body, at all levels. */
 const MAX_NODES = 10_000;
-/** Most parameters of a query or a body. */
+/** Maximum number of parameters in a query or a body. */
 const MAX_PARAMETERS = 1000;
 
 /** An empty set of parameters, without a prototype. */
 export const noParameters = (): RawDraft => Object.create(null) as RawDraft;
 
-/** Whether a key could reach a prototype somewhere. Such keys are dropped wherever they are. */
+/** Whether a key could reach a prototype. Such keys are dropped at every level. */
 const isPrototypeKey = (key: string): boolean => key === 'prototype' || key in Object.prototype;
 
 const isRawObject = (value: RawValue | undefined): value is { [key: string]: RawValue } =>
@@ -35,8 +35,8 @@ const requireShortName = (name: string): void => {
 };
 
 /**
- * The one place that every text of a request passes before anything works on it. Returns undefined for a long
- * text that no action takes, such as a token that a proxy or an editor has added: it is left out.
+ * Enforces the bound of every text of a request before any other work on it. Returns undefined for a long
+ * text that no action uses, such as a token added by a proxy or an editor: it is dropped.
  * @throws InvalidParametersError for a text that is longer than its parameter allows
  */
 const bounded = (parameter: string, text: string, bounds: TextBounds): string | undefined => {
@@ -49,10 +49,10 @@ const bounded = (parameter: string, text: string, bounds: TextBounds): string | 
   });
 };
 
-/** Parameters while they arrive, one name and value after the other: `name`, `name[key]`, `name[]`. */
+/** Parameters during parsing, added one name and value at a time: `name`, `name[key]`, `name[]`. */
 export class ParameterDraft {
-  // Lists and sets of values in it belong to the draft: they grow in place, so that many names cost no more
-  // than their number.
+  // The draft owns the lists and objects in it: they grow in place, so that the cost stays linear in the
+  // number of names.
   readonly #values = noParameters();
   readonly #bounds: TextBounds;
   #count = 0;
@@ -62,10 +62,10 @@ export class ParameterDraft {
   }
 
   /**
-   * Adds a value, which belongs to the draft from then on. A name that comes again makes a list; a list grows
-   * by its next index only. Names that reach a prototype are dropped, and long texts that no action takes.
-   * @throws InvalidParametersError for names of more than one level and names that contradict one another, for
-   *   names and texts that are too long; BodyTooLargeError for more than 1,000 parameters
+   * Adds a value, which the draft owns afterwards. A repeated name makes a list; a list grows by its next
+   * index only. Drops names that reach a prototype, and long texts that no action uses.
+   * @throws InvalidParametersError for names of more than one level, contradicting names, and names and texts
+   * that are too long; BodyTooLargeError for more than 1,000 parameters
    */
   add(name: string, value: RawValue): void {
     this.#count += 1;
@@ -84,12 +84,12 @@ export class ParameterDraft {
     else this.#set(top, key, kept);
   }
 
-  /** Sets a value of JSON, whose names are told apart and whose texts are bounded already. */
+  /** Sets a JSON value whose keys and text lengths are already checked. */
   put(name: string, value: RawValue): void {
     this.#values[name] = value;
   }
 
-  /** A parameter that has arrived as plain text, once. */
+  /** A parameter that is plain text and occurred once. */
   text(name: string): string | undefined {
     const value = this.#values[name];
     return typeof value === 'string' ? value : undefined;
@@ -136,7 +136,7 @@ const addTo = (values: RawDraft, key: string, value: RawValue): void => {
 
 const readPairs = (text: string, bounds: TextBounds): ParameterDraft => {
   const draft = new ParameterDraft(bounds);
-  // Counted before they are decoded: a megabyte of ampersands is not worth it.
+  // Counted before decoding, which would be wasted on a megabyte of ampersands.
   let pairs = 1;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) pairs += 1;
   if (pairs > MAX_PARAMETERS) throw new BodyTooLargeError('The request has too many parameters.');
@@ -163,7 +163,7 @@ export const parseUrlencoded = (text: string, bounds: TextBounds): RawParameters
 
 interface Budget {
   nodes: number;
-  /** The parameter that is being copied. */
+  /** Name of the parameter that is being copied. */
   parameter: string;
   readonly bounds: TextBounds;
 }
@@ -192,10 +192,11 @@ const toRawValue = (input: unknown, depth: number, budget: Budget): RawValue | u
 };
 
 /**
- * Makes parameters of an object that JSON or a host's parser gave: a copy without prototypes, keys that reach
- * one, and members that are null. Flat names (`"mods[offset]"`) count as nested ones, and come after those.
+ * Creates parameters from an object of JSON or a host's parser: a copy without prototypes, without keys that
+ * reach one, and without null members. Flat names (`"mods[offset]"`) count as nested ones and are added after
+ * those.
  * @throws InvalidParametersError when it is nested too deeply, or a name or text is too long;
- *   BodyTooLargeError when it holds too many values
+ * BodyTooLargeError when it holds too many values
  */
 export const fromObject = (input: object, bounds: TextBounds): ParameterDraft => {
   const draft = new ParameterDraft(bounds);
@@ -214,10 +215,7 @@ export const fromObject = (input: object, bounds: TextBounds): ParameterDraft =>
   return draft;
 };
 
-/**
- * Names for which an empty text means that the parameter is absent, so that it does not hide the value
- * of the body.
- */
+/** Parameters for which an empty text counts as absent, so that it does not hide the value in the body. */
 const absentWhenEmpty: ReadonlySet<string> = new Set(['action', 'source', 'path']);
 
 const mergeValues = (over: RawValue, under: RawValue | undefined): RawValue => {
@@ -228,8 +226,8 @@ const mergeValues = (over: RawValue, under: RawValue | undefined): RawValue => {
 };
 
 /**
- * Puts query and body together; the query wins by full name. `mods[offset]` in the query and `mods[limit]` in
- * the body are different names, so both count; lists are one value and never mixed.
+ * Merges query and body; the query wins by full name. `mods[offset]` in the query and `mods[limit]` in the
+ * body are different names, so both count; a list counts as one value and is never mixed.
  */
 export const mergeParameters = (query: RawParameters, body: RawParameters): RawParameters => {
   if (Object.keys(body).length === 0) return query;

@@ -6,11 +6,11 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Source } from './source.ts';
 
 /**
- * A store of which only derived files can be changed: those in thumbnail folders, and in the folders of presets
- * inside them. Everything can be read.
+ * A store in which only derived files can be changed: those in thumbnail folders, and in the folders of
+ * presets inside them. All files can be read.
  */
 export class DerivedStore {
-  /** The whole store, one and the same object for all requests. */
+  /** The complete store, the same object for all requests. */
   readonly files: ReadableStore;
   readonly #store: StorageAdapter;
   readonly #folderName: string;
@@ -21,7 +21,7 @@ export class DerivedStore {
     this.#folderName = folderName.normalize('NFC');
   }
 
-  /** Stores a derived file, or replaces it. @throws errors of the store */
+  /** Stores or replaces a derived file. @throws errors of the store */
   async write(path: SourcePath, content: Buffer, { signal }: OperationOptions): Promise<Stat> {
     // Clients cannot put a folder into a thumbnail folder.
     return this.#store.write(this.#own(path), streamOf(content), {
@@ -31,12 +31,15 @@ export class DerivedStore {
     });
   }
 
-  /** Removes a derived file, if it is there. @throws errors of the store */
+  /** Removes a derived file if it exists. @throws errors of the store */
   async remove(path: SourcePath): Promise<void> {
     await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch(ifMissing);
   }
 
-  /** Gives a derived file, as just seen, the location of another. @throws NotFoundError, errors of the store */
+  /**
+   * Moves a derived file, whose stat is `seen`, to another location. @throws NotFoundError, errors of the
+   * store
+   */
   async move(from: SourcePath, to: SourcePath, seen?: Stat): Promise<void> {
     await this.#store.moveFile(this.#own(from), this.#own(to), { seen, isNoFolder: true });
   }
@@ -47,7 +50,8 @@ export class DerivedStore {
   }
 
   /**
-   * Removes the folder of a derived file while it is empty, then the empty folders above it, up to `top` itself.
+   * Removes the folder of a derived file when it is empty, then empty parent folders up to and including
+   * `top`.
    * @throws errors of the store
    */
   async removeEmptyFolders(path: SourcePath, top: SourcePath): Promise<void> {
@@ -67,6 +71,8 @@ export class DerivedStore {
   }
 }
 
-/** The store of a source, for its derived files. @throws UnsupportedError when its optional package is missing */
+/**
+ * The store for the derived files of a source. @throws UnsupportedError when its optional package is missing
+ */
 export const derivedStoreOf = async ({ storage, settings }: Source): Promise<DerivedStore> =>
   new DerivedStore(await storage(), settings.thumbFolderName);

@@ -12,29 +12,29 @@ import { SourcePath } from '../storage/source-path.ts';
 import { KnownRecords } from '../storage/moved/known-records.ts';
 import { createTrashRecords } from '../storage/trash/record.ts';
 
-/** The first segment of the paths that files are served below. */
+/** First segment of the paths of served files. */
 export const FILE_ROUTE = 'file';
 
-/** Where the service serves the files of a source: `<mount>/file/<source>/`. */
+/** Base path of the served files of a source: `<mount>/file/<source>/`. */
 export const servedBelow = (mount: string, { name }: Pick<Source, 'name'>): string =>
   `${mount}/${FILE_ROUTE}/${encodeURIComponent(name)}/`;
 
 export interface RequestAddress {
-  /** The path that the service is mounted below, without a slash at the end. */
+  /** Mount path of the service, without a trailing slash. */
   readonly mount: string;
   /**
-   * Hosts that the browser may know the service by: a path is shown on them. Never trusted, only compared.
+   * Host names under which the browser may know the service. Untrusted; only compared with absolute links.
    */
   readonly hosts: readonly string[];
 }
 
 const originsOf = (hosts: readonly string[]): string[] =>
-  // A client may write anything into the header `Host`.
+  // The `Host` header may hold any text.
   hosts.flatMap((host) => [`https://${host}`, `http://${host}`]).filter((origin) => URL.canParse(origin));
 
 /**
- * The sources as a request sees them: those that have no `baseurl` get the address that the request came to,
- * and what has only a path is recognised in absolute links to the hosts of the request too.
+ * The sources as a request sees them: those without a `baseurl` get the address of the request, and those
+ * with a path only also match absolute links to the hosts of the request.
  */
 export const seenFrom = (
   { mount, hosts }: RequestAddress,
@@ -62,8 +62,8 @@ export const seenFrom = (
 };
 
 /**
- * The sources as texts of the host name them, without a request: below `base`, where the connector is mounted, and
- * by the public URL, with and without its host.
+ * The sources for texts of the host, without a request: below `base`, the mount address, and below the public
+ * URL, with and without its host.
  */
 export const seenInTexts = (
   sources: SourceSet,
@@ -100,20 +100,20 @@ const openStorage = async (
   return factory.create({ options: adapterOptions, root, sourceName: name, log, sweeps });
 };
 
-/** Logins of stores: they change while the files stay where they are. */
+/** Settings that hold credentials: they may change while the location stays the same. */
 const LOGINS =
   /credential|password|passphrase|secret|signature|token$|^(?:accountKey|connectionString|headers|privateKey)$/iu;
 
 const scopeOf = (tenant: string, { storageAdapter, root, adapterOptions }: SourceConfig): string =>
   JSON.stringify([tenant, fingerprintOf([storageAdapter, root, adapterOptions], LOGINS)]);
 
-/** Builds sources without opening their stores. */
+/** Creates sources without opening their stores. */
 export const createSourceGroup = (
   configs: readonly SourceConfig[],
   dependencies: SourceDependencies,
 ): SourceGroup => {
   const storages: Once<StorageAdapter>[] = [];
-  // Sources for which a factory gives one adapter have one store.
+  // Sources share a store when the factory returns the same adapter for them.
   const stores = new WeakMap<StorageAdapter, StorageAdapter>();
   const open = async (config: SourceConfig): Promise<StorageAdapter> => {
     const adapter = await openStorage(config, dependencies);
@@ -133,7 +133,7 @@ export const createSourceGroup = (
     return { ...describes, storage: () => storage.get(() => open(config)), ...known };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
-  // Names win over keys, so that a key never hides the name that a client was given.
+  // Names win over keys, so that a key never hides a source with this name.
   for (const source of all) if (!byName.has(source.key)) byName.set(source.key, source);
   return {
     all,
@@ -149,17 +149,19 @@ export const createSourceGroup = (
   };
 };
 
-/** Asks a store for the first entries of its root: some answer a question about the root itself unasked. */
+/**
+ * Lists the first entries of the root: some stores answer a stat of the root without contacting the server.
+ */
 const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void> => {
   for await (const _page of (await storage()).list(SourcePath.root, { signal })) return;
 };
 
-/** The names of the sources whose store does not answer in time. Never rejects; the log says why. */
+/** The names of the sources whose store does not respond in time. Never rejects; the reasons are logged. */
 export type UnavailableSources = (timeoutMs: number) => Promise<readonly string[]>;
 
 /**
- * Asks stores whether they answer. One that still owes an answer is not asked again meanwhile: at a disk that
- * hangs, each question would keep one of the few threads that read all disks.
+ * Checks whether stores respond. Does not start a second check while one is pending: on a disk that hangs,
+ * each check would block one of the few threads for file access.
  */
 export const createUnavailableSources = ({ all }: SourceSet, log: Logger): UnavailableSources => {
   const owed = new Map<Source, Promise<void>>();
@@ -189,21 +191,21 @@ interface Opened extends StoreLocation {
   readonly name: string;
 }
 
-/** Pairs of sources of which the second lies in the first or is the same folder. */
+/** Pairs of sources where the second is inside the first, or the same folder. */
 export const overlapsOf = (opened: readonly Opened[]): string[] =>
   opened.flatMap((outer, number) =>
     opened.flatMap((inner, other) => {
       if (outer === inner || !containsLocation(outer, inner)) return [];
-      // Two sources of one folder contain each other: they are one pair.
+      // Two sources of one folder contain each other: report one pair.
       if (other < number && containsLocation(inner, outer)) return [];
       return [`${outer.name} > ${inner.name}`];
     }),
   );
 
 /**
- * Opens the configured stores in the background, so that what a killed process left behind is gone before
- * anybody asks. A store that cannot be opened now is tried again by the request that needs it. Warns once
- * when sources share entries: the rules, limits and hidden folders of one do not hold in the other.
+ * Opens the configured stores in the background, so that leftovers of a killed process are removed before the
+ * first request. A store that fails to open is retried by the request that needs it. Warns once when sources
+ * share entries: the rules, limits and hidden folders of one do not apply in the other.
  */
 export const openAtStart = async ({ all }: SourceGroup, log: Logger): Promise<void> => {
   const opened = await Promise.all(

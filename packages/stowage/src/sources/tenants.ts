@@ -3,20 +3,20 @@ import { createHash } from 'node:crypto';
 import { type PlainObject, isPlainObject } from '../config/values.ts';
 import type { SourceGroup, SourceSet } from './source.ts';
 
-/** Settings of more parts are compared in no other way than by building their sources anew. */
+/** Larger settings have no fingerprint; their sources are built anew for every request. */
 const MOST_PARTS = 1_000_000;
 
-/** Null keeps the default, as an absent key does. */
+/** Null means the default, like a missing key. */
 const keysOf = (value: PlainObject, skips: RegExp | undefined): string[] =>
   Object.keys(value).filter(
     (key) => value[key] !== null && value[key] !== undefined && skips?.test(key) !== true,
   );
 
 /**
- * What tells settings from others, in a few bytes that reveal none of them; undefined for settings of more
- * than a million parts. The order of sources counts, because the first one serves requests that name none;
- * that of all other keys does not. Functions are all alike, and so are instances of one class: a host makes
- * them anew for every request. Keys that match `skips` do not count. Costs one walk through the settings.
+ * A short hash of settings that reveals none of them; undefined for settings of more than a million parts.
+ * The order of sources matters, because the first one serves requests that name none; the order of other keys
+ * does not. All functions count as equal, as do instances of one class: hosts create them anew for every
+ * request. Ignores keys that match `skips`. Costs one walk through the settings.
  */
 export const fingerprintOf = (sources: object, skips?: RegExp): string | undefined => {
   const hash = createHash('sha256');
@@ -48,16 +48,16 @@ export const fingerprintOf = (sources: object, skips?: RegExp): string | undefin
   return parts > MOST_PARTS ? undefined : hash.digest('base64');
 };
 
-/** Sources lent to one request. */
+/** Sources in use by one request. */
 export interface SourceLease {
   readonly sources: SourceSet;
-  /** Keeps them open beyond the request. */
+  /** Keeps the sources open beyond the end of the request. */
   extend(): SourceLease;
-  /** Gives them back; call exactly once, when the request has ended. */
+  /** Releases the sources; call exactly once, when the request has ended. */
   release(): void;
 }
 
-/** A tenant in use: closed when it has left the cache and the last request has given it back. */
+/** A tenant in use: closed after it has left the cache and the last request has released it. */
 class Tenant {
   readonly #group: SourceGroup;
   readonly #onClosed: () => void;
@@ -101,19 +101,18 @@ class Tenant {
 }
 
 /**
- * The tenants of `resolveSources`, by id and settings: at most `max`, the least recently used leaves first,
- * each for `ttlMs` from its build. A tenant that leaves while requests use it is closed when the last of them
- * ends. Failed builds are not kept. An id that comes with other settings gets sources of its own, never those
- * that were built for the others.
+ * The tenants of `resolveSources`, by id and settings: at most `max`, evicting the least recently used, each
+ * for `ttlMs` after it was built. An evicted tenant is closed when the last request that uses it ends. Failed
+ * builds are not cached. The same id with other settings gets its own sources.
  */
 export class TenantCache {
   readonly #tenants: LRUCache<string, Tenant>;
-  /** The settings that each id came with first, and whether others have been reported. */
+  /** The settings that each id had first, and whether a conflict has been reported. */
   readonly #ids: LRUCache<string, { readonly fingerprint: string | undefined; isReported: boolean }>;
   readonly #living = new Set<Tenant>();
   readonly #onConflict: (id: string) => void;
 
-  /** `onConflict` gets an id that has come with other settings: once in the lifetime of a tenant. */
+  /** `onConflict` gets an id that is used with different settings: once in the lifetime of a tenant. */
   constructor(
     { max, ttlMs }: { readonly max: number; readonly ttlMs: number },
     onConflict: (id: string) => void = () => undefined,
@@ -129,8 +128,8 @@ export class TenantCache {
   }
 
   /**
-   * The tenant's sources, built by `build` when the cache has none for this id and these settings. Building
-   * is synchronous: stores open at their first use.
+   * The tenant's sources; calls `build` when the cache has none for this id and these settings. Building is
+   * synchronous: stores open at their first use.
    */
   acquire(id: string, settings: object, build: () => SourceGroup): SourceLease {
     const fingerprint = fingerprintOf(settings);
@@ -145,7 +144,7 @@ export class TenantCache {
     return lease;
   }
 
-  /** Closes every tenant, also those in use. */
+  /** Closes every tenant, including those in use. */
   async close(): Promise<void> {
     const tenants = [...this.#living];
     this.#tenants.clear();

@@ -15,18 +15,18 @@ import type {
 import type { SourcePath } from '../storage/source-path.ts';
 import { FILE_KEYS, reservedNames } from './rights.ts';
 
-/** Ends when its request does. */
+/** Lifetime of an object that ends with its request. */
 export interface Life {
   readonly signal: AbortSignal;
 }
 
-/** Says which of the things that a request names is missing. */
+/** The error for a missing item; its message names the kind. */
 export const missing = (
   what: EntryKind | 'file or folder' | 'destination folder' | 'parent folder',
   cause?: unknown,
 ): NotFoundError => new NotFoundError({ message: `The ${what} was not found.`, cause });
 
-/** A file that may be read: views alone make it. */
+/** A readable file. Only views create it. */
 export class ViewedFile {
   readonly path: SourcePath;
   readonly #storage: ReadableStore;
@@ -51,8 +51,8 @@ export class ViewedFile {
   }
 
   /**
-   * Opens the version that the store has described before. Where it has no versions, the size has to tell:
-   * some WebDAV servers say another time with the content.
+   * Opens the version that the store described before. Where there is no ETag the size is compared instead,
+   * because some WebDAV servers report another modification time with the content.
    * @throws ChangedMeanwhileError; as `open`
    */
   async openSeen(seen: Stat, options: Omit<ReadOptions, 'signal' | 'ifMatch'> = {}): Promise<ReadResult> {
@@ -68,14 +68,14 @@ export class ViewedFile {
     return this.#storage.temporaryUrl?.(this.path, { ...options, signal: this.#life.signal });
   }
 
-  /** Where the web server finds the file on its disk, when the store lies there. */
+  /** Path of the file for the web server, when the store is a local disk. */
   pathBelow(root: string | undefined): string {
     const folder = root ?? `/${(this.#storage.identity?.root ?? []).join('/')}`;
     return `${folder.replace(/\/$/u, '')}/${this.path.toString()}`;
   }
 }
 
-/** What an item asks of the view that made it. */
+/** The part of a view that its items use. */
 export interface ItemHost {
   readonly source: Source;
   readonly folder: SourcePath;
@@ -83,7 +83,7 @@ export interface ItemHost {
   readonly fileAt: (path: SourcePath) => ViewedFile;
 }
 
-/** An existing file or folder that listings show, as its requester may see it: views alone make it. */
+/** An existing file or folder that listings show, as its requester may see it. Only views create it. */
 export class Item<Known extends Entry = Stat> {
   readonly stat: Known;
   readonly #host: ItemHost;
@@ -99,12 +99,12 @@ export class Item<Known extends Entry = Stat> {
     return this.#host.source;
   }
 
-  /** Made when it is asked for: that takes longer than all else. */
+  /** Built on first use, because that is the most expensive part of an item. */
   get path(): SourcePath {
     return (this.#path ??= this.#host.folder.below(this.stat.name));
   }
 
-  /** The folder that it lies in. */
+  /** The parent folder. */
   get folder(): SourcePath {
     return this.#host.folder;
   }
@@ -117,7 +117,9 @@ export class Item<Known extends Entry = Stat> {
     return this.#host.may(key, this.stat, this.#path);
   }
 
-  /** Whether a link to it opens for the requester: the rules count for those of some sources alone. */
+  /**
+   * Whether the requester may open a link to it. Only `protected` and `signed` sources check rules for links.
+   */
   opensBy(keys: readonly string[] = FILE_KEYS): boolean {
     const { serve } = this.source.settings;
     return (serve !== 'protected' && serve !== 'signed') || keys.every((key) => this.may(key));
@@ -127,7 +129,7 @@ export class Item<Known extends Entry = Stat> {
     return this.#host.fileAt(this.path);
   }
 
-  /** What was drawn of it, and is kept in a folder that no listing shows. */
+  /** A derived file of it, in a hidden folder. */
   drawn(path: SourcePath): ViewedFile {
     return this.#host.fileAt(path);
   }
@@ -135,12 +137,12 @@ export class Item<Known extends Entry = Stat> {
 
 type Test = (entry: Entry) => boolean;
 
-/** What a listing shows of what the settings and the access rules allow. */
+/** Filters of a listing, applied after settings and access rules. */
 export interface Wanted {
   readonly folders: boolean;
-  /** Files that are no images are left out. Folders stay. */
+  /** Leaves out files that are not images. Folders stay. */
   readonly onlyImages: boolean;
-  /** Names that do not hold this word are left out, whatever the letter case. Undefined: all stay. */
+  /** Leaves out names that do not contain this word, ignoring letter case. Undefined: all stay. */
   readonly filterWord: string | undefined;
 }
 
@@ -152,11 +154,11 @@ const nameTest = (word: string | undefined): Test => {
   return ({ name }) => withoutCase(name).includes(wanted);
 };
 
-/** Paths of fewer segments and letters are short enough in any script. */
+/** Shorter paths are within the limits in any script. */
 const FEW_SEGMENTS = 50;
 const FEW_LETTERS = 500;
 
-/** One folder of a source, as a requester may see it. Its rules are compiled once, not for each entry. */
+/** One folder of a source, as a requester may see it. Compiles its rules once, not for each entry. */
 export class FolderView {
   readonly source: Source;
   readonly path: SourcePath;
@@ -180,7 +182,9 @@ export class FolderView {
     };
   }
 
-  /** Whether the key is allowed for an entry; decided once where all of the folder fare alike. */
+  /**
+   * Whether the key is allowed for an entry; evaluated once when the rules are the same for the whole folder.
+   */
   may(key: string, entry: Pick<Entry, 'name' | 'kind'>): boolean {
     let test = this.#tests.get(key);
     if (test === undefined) {
@@ -191,8 +195,8 @@ export class FolderView {
   }
 
   /**
-   * An entry whose path would be too long for any request is out of reach, and no rule could speak of it: it is
-   * denied.
+   * Denies entries whose path would exceed the limits of requests: no request can reach them and no rule can
+   * name them.
    */
   #testOf(key: string): (entry: Pick<Entry, 'name' | 'kind'>) => boolean {
     if (!this.#access.dependsOnItem(key, this.path)) {
@@ -216,8 +220,8 @@ export class FolderView {
   }
 
   /**
-   * Whether an entry appears in the listing. Reserved names, files of other extensions than the source's, and
-   * what an access rule about paths or extensions denies, never do.
+   * Whether an entry appears in the listing. Hides reserved names, extensions that the source does not allow,
+   * and entries denied by an access rule about paths or extensions.
    */
   shows(wanted: Wanted = EVERYTHING): Test {
     const { settings } = this.source;
@@ -235,7 +239,7 @@ export class FolderView {
       this.may('FILES', entry);
   }
 
-  /** Whether a request could name the entry: its path is not too long or too deep. */
+  /** Whether a request can name the entry: its path is within the limits of length and depth. */
   isNameable(name: string): boolean {
     const isShort =
       this.path.segments.length < FEW_SEGMENTS && this.path.toString().length + name.length < FEW_LETTERS;
@@ -249,7 +253,7 @@ export class FolderView {
   }
 
   /**
-   * The entries that its listing shows, in pages and in the store's order; opens no file.
+   * The entries that the listing shows, in pages and in the store's order. Opens no file.
    * @throws NotFoundError, WrongKindError (a file); the signal's reason when it is aborted
    */
   async *pages(
@@ -264,15 +268,14 @@ export class FolderView {
     }
   }
 
-  /** Whether the store can be asked for some of its entries at less than for all. */
+  /** Whether reading some of the entries costs less than reading all. */
   get isAskedCheaply(): boolean {
     return this.#storage.statMany !== undefined;
   }
 
   /**
-   * Entries as the store describes them now, where it can be asked for many. What was removed or became of
-   * another kind since its name was read stays, as it was read: a page must not be shorter than asked while
-   * more entries follow, because clients take that for the end.
+   * The entries with current details, where the store reads many at once. An entry that was removed or
+   * replaced by another kind keeps its old details: clients take a short page for the last one.
    */
   async described(entries: readonly Entry[]): Promise<readonly Entry[]> {
     if (this.#storage.statMany === undefined || entries.length === 0) return entries;
@@ -284,13 +287,13 @@ export class FolderView {
     });
   }
 
-  /** The words about files of the folder, in the order of the entries. @see AboutKeeper.of */
+  /** The texts about files of the folder, in the order of the entries. @see AboutKeeper.of */
   abouts(keeper: Pick<AboutKeeper, 'of'>, entries: Entries): ReturnType<AboutKeeper['of']> {
     const names = Array.from(entries, ({ name }) => name);
     return keeper.of(this.#storage, this.path, names, this.#life.signal);
   }
 
-  /** An entry of `pages` or a walk. */
+  /** Creates the item of an entry that `pages` or a walk returned. */
   item<Known extends Entry>(entry: Known, path?: SourcePath): Item<Known> {
     return new Item(this.#host, entry, path);
   }

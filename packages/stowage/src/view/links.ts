@@ -10,57 +10,60 @@ import type { Item } from './folder-view.ts';
 import { VARIANT_KEYS } from './rights.ts';
 
 /**
- * The links of one connector to the files that it serves. They are made of items, as their requester may see
- * them: in `signed` sources, one to what the rules do not let them download has no signature, or is not made.
+ * Builds the links of one connector to files that it serves. Links are built from items, as their requester
+ * may see them. In `signed` sources a link to a file that the requester may not download is unsigned or
+ * missing.
  */
 export interface Links {
   /**
-   * `baseurl` and the encoded path, in `signed` sources with a signature that is good for
-   * `signedUrlLifetime`, and up to a twentieth less, so that browsers meet the same link again. Some 5 µs.
+   * `baseurl` and the encoded path; in `signed` sources with a signature that is valid for
+   * `signedUrlLifetime`, minus up to a twentieth, so that repeated requests return the same, cacheable link.
+   * Takes about 5 µs.
    */
   to(item: Item<Entry>): string;
   /**
-   * The address of a file that was just written, as `newPath` has it: where the service does not serve it,
-   * joined as clients join it, with names that are not encoded.
+   * The URL of a file that was just written, as in `newPath`: for sources that the service does not serve,
+   * `baseurl` and names without encoding, as clients join them.
    */
   toWritten(item: Item<Entry>): string;
-  /** Undefined where links are made of `baseurl` and names, and to what the requester may not have. */
+  /**
+   * The link for a listing. Undefined where clients join `baseurl` and names themselves, and for files that
+   * the requester may not download.
+   */
   listed(item: Item<Entry>): string | undefined;
-  /** The link of what shows an item, by its path relative to the folder; an icon is for everybody. */
+  /** The link of an item's thumbnail or icon, by its path relative to the folder; icons need no rights. */
   thumb(item: Item<Entry>, relative: string | undefined): string | undefined;
   variants(item: Item<Entry>, relative: Variants): Variants | undefined;
-  /** What `thumb` or `variants` have returned, as a link that needs no `baseurl`. */
+  /** Makes a result of `thumb` or `variants` absolute, so that it needs no `baseurl`. */
   whole(item: Item<Entry>, link: string): string;
   /**
-   * The link that an old one leads to: of an item, or by `path` of what is drawn of it. It ends no later than the
-   * old one. Undefined where the old one gives no right to it, and where the service does not serve it.
+   * The link that replaces an old one: of an item, or with `path` of a file derived from it. Expires no later
+   * than the old one. Undefined where the old link gives no right to the item, and where the service does not
+   * serve it.
    */
   instead(
     item: Item,
     path: SourcePath,
     old: { readonly source: Source; readonly query: string },
   ): string | undefined;
-  /**
-   * Whether the query of a link has a signature of this path, and whether that has expired. Undefined: it has
-   * none, or one that never was valid.
-   */
+  /** State of the signature of this path in a query. Undefined when there is none, or an invalid one. */
   signatureIn(source: Source, path: SourcePath, query: string): 'valid' | 'expired' | undefined;
   /**
-   * The same link with a new signature, good for `lifetime` seconds (default: `signedUrlLifetime`), and with all
-   * else that it has; `query` as it is in the link.
+   * The same query with a new signature, valid for `lifetime` seconds (default: `signedUrlLifetime`). Other
+   * parameters stay; `query` is encoded as in the link.
    */
   renewed(source: Source, path: SourcePath, query: string, lifetime?: number): string;
-  /** The query of a link without a signature: with one where its source needs it, else empty. */
+  /** The query of a link without a signature: a new signature where its source needs one, else empty. */
   queryFor(source: Source, path: SourcePath, lifetime?: number): string;
   readonly urlFor: (settings: Pick<Settings, 'publicUrl'>, sources: SourceSet) => UrlFor;
 }
 
 /**
- * The link of a file of a configured source, for pages that the host makes itself. In `signed` sources it is
- * good for `lifetime` seconds (default: `signedUrlLifetime`). `base` is where the connector is mounted
+ * The link of a file of a configured source, for pages that the host renders. In `signed` sources it is valid
+ * for `lifetime` seconds (default: `signedUrlLifetime`). `base` is the mount address of the connector
  * (default: `publicUrl`, else the root of the host).
- * @throws UnknownSourceError, UnsafePathError, InvalidParametersError for a lifetime that is not a whole number of
- *   seconds
+ * @throws UnknownSourceError, UnsafePathError, InvalidParametersError for a lifetime that is not a whole
+ * number of seconds
  */
 export type UrlFor = (
   source: string,
@@ -68,12 +71,12 @@ export type UrlFor = (
   options?: { readonly lifetime?: number | undefined; readonly base?: string | undefined },
 ) => string;
 
-/** A path as it stands in a URL. */
+/** A path, percent-encoded for a URL. */
 export const encodedPath = (path: SourcePath): string => path.segments.map(encodeURIComponent).join('/');
 
 /**
- * The path that thumbnails and variants have, relative to a folder: names below it are encoded; an entry
- * itself is not.
+ * The path of a thumbnail or variant, given relative to a folder: names below the first segment are encoded;
+ * a plain entry name is not.
  */
 export const below = (folder: SourcePath, relative: string): SourcePath =>
   relative
@@ -88,23 +91,26 @@ const digest = (
   expires: number,
 ): Buffer =>
   createHmac('sha256', key)
-    // JSON keeps the parts apart: no two links have one text.
+    // JSON delimits the parts, so that different links never have the same text.
     .update(JSON.stringify([scope, source, path.toString(), expires]))
     .digest();
 
 /**
- * Twelve digits reach further than any clock; what stands behind the signature (`?_tmst=…`, as the client
- * adds it) does not count.
+ * Twelve digits cover every date in use. Parameters after the signature (`?_tmst=…`, which the client adds)
+ * are ignored.
  */
 const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
-/** Later moments have more digits than a link may have. */
+/** Keeps expiry times within the twelve digits of a link. */
 const MOST_LIFETIME = 1000 * 366 * 24 * 60 * 60;
 
 const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
 
 interface Signing {
-  /** The query of a link until a moment, in seconds since 1970; empty where its source needs none. */
+  /**
+   * The query of a link that is valid until `expires`, in seconds since 1970; empty where its source needs no
+   * signature.
+   */
   readonly queryUntil: (source: Source, path: SourcePath, expires: number) => string;
   readonly queryFor: Links['queryFor'];
   readonly signatureIn: Links['signatureIn'];
@@ -129,7 +135,7 @@ const withQuery = (source: Source, path: SourcePath, query: string): string =>
 const createSigning = (keys: readonly string[], now: () => number): Signing => {
   const queryUntil: Signing['queryUntil'] = (source, path, expires) => {
     const [key] = keys;
-    // The configuration is refused when a signed source has no key.
+    // Configuration checks ensure that signed sources have a key.
     if (source.settings.serve !== 'signed' || key === undefined) return '';
     const signature = digest(key, source, path, expires).toString('base64url');
     return `expires=${String(expires)}&signature=${signature}`;
@@ -145,7 +151,7 @@ const createSigning = (keys: readonly string[], now: () => number): Signing => {
       if (seconds === undefined || signature === undefined) return undefined;
       const expires = Number(seconds);
       const given = Buffer.from(signature, 'base64url');
-      // Every key is tried, whatever the others say: the time does not tell which one fits.
+      // Tries every key, so that the response time does not reveal which one matches.
       const fits = keys.filter((key) => {
         const expected = digest(key, source, path, expires);
         return given.length === expected.length && timingSafeEqual(given, expected);
@@ -169,7 +175,7 @@ const createUrlFor =
     return signed(source, SourcePath.parse(path), lifetime);
   };
 
-/** Makes the links of one connector. The first key signs, all of them are accepted. `now` in milliseconds. */
+/** Creates the links of one connector. The first key signs; all keys verify. `now` in milliseconds. */
 export const createLinks = (
   keys: readonly string[],
   { iconNamed }: Pick<Thumbnails, 'iconNamed'>,
@@ -206,7 +212,7 @@ export const createLinks = (
       if (to !== 'signed') return plain(source, path);
       if (from === 'signed')
         return withQuery(source, path, queryUntil(source, path, Number(QUERY.exec(old.query)?.[1])));
-      // A link to a public file gives no right to one that needs a signature.
+      // A link to a public file gives no right to a file that needs a signature.
       return from === 'protected' ? signed(source, path) : undefined;
     },
     signatureIn,
@@ -224,18 +230,20 @@ export interface Addressed extends SourceLocation {
   readonly kind: EntryKind;
 }
 
-/** Without what a browser takes for something else than a part of a path, or leaves out. */
+/** Encodes only the characters that browsers would not treat as a part of the path, or would drop. */
 const asWritten = (path: string): string => path.replace(/[%?#\\\s]/gu, encodeURIComponent);
 
-/** What a browser requests for a path that a page has joined from names: it encodes less than links do. */
+/**
+ * The path that a browser requests for names joined by a page. Browsers encode fewer characters than links
+ * do.
+ */
 const asRequested = (path: string): string => new URL(`http://host/${path}`).pathname.slice(1);
 
 /**
- * The addresses under which pages may show an item: of a file its own, and those of its thumbnail and variants, as
- * listings have them; of a folder the one that all in it begin with, with a slash at its end. They have no
- * signature. Where a page that joins names requests another spelling than links have (`a+b`, `a%2Bb`), both are
- * there: at most 2 for each, thus 44 with the 20 presets that a source may have. Computed from names alone,
- * in some 10 µs.
+ * The URL paths under which pages may show an item, without signatures: of a file its own and those of its
+ * thumbnail and variants; of a folder the common prefix of its contents, with a slash at its end. Where
+ * browsers request another spelling of joined names than links have (`a+b`, `a%2Bb`), both are included: at
+ * most 2 for each path, thus 44 with the maximum of 20 presets. Computed from names alone, in about 10 µs.
  */
 export const addressesOf = (
   { drawnNames }: Pick<Thumbnails, 'drawnNames'>,

@@ -10,9 +10,12 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 const AT_ONCE = 8;
 const MOST_READ = 4096;
-/** Steps of one way at least, and twice as many as renames are remembered. */
+/**
+ * Minimum limit of steps on one path of redirects. The limit is twice the number of recorded renames, if that
+ * is larger.
+ */
 const LEAST_BOUND = 4096;
-/** Steps of a way that are read by themselves. */
+/** Steps whose records are read one by one before all records are listed. */
 const SHORT_WAY = 8;
 
 interface Step extends NameEvent {
@@ -21,17 +24,20 @@ interface Step extends NameEvent {
 
 interface Past {
   readonly steps: readonly Step[];
-  /** Of what happened until then not all is known. */
+  /** History before this time is incomplete. */
   readonly since: number;
 }
 
 /**
- * Where a way ends: at what has gone it; nowhere, because that was removed, or is not known any more; or
- * nothing of the name has gone this way.
+ * End of a chain of redirects: the item; `gone` when it was removed or its history has expired; `absent` when
+ * no item of this name took this step.
  */
 type End = Item | 'gone' | 'absent';
 
-/** Where a name is after a step of it or of a folder above it; undefined where no path may be so long. */
+/**
+ * The path of a name after a step of it, or of a parent folder; undefined when it exceeds the limits of
+ * paths.
+ */
 const pathAfter = ({ about, to }: Step, path: SourcePath): SourcePath | undefined => {
   try {
     return to?.path.join(about.relative(path)).requireBounded();
@@ -43,7 +49,7 @@ const pathAfter = ({ about, to }: Step, path: SourcePath): SourcePath | undefine
 
 const isOwn = (step: Step, path: SourcePath): boolean => step.about.segments.length === path.segments.length;
 
-/** Whether something new has taken the name, by itself or inside a folder. */
+/** Whether a new item has taken the name, by itself or inside a folder. */
 const isTaking = (step: Step, path: SourcePath): boolean => {
   if (step.type !== 'came') return false;
   const { holds = [] } = step;
@@ -55,7 +61,7 @@ class Search {
   readonly #slice: TimeSlice;
   readonly #read = new Map<string, Promise<NameHistory>>();
   #steps = 0;
-  /** Those of them that were not known. */
+  /** Steps that were not in memory. */
   #stepsRead = 0;
 
   constructor(views: SourceViews, slice: TimeSlice) {
@@ -63,7 +69,10 @@ class Search {
     this.#slice = slice;
   }
 
-  /** Tries the last thing that had the name, then what had it before where that was none of this name. */
+  /**
+   * Follows the last item that had the name; an earlier one only where the later steps did not concern this
+   * name.
+   */
   async latest(view: SourceView, path: SourcePath): Promise<Item | undefined> {
     const { steps } = await this.#past(view, path);
     for (const step of [...steps].reverse()) {
@@ -75,7 +84,7 @@ class Search {
     return undefined;
   }
 
-  /** By one event after another to where the thing is that has left a name. */
+  /** Follows the events, one after the other, to the current item of a name. */
   async #follow(from: SourceView, first: Step, name: SourcePath): Promise<End> {
     let [view, step, path] = [from, first, name];
     let hasOwnStep = false;
@@ -87,26 +96,30 @@ class Search {
         return hasOwnStep ? 'gone' : 'absent';
       const source = this.#views.named(undefined).find(({ name: other }) => other === to.source);
       if (source === undefined || !(await this.#mayStep(view))) return 'gone';
-      // A forged record may say that it arrived before it left: time never goes back, or it would go round for ever.
+      // Time must not run backwards: a forged record with an arrival before its departure would cause an
+      // endless loop.
       const at = Math.max(step.at, to.at);
       [view, path] = [await this.#views.of(source), target];
       const { since, next } = await this.#after(view, path, at);
       if (since > at) return 'gone';
       const end = next === undefined ? await this.#look(view, path) : 'absent';
-      // Whatever has come there since is another one.
+      // Any later arrival at the path is another item.
       if (next?.type !== 'left') return end === 'absent' && hasOwnStep ? 'gone' : end;
       step = next;
     }
   }
 
-  /** Counts a step. False: the way is too long. */
+  /** Counts a step. Returns false when the limit is exceeded. */
   async #mayStep({ source }: SourceView): Promise<boolean> {
     this.#steps += 1;
     if (this.#slice.due) await this.#slice.rest();
     return this.#steps <= Math.max(LEAST_BOUND, 2 * (source.settings.redirectMoved?.entries ?? 0));
   }
 
-  /** What has happened next to what came to a path at a time: what has left a name does not change any more. */
+  /**
+   * The next event at a path after an arrival. Past departures never change, so cached records are
+   * sufficient.
+   */
   async #after(
     view: SourceView,
     path: SourcePath,
@@ -129,7 +142,9 @@ class Search {
     return { ...past, next: nextIn(past) };
   }
 
-  /** The clocks of instances may differ by a day; what comes from further ahead is forged. */
+  /**
+   * Whether a record is expired or forged: clocks of instances may differ by a day; later times are forged.
+   */
   #isForgotten({ source }: SourceView, { at }: Pick<Arrival, 'at'>): boolean {
     const { days = 0 } = source.settings.redirectMoved ?? {};
     const age = Date.now() - at;
@@ -176,11 +191,11 @@ class Search {
 }
 
 /**
- * Where a path leads now at which nothing lies: what had this name last, and has another by a rename, a move or
- * by being restored, itself or with a folder above it. Undefined where something lies there, where that was
- * removed, where the source does not remember it (any more), and where no listing would show it; access rules
- * are not asked. Costs one request for the path, one for the name and for each folder above
- * it, and the same for each step of the way, until these are many: then all records are listed, and read together.
+ * The current item for a path that is free: the last item of this name, when it was renamed, moved or
+ * restored, itself or with a parent folder. Undefined where the path is in use, the item was removed, its
+ * history is not recorded or has expired, or no listing would show it. Does not check access rules. Costs one
+ * request for the path, one for the name and each parent folder, and the same for each step; beyond a few
+ * steps all records are listed and read together.
  * @throws errors of the stores
  */
 export const presentOf = async (

@@ -10,18 +10,18 @@ import { EMPTIED_FOLDER, TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
 
 export type { Access } from '../access/access.ts';
 
-/** The access keys that an action needs, by what it acts on: all of a list. */
+/** The access keys that an action needs, by kind of the item; all keys of a list are needed. */
 export type KeysByKind = Readonly<Record<EntryKind, readonly string[]>>;
 
 export const forBoth = (...keys: readonly string[]): KeysByKind => ({ file: keys, folder: keys });
 
-/** `FILE_MOVE`, `FOLDER_COPY`…: the key follows what the item really is. */
+/** `FILE_MOVE`, `FOLDER_COPY`…: the key for the actual kind of the item. */
 export const itemKey = <Verb extends string>(
   kind: EntryKind,
   verb: Verb,
 ): `FILE_${Verb}` | `FOLDER_${Verb}` => (kind === 'file' ? `FILE_${verb}` : `FOLDER_${verb}`);
 
-/** What something from the trash needs where it comes back: the keys of making it too. */
+/** Keys needed at the target of a restored item, including those for creating it. */
 export const RESTORE_KEYS: KeysByKind = {
   file: ['TRASH_RESTORE', 'FILE_UPLOAD'],
   folder: ['TRASH_RESTORE', 'FOLDER_CREATE'],
@@ -30,13 +30,13 @@ export const RESTORE_KEYS: KeysByKind = {
 /** The key that a listing needs to show an entry. */
 export const LISTING_KEY: Readonly<Record<EntryKind, string>> = { file: 'FILES', folder: 'FOLDERS' };
 
-/** The keys that a link to a file or its thumbnail needs, in sources where rules count for links. */
+/** The keys for a link to a file or its thumbnail, in sources that check rules for links. */
 export const FILE_KEYS: readonly string[] = ['FILE_DOWNLOAD'];
 
-/** The keys that a link to a variant needs: it shows the file too. */
+/** The keys for a link to a variant, which shows the content of the file too. */
 export const VARIANT_KEYS: readonly string[] = [...FILE_KEYS, 'IMAGE_VARIANT'];
 
-/** Checks a key where an item is and where it goes. @throws AccessDeniedError */
+/** Checks a key at the current path and at the target. @throws AccessDeniedError */
 export const requireBothLocations = (
   rights: { readonly from: Access; readonly to: Access },
   key: string,
@@ -55,7 +55,7 @@ const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^
 
 const ALWAYS = [TRASH_FOLDER, EMPTIED_FOLDER, MOVED_FOLDER, ABOUT_FOLDER].map(escaped);
 
-/** Matches the names that are reserved, in NFC. @see reservedNames */
+/** Matches reserved names in NFC. @see reservedNames */
 export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
   const names = [
@@ -63,17 +63,17 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
     ...(hasThumbnailFolder(settings) ? [settings.thumbFolderName] : []),
     ...(originals === false ? [] : [originals]),
   ];
-  // A pattern, not a set of folded names: it folds case as file systems do and gives up at the first letter.
+  // A pattern, not a set of folded names: it folds case as file systems do and stops at the first letter that
+  // differs.
   return new RegExp(`^(?:${[...ALWAYS, ...names.map(escaped)].join('|')})$`, 'iu');
 };
 
 /**
- * Compiles the test whether a name is reserved: one of `excludeDirectoryNames`, the thumbnail folder while
- * thumbnails or variants are on, the folder of originals while they are kept, the trash, what is remembered
- * of names, or the words about files. Reserved names are hidden, out of reach for every action, and may not
- * be given to anything. Letter
- * case does not count, because a store may hold `_thumbs` and answer to `_THUMBS`. Compile once per request, then
- * about 20 ns a name.
+ * Compiles the test for reserved names: `excludeDirectoryNames`, the thumbnail folder while thumbnails or
+ * variants are enabled, the folder of originals while they are kept, and the internal folders for the trash,
+ * for moved names and for texts about files. Reserved names are hidden, no action can reach them, and no item
+ * can be given one. Letter case is ignored, because a store may hold `_thumbs` and also find it as `_THUMBS`.
+ * Compile once per request; then about 20 ns a name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {
   const pattern = reservedPattern(settings);
@@ -87,7 +87,7 @@ export const isReservedName = (settings: ReservingSettings, name: string): boole
   reservedNames(settings)(name);
 
 /**
- * Refuses a path that is reserved or lies inside something reserved, as if nothing were there.
+ * Rejects a reserved path, or one inside a reserved folder, like a missing one.
  * @throws NotFoundError
  */
 export const requireReachable = (settings: ReservingSettings, path: SourcePath): void => {
@@ -95,7 +95,7 @@ export const requireReachable = (settings: ReservingSettings, path: SourcePath):
 };
 
 /**
- * Refuses a name that something is about to get (upload, folder, rename, copy) when it is reserved.
+ * Rejects a reserved name for a new, renamed or copied item.
  * @throws UnsafeNameError
  */
 export const requireFreeName = (settings: ReservingSettings, name: string): void => {

@@ -26,14 +26,14 @@ export interface Walk extends Pick<
   TreeWalkOptions,
   'after' | 'detail' | 'words' | 'most' | 'onUnreadable' | 'signal'
 > {
-  /** The access key that each entry needs; folders are not entered where it is denied for all below them. */
+  /** The access key that each entry needs; skips folders where it is denied for the whole subtree. */
   readonly key: string;
   readonly isWanted?: (entry: Entry) => boolean;
 }
 
 /**
- * One source as one requester may see it. What is hidden, reserved, of another extension or denied does not
- * exist here. Actions have no other way to a store.
+ * One source as one requester may see it. Hidden, reserved, disallowed and denied entries count as missing.
+ * Actions have no other access to a store.
  */
 export class SourceView extends Access {
   readonly source: Source;
@@ -43,7 +43,7 @@ export class SourceView extends Access {
   #reserves: ReturnType<typeof reservedNames> | undefined;
 
   constructor(source: Source, storage: StorageAdapter, access: Access, life: Life, cache: StatCache) {
-    // Rules about paths hold for every spelling that the store takes for the same path.
+    // Path rules cover every spelling that the store treats as the same path.
     super(storage.capabilities.caseSensitive ? access : access.foldingCase());
     this.source = source;
     this[WRITABLE] = storage;
@@ -51,7 +51,7 @@ export class SourceView extends Access {
     this.#stats = new StatReader(storage, cache, life);
   }
 
-  /** Undefined where nothing lies, where nothing may be seen, or where the path leads through a file. */
+  /** Undefined for a missing or hidden entry, and when the path leads through a file. */
   async #statOf(path: SourcePath, expects?: EntryKind): Promise<Stat | undefined> {
     return this.#isReserved(path) ? undefined : this.#stats.statOf(path, expects);
   }
@@ -66,12 +66,12 @@ export class SourceView extends Access {
     return this.#reserves(name);
   }
 
-  /** What lies at a path, as this request has seen it; undefined for what may not be seen, too. */
+  /** Kind of the entry at a path, as cached for this request; undefined also for hidden entries. */
   async kindAt(path: SourcePath, expects: EntryKind): Promise<EntryKind | undefined> {
     return (await this.#statOf(path, expects))?.kind;
   }
 
-  /** Reads a path and what is below it anew from now on: it has changed, or time has passed. */
+  /** Drops cached lookups of a path and everything below it, after a change or a longer wait. */
   forget(path: SourcePath): void {
     this.#stats.forget(path);
   }
@@ -80,16 +80,16 @@ export class SourceView extends Access {
     return new FolderView(this.source, path, this[WRITABLE], this, this.#life);
   }
 
-  /** A folder that may be there. @throws NotFoundError where it lies in something reserved */
+  /** A folder, without checking that it exists. @throws NotFoundError inside a reserved folder */
   folder(path: SourcePath): FolderView {
     if (this.#isReserved(path)) throw new NotFoundError();
     return this.#folder(path);
   }
 
   /**
-   * Looks up an entry as the listing would show it. Rules of actions are not asked. `kind` is what the request
-   * takes it for.
-   * @throws NotFoundError, which says whether the item or its folder is missing
+   * Looks up an entry as the listing would show it, without checking rules of actions. `kind` is the expected
+   * kind.
+   * @throws NotFoundError, whose message says whether the item or its folder is missing
    */
   async look(path: SourcePath, kind?: EntryKind): Promise<Item> {
     const stat = await this.#statOf(path, kind);
@@ -98,15 +98,15 @@ export class SourceView extends Access {
       if (parent?.kind === 'folder') throw missing(kind ?? 'file or folder');
       throw missing(kind === 'folder' ? 'parent folder' : 'folder');
     }
-    // Listings leave such files out (`.env`, `id_rsa`), so no action may find them either.
+    // Listings hide such files (`.env`, `id_rsa`), so no action may find them either.
     if (stat.kind === 'file' && !hasAllowedExtension(path.name, this.source.settings.extensions))
       throw missing(kind ?? 'file or folder');
     return this.#folder(path.parent).item(stat, path);
   }
 
   /**
-   * The file or folder that an action was asked to work on. Access is checked before the store is asked, so
-   * that a denied request does not learn what exists.
+   * Finds the file or folder for an action. Checks access before the lookup, so that a denied request does
+   * not reveal whether the item exists.
    * @throws AccessDeniedError, NotFoundError, WrongKindError
    */
   async find(key: string, path: SourcePath, kind: EntryKind): Promise<Item> {
@@ -117,9 +117,9 @@ export class SourceView extends Access {
   }
 
   /**
-   * Finds an item of either kind. `check` decides by what it is, and by `expected` when nothing is there, so
-   * that a denied request does not learn what exists.
-   * @throws NotFoundError, and what `check` throws
+   * Finds an item of either kind. Calls `check` with its kind, or with `expected` when it is missing, so that
+   * a denied request does not reveal whether it exists.
+   * @throws NotFoundError, and errors of `check`
    */
   async findEither(path: SourcePath, expected: EntryKind, check: (kind: EntryKind) => void): Promise<Item> {
     let item: Item;
@@ -134,8 +134,8 @@ export class SourceView extends Access {
   }
 
   /**
-   * Makes sure that a folder exists before something is put into it: stores would create it in passing.
-   * @throws NotFoundError, also where a file has the path
+   * Requires that a folder exists before something is stored in it: stores would create it implicitly.
+   * @throws NotFoundError, also when a file has the path
    */
   async requireFolder(path: SourcePath, what: 'folder' | 'destination folder' = 'folder'): Promise<void> {
     if ((await this.#statOf(path, 'folder'))?.kind !== 'folder') throw missing(what);
@@ -162,14 +162,16 @@ export class SourceView extends Access {
     return this.#stats.mayHaveWords(...asked);
   }
 
-  /** A file that may be there: for what opens it at once. @throws NotFoundError where no listing shows it */
+  /**
+   * A file to be opened immediately, without a lookup. @throws NotFoundError where no listing would show it
+   */
   file(path: SourcePath): ViewedFile {
     const { settings } = this.source;
     if (this.#isReserved(path) || !hasAllowedExtension(path.name, settings.extensions)) throw missing('file');
     return new ViewedFile(this[WRITABLE], path, this.#life);
   }
 
-  /** Whether `readMany` is worth while. */
+  /** Whether the store supports `readMany`. */
   get readsMany(): boolean {
     return this[WRITABLE].readMany !== undefined;
   }
@@ -183,12 +185,15 @@ export class SourceView extends Access {
     return this[WRITABLE].readMany?.(paths, { ...options, signal: this.#life.signal });
   }
 
-  /** A file that has just been stored. */
+  /** The item of a file that has just been stored. */
   stored(path: SourcePath, stat: Stat): Item {
     return this.#folder(path.parent).item(stat, path);
   }
 
-  /** The first name in a folder that fits: a variant may not say what it was made of. */
+  /**
+   * The first name in a folder that `fits` accepts. Used to find the original of a variant, whose name need
+   * not contain that of the original.
+   */
   async findName(folder: SourcePath, fits: (name: string) => boolean): Promise<string | undefined> {
     for await (const entries of this[WRITABLE].list(folder, { signal: this.#life.signal })) {
       const found = entries.find(({ name }) => fits(name));
@@ -198,7 +203,7 @@ export class SourceView extends Access {
   }
 
   /**
-   * What listings show below a folder, in the order of the walk, as far as the key is allowed.
+   * The entries that listings show below a folder, in the order of the walk, as far as the key is allowed.
    * @throws NotFoundError, errors of the store, the signal's reason
    */
   walk(folder: SourcePath, { key, isWanted = () => true, ...options }: Walk): AsyncIterable<WalkPage> {
@@ -224,12 +229,12 @@ export class SourceView extends Access {
     });
   }
 
-  /** Whether one path is the other or lies in it, perhaps in another source that shows the same entries. */
+  /** Whether one path equals the other or contains it, also across sources that share entries. */
   contains(path: SourcePath, other: SourceView, inner: SourcePath): boolean {
     return containsLocation({ storage: this[WRITABLE], path }, { storage: other[WRITABLE], path: inner });
   }
 
-  /** Whether the store has nothing at a path: neither what listings show nor what they hide. */
+  /** Whether the store has no entry at a path, hidden ones included. */
   async isFree(path: SourcePath): Promise<boolean> {
     try {
       await this[WRITABLE].stat(path, { signal: this.#life.signal });
@@ -259,7 +264,7 @@ export class SourceView extends Access {
     return new TimeSlice(this.#life.signal);
   }
 
-  /** Asks the store for a sign of life. Costs one request. @throws any error of the store */
+  /** Checks that the store responds. Costs one request. @throws any error of the store */
   async requireAnswer(): Promise<void> {
     const storage = this[WRITABLE];
     const options = { signal: this.#life.signal };

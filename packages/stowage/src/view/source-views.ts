@@ -5,9 +5,9 @@ import type { Life } from './folder-view.ts';
 import { SourceView } from './source-view.ts';
 import { StatCache } from './stat-cache.ts';
 
-/** The sources of one request, and what its role may do where no source is open. */
+/** The sources of one request, and the rights of its role where no source is open. */
 export class SourceViews extends Access {
-  /** Of the sources that are opened from now on. @see StatCache.isWide */
+  /** Applies to sources opened after it is set. @see StatCache.isWide */
   isWide = false;
   readonly #sources: SourceSet;
   readonly #life: Life;
@@ -20,8 +20,8 @@ export class SourceViews extends Access {
   }
 
   /**
-   * The sources that a request names: one, or all of them when it names none. `default` means «none named»
-   * unless a source has that name, because the Jodit client sends it with every upload from the editor.
+   * The sources that a request names, or all when it names none. `default` means none, unless a source has
+   * that name: the Jodit client sends it with every upload from the editor.
    * @throws UnknownSourceError
    */
   named(name: string | undefined): readonly Source[] {
@@ -33,8 +33,8 @@ export class SourceViews extends Access {
   }
 
   /**
-   * The one source that an action works on: the named one, else the first.
-   * @throws UnknownSourceError, also when there is no source at all.
+   * The source that an action works on: the named one, else the first.
+   * @throws UnknownSourceError, also when there is no source
    */
   first(name: string | undefined): Source {
     const [first] = this.named(name);
@@ -43,19 +43,19 @@ export class SourceViews extends Access {
   }
 
   /**
-   * Opens the named, else the first source.
+   * Opens the named source, else the first.
    * @throws UnknownSourceError; UnsupportedError when the store's optional package is missing
    */
   open(name: string | undefined): Promise<SourceView> {
     return this.of(this.first(name));
   }
 
-  /** Sources that are opened from now on are asked anew: something has changed. */
+  /** Drops the caches for sources that are opened later, after a change. */
   forget(): void {
     this.#caches.clear();
   }
 
-  /** Opens a source, for the request or for a shorter life. @throws UnsupportedError as `open` */
+  /** Opens a source, for the request or for a shorter `life`. @throws UnsupportedError as `open` */
   async of(source: Source, life: Life = this.#life): Promise<SourceView> {
     return new SourceView(source, await source.storage(), this, life, this.#cacheOf(source));
   }

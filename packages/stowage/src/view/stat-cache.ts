@@ -5,17 +5,17 @@ import type { Glimpse, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Life } from './folder-view.ts';
 
-/** An upload may take hours between two reads of one entry. */
+/** Short, because an upload may take hours between two lookups of one entry. */
 const FRESH_MS = 5000;
-/** For absences, and for what must be of this moment: others may put something there. */
+/** For missing entries and current lookups: other writers may create the entry. */
 const FRESH_ABSENCE_MS = 1000;
-/** A request names at most so many items. */
+/** Upper bound of cached entries; one request names fewer items. */
 const MOST = 1000;
 const MOST_GLIMPSES = 8;
 
 /** First entries of a folder that are listed together: for one item, and for several. */
 const [FEW, MANY] = [200, 1000];
-/** From here on one listing costs less than a request for each name. */
+/** Above this number of names one listing costs less than a request for each. */
 const MORE_THAN_LISTED = 2;
 
 interface Cached<Value> {
@@ -26,29 +26,33 @@ interface Cached<Value> {
 
 type CachedGlimpse = Cached<Glimpse | undefined> & {
   readonly path: SourcePath;
-  /** Names that have changed since. */
+  /** Names that the request has changed since. */
   readonly changed: Set<string>;
 };
 
-/** What another signal may abort fails for its own caller alone. */
+/** A cached promise with another signal is not reused: an abort would make this caller fail. */
 const isFresh = ({ at, signal }: Cached<unknown>, now: AbortSignal, isOfNow: boolean): boolean =>
   signal === now && Date.now() - at < (isOfNow ? FRESH_ABSENCE_MS : FRESH_MS);
 
 /**
- * What one request knows of one source, so that it asks the store once. An entry counts for some seconds, until the
- * request changes it. It decides nothing that others may change meanwhile: the conditions that the store checks do.
+ * Lookups of one source, cached for one request, so that each entry is read once. Entries expire after
+ * seconds, or when the request changes them. Do not use it for decisions that other writers can affect: those
+ * need conditional operations of the store.
  */
 export class StatCache {
   readonly #stats = new Map<string, Cached<Stat | undefined>>();
   readonly #glimpses = new Map<string, CachedGlimpse>();
-  /** The request changes something: it asks for what is around a path, too, where the store shows both at once. */
+  /**
+   * The request changes something: lookups read neighbouring entries too, where the store returns them
+   * together.
+   */
   readonly isWide: boolean;
 
   constructor(isWide: boolean) {
     this.isWide = isWide;
   }
 
-  /** The cached value, also one under way, else `read`. `isOfNow`: at most a second old. */
+  /** The cached or pending value, else that of `read`. `isOfNow`: at most a second old. */
   stat(
     path: SourcePath,
     signal: AbortSignal,
@@ -65,7 +69,7 @@ export class StatCache {
     return value;
   }
 
-  /** The first entries of a folder, as `stat`. Undefined: nothing lies there. */
+  /** The first entries of a folder, cached as in `stat`. Undefined when there is no folder. */
   async glimpse(
     path: SourcePath,
     signal: AbortSignal,
@@ -84,7 +88,7 @@ export class StatCache {
     return value;
   }
 
-  /** What the cached entries of its folder say of a name. */
+  /** The entry of a name in the cached entries of its folder. */
   async shown(path: SourcePath, signal: AbortSignal, isOfNow = false): Promise<ReturnType<Glimpse>> {
     const known = this.#glimpses.get(path.parent.toString());
     if (known === undefined || !isFresh(known, signal, isOfNow)) return 'unknown';
@@ -92,7 +96,7 @@ export class StatCache {
     return glimpse === undefined || known.changed.has(path.name) ? 'unknown' : glimpse(path.name);
   }
 
-  /** Forgets a path and all below it. */
+  /** Drops a path and everything below it. */
   drop(path: SourcePath): void {
     const key = path.toString();
     for (const other of this.#stats.keys())
@@ -112,9 +116,9 @@ const folderStat = ({ name }: SourcePath): Stat => ({
 });
 
 /**
- * Asks the store about paths, as seldom as it can. A request that changes something asks for what lies around a path,
- * too, where the store shows both at once: that the target is free, and that nothing is said about files there, is
- * known then. Rules and reserved names are for the view to heed.
+ * Reads entries with as few requests as possible. For a request that changes something it reads the
+ * neighbours of a path too, where the store returns them together: they show that the target is free and that
+ * there are no texts about files. Does not check rules or reserved names; the view does.
  */
 export class StatReader {
   readonly #storage: ReadableStore;
@@ -132,23 +136,23 @@ export class StatReader {
     this.#cache.drop(path);
   }
 
-  /** Undefined where nothing lies, or where the path leads through a file. */
+  /** Undefined for a missing entry, or when the path leads through a file. */
   statOf(path: SourcePath, expects?: EntryKind): Promise<Stat | undefined> {
     const { signal } = this.#life;
     return this.#cache.stat(path, signal, async () => {
-      // Stores know without asking that their root is a folder.
+      // The root of a store is always a folder.
       if (path.isRoot) return folderStat(path);
       const isFolder = expects === 'folder';
       const glimpse = await this.#glimpse(isFolder ? path : path.parent);
       if (isFolder && glimpse !== undefined) return folderStat(path);
       const shown = isFolder ? 'unknown' : await this.#cache.shown(path, signal);
-      // An absence is asked for by itself: some stores list what is new a little later.
+      // A missing entry is looked up by itself: some stores list new entries late.
       if (typeof shown === 'object') return shown;
       return this.#storage.stat(path, { signal, expects }).catch(ifNoSuch);
     });
   }
 
-  /** Which of these names nothing has in a folder, as far as the store shows that of many names at once. */
+  /** The free ones of these names in a folder, as far as the store can list many names at once. */
   async freeNames(folder: SourcePath, names: readonly string[]): Promise<ReadonlySet<string>> {
     await this.#glimpse(folder, FEW, true);
     let shown = await this.#allShown(folder, names);
@@ -160,12 +164,15 @@ export class StatReader {
     return new Set(names.filter((_, index) => shown[index] === undefined));
   }
 
-  /** Reads items of one folder together, where the store can. Failures are left to the reads of each. */
+  /** Reads items of one folder together, where the store can. Ignores errors: later lookups report them. */
   async prefetch(folder: SourcePath): Promise<void> {
     await this.#glimpse(folder, MANY).catch(() => undefined);
   }
 
-  /** Whether the store has just shown that no folder has a name; false: not known. Costs at most one request. */
+  /**
+   * Whether the store has just shown that no folder has this name; false when unknown. Costs at most one
+   * request.
+   */
   async showsNoFolder(path: SourcePath): Promise<boolean> {
     await this.#glimpse(path.parent, FEW, true);
     const shown = await this.#cache.shown(path, this.#life.signal, true);
@@ -173,9 +180,9 @@ export class StatReader {
   }
 
   /**
-   * Whether anything may be said about files of a folder: as it was within a second, or as it is now. Where words must
-   * not be missed (`isSure`), a store that may err is asked twice; others are asked at most once. Does not end with the
-   * request of the client: what has moved wants its words.
+   * Whether a folder may hold texts about files, at most a second ago or (`isNow`) now. With `isSure`, a
+   * store that may err is read twice; others at most once. Not aborted with the client's request: a moved
+   * file still needs its texts.
    */
   async mayHaveWords(
     folder: SourcePath,
@@ -184,7 +191,7 @@ export class StatReader {
     const path = folder.below(ABOUT_FOLDER);
     const read = (): Promise<Stat | undefined> =>
       this.#storage.stat(path, { expects: 'folder', mayMiss: true }).catch(ifNoSuch);
-    // Stores that list all at once cannot say falsely that nothing is there.
+    // A store that lists all entries at once cannot miss an existing one.
     const mayErr = this.#storage.glimpse === undefined;
     if (isNow || (isSure && mayErr))
       return ((await read()) ?? (mayErr ? await read() : undefined)) !== undefined;
@@ -194,8 +201,8 @@ export class StatReader {
   }
 
   /**
-   * The first entries of a folder, where the request changes something and the store shows them by one request.
-   * Undefined: it does not, or nothing lies there.
+   * The first entries of a folder, where the request changes something and the store lists them with one
+   * request. Undefined where that is not so, and when there is no folder.
    */
   async #glimpse(folder: SourcePath, most = FEW, isOfNow = false): Promise<Glimpse | undefined> {
     const { signal } = this.#life;

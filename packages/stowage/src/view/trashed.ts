@@ -19,13 +19,13 @@ export type { TrashRecord } from '../storage/trash/trashed.ts';
 
 type Owner = Access & { readonly source: Source };
 
-/** Folders whose rules are kept while the trash is read. */
+/** Number of folders whose compiled rules are cached while the trash is read. */
 const MOST_FOLDERS = 256;
 
-/** Tells whether the role could see an item if it were where it was. */
+/** Returns a test whether the role could see an item at its original path. */
 const sightOf = (owner: Owner, storage: ReadableStore, life: Life): ((record: TrashRecord) => boolean) => {
   const isReserved = reservedNames(owner.source.settings);
-  // Many were in the same folders.
+  // Many items share a folder.
   const known = new Map<string, ReturnType<FolderView['shows']>>();
   return ({ path, kind, bytes, removedAt }) => {
     const { name, parent } = path;
@@ -39,12 +39,12 @@ const sightOf = (owner: Owner, storage: ReadableStore, life: Life): ((record: Tr
 };
 
 export interface TrashedPart {
-  /** Where it lies below the item. */
+  /** Its path below the item. */
   readonly below: (item: SourcePath) => SourcePath;
   readonly kind: EntryKind;
 }
 
-/** The parts of a folder in the trash, except what is reserved: that goes along unseen. */
+/** The parts of a folder in the trash, except reserved ones, which are restored unchecked. */
 export async function* partsOf(
   { signal }: Life,
   { settings }: Source,
@@ -64,8 +64,9 @@ interface Asked extends Life, Pick<TrashQuery, 'isBlind'> {
 }
 
 /**
- * Refuses an item of the trash unless the rules allow it with all its parts, where they were. What the role
- * could not see there is not there. Walks a folder only where rules tell its parts apart.
+ * Rejects an item of the trash unless the rules allow the action for all its parts, at their original paths.
+ * An item that the role could not see there counts as missing. Walks a folder only where rules differ between
+ * its parts.
  * @throws NotFoundError, AccessDeniedError
  */
 const requireParts = async (
@@ -89,8 +90,8 @@ const requireParts = async (
 };
 
 /**
- * The item of an id, when the role may do this with it and all its parts. What it could not see where it was is
- * not there.
+ * The item of an id, when the role may do this with it and all its parts. An item that the role could not see
+ * at its original path counts as missing.
  * @throws NotFoundError, also for forged ids and where the source has no trash; AccessDeniedError
  */
 export const findTrashed = async (
@@ -105,7 +106,9 @@ export const findTrashed = async (
   return record;
 };
 
-/** All in the trash with which the role may do this, the newest first; costs a reading and a look for each. */
+/**
+ * All items of the trash for which the role may do this, newest first. Costs one read and one stat for each.
+ */
 export async function* listTrashed(
   owner: Owner,
   storage: ReadableStore,

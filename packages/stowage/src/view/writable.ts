@@ -1,7 +1,7 @@
 import type { StorageAdapter } from '../storage/adapter.ts';
 
-/** Under which a view keeps its store: only `changes/` may know it. */
+/** Key of the property that holds a view's store. Only `changes/` may use it. */
 export const WRITABLE: unique symbol = Symbol('writable');
 
-/** The store of a view, with its writing half. */
+/** The writable store of a view. */
 export const storeOf = (view: { readonly [WRITABLE]: StorageAdapter }): StorageAdapter => view[WRITABLE];

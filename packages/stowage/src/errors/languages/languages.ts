@@ -13,16 +13,16 @@ import ru from './ru.json' with { type: 'json' };
 import zh from './zh.json' with { type: 'json' };
 import type { StowageError } from '../errors.ts';
 
-/** All messages of errors in one language. The values of an error stand in braces: `{name}`. */
+/** All error messages of one language. Values of an error are in braces: `{name}`. */
 export interface Catalogue {
-  /** When nothing more exact is known. */
+  /** General messages, for errors without values. */
   readonly messages: Readonly<Record<ErrorCode, string>>;
-  /** With the values of the error. */
+  /** Messages with the values of the error. */
   readonly detailed: Readonly<Record<DetailedCode, string>>;
-  /** Beside the error of a form with several files. */
+  /** Additional message of a form with several files. */
   readonly nothingUploaded: string;
   readonly nothingUploadedBecause: string;
-  /** What English texts say more exactly; English needs none. */
+  /** Translations of specific English texts; English itself has none. */
   readonly phrases?: Phrases;
 }
 
@@ -56,19 +56,19 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   ar,
 };
 
-/** Longest tag that is looked at, blanks included. */
+/** Maximum length of a language tag, blanks included. */
 const MOST_TAG_UNITS = 100;
 
-/** The language of a tag such as `de-AT`, or of `de_AT` as editors write it, where messages come in it. */
+/** The supported language of a tag such as `de-AT`, or `de_AT` as editors write it. */
 export const languageOf = (tag: string): Language | undefined => {
   const [primary = ''] = tag.slice(0, MOST_TAG_UNITS).trim().toLowerCase().split(/[-_]/u, 1);
   return languages.find((language) => language === primary);
 };
 
-/** Most languages of a header that are looked at. */
+/** Maximum number of languages evaluated in a header. */
 const MOST_TAGS = 20;
 
-/** The language that an `Accept-Language` header likes best of those that messages come in. */
+/** The supported language that an `Accept-Language` header prefers. */
 export const acceptedLanguage = (header: string): Language | undefined => {
   const wanted = header.split(',', MOST_TAGS).flatMap((part) => {
     const [tag = '', ...parameters] = part.split(';');
@@ -77,13 +77,13 @@ export const acceptedLanguage = (header: string): Language | undefined => {
     const weight = quality === undefined ? 1 : Number(quality);
     return language === undefined || !(weight > 0) ? [] : [{ language, weight }];
   });
-  // Sorting keeps the order of equals.
+  // The sort is stable: equal weights keep their order.
   return wanted.sort((one, other) => other.weight - one.weight)[0]?.language;
 };
 
 /**
- * The messages of an error in a language, one for one problem. Problems that have no phrase in it are told as the
- * error table does, with the parameters that are not valid.
+ * The messages of an error in a language, one per problem. Problems without a translated phrase use the
+ * general message of the error table, with the names of the invalid parameters.
  */
 export const messagesIn = (
   language: Language,
@@ -101,13 +101,13 @@ export const messagesIn = (
   return [...new Set(said.map((message) => message ?? vague))];
 };
 
-/** What an answer tells beside its data, in a language; in English where there is no phrase for it. */
+/** Further messages of a response in a language; English where there is no phrase. */
 export const toldIn = (language: Language, messages: readonly string[]): readonly string[] => {
   const { phrases }: Catalogue = catalogues[language];
   return phrases === undefined ? messages : messages.map((text) => translated(phrases, text) ?? text);
 };
 
-/** What is said beside the error of a form with several files: which one it is about, as it was sent. */
+/** Additional message for an error of a form with several files: names the file as it was sent. */
 export const nothingUploaded = (language: Language, details: StowageError['details'] = {}): string => {
   const { nothingUploaded: plain, nothingUploadedBecause: because } = catalogues[language];
   const { file: name = details['name'] } = details;

@@ -1,8 +1,9 @@
 import { filled } from '../table.ts';
 
 /**
- * English texts that say more exactly than the error table what is wrong, and what a success came to. Those without a full stop stand
- * behind the name of a parameter, or behind one of the words for it. Values stand in braces: `{most}`.
+ * English texts that are more specific than the error table, and summaries of successful requests. Those
+ * without a full stop follow the name of a parameter, or its user-facing name. Values are in braces:
+ * `{most}`.
  */
 const english = [
   'The name',
@@ -102,7 +103,7 @@ const phraseIn = (phrases: Phrases, text: string): string | undefined => {
 
 const OF_PARAMETER = /^(.+?):? ((?:must|is) .+?)\.?$/u;
 
-/** An English message in another language; undefined when there is no phrase for it. */
+/** The translation of an English message; undefined when there is no phrase for it. */
 export const translated = (phrases: Phrases, message: string): string | undefined => {
   const whole = phraseIn(phrases, message);
   if (whole !== undefined) return whole;
