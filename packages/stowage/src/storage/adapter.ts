@@ -7,24 +7,31 @@ export type { Entry, EntryKind, Stat } from './entry.ts';
 export type * from './readable.ts';
 
 export interface PutOptions extends OperationOptions {
-  /** Fails with AlreadyExistsError when anything has the name. Without it an existing file is replaced. */
+  /**
+   * Fails with AlreadyExistsError when a file or folder has the name. Without it an existing file is
+   * replaced.
+   */
   readonly createOnly?: boolean;
   /**
-   * The caller knows that no folder has the name: it has just looked, or made the name up. A store need not look.
+   * The caller knows that no folder has the name, from a recent lookup or because the name is random. The
+   * store may skip its own check.
    */
   readonly isNoFolder?: boolean | undefined;
 }
 
 export interface RemoveOptions extends OperationOptions {
-  /** It is as good when nothing is there: a store need not find out, and then succeeds as well. */
+  /**
+   * Success does not depend on whether the item exists: the store need not check, and succeeds when it is
+   * missing.
+   */
   readonly mayMiss?: boolean;
 }
 
-/** What the caller has seen of the file that goes. */
+/** What the caller knows about the file that is moved or removed. */
 export interface SeenOptions {
   /**
-   * What `stat` of this very store has returned for it moments ago. A store that decides by versions goes by it
-   * instead of looking once more, and fails with ChangedMeanwhileError when there is another one by now.
+   * The result of a recent `stat` of this store for the file. A store with conditional requests uses it
+   * instead of another lookup, and fails with ChangedMeanwhileError when the version is different by now.
    */
   readonly seen?: Stat | undefined;
 }
@@ -34,114 +41,127 @@ export type TransferOptions = PutOptions & SeenOptions;
 
 export interface RemoveFileOptions extends RemoveOptions, SeenOptions {
   /**
-   * Removes the file only while it is what this look at it showed, by all that the store reports; else
-   * ChangedMeanwhileError. Decided by the store where it can be, else by a look immediately before.
+   * Removes the file only while it matches this stat, in all properties that the store reports; else
+   * ChangedMeanwhileError. The store decides atomically where it can; otherwise the adapter compares
+   * immediately before the removal.
    */
   readonly ifUnchanged?: Stat | undefined;
 }
 
 export interface WriteOptions extends PutOptions {
-  /** Bytes of the content, when known. With another length it fails with CorruptError: nothing is stored. */
+  /**
+   * Length of the content in bytes, when known. Content of another length fails with CorruptError, and
+   * nothing is stored.
+   */
   readonly size?: number | undefined;
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
   /**
-   * True for content that is derived from other files and can be made again, such as a thumbnail, in a folder
-   * that only such content is put into. The store takes the cheapest way: it need not survive a power
-   * failure, nor ask whether a folder has the name. Others still see the whole file or none.
+   * True for content that is derived from other files and can be regenerated, such as a thumbnail, in a
+   * folder that only such content is put into. The store uses the cheapest way: no flush against power
+   * failures, no check whether a folder has the name. Readers still see the whole file or none.
    */
   readonly derived?: boolean | undefined;
 }
 
 /**
- * Content that has arrived and has no name yet. It is invisible until `commit`, which may be tried again with
- * another name after AlreadyExistsError. The caller ends it by a successful `commit` or by `discard`.
+ * Content that was received and has no name yet. It is invisible until `commit`, which may be retried with
+ * another name after AlreadyExistsError. The caller must end it with a successful `commit` or with `discard`.
  */
 export interface StagedFile {
   readonly size: number;
-  /** Where the bytes lie, if that is a file which a store may link or copy until `discard`. */
+  /** The staged bytes as a local file, if there is one. A store may link or copy it until `discard`. */
   readonly file?: LocalFile | undefined;
   /** The staged bytes from the start; the caller owns the stream. May be called several times. */
   open(): Readable;
-  /** Gives the content its name, whole and in one step. */
+  /** Stores the content under its name, atomically. */
   commit(target: SourcePath, options?: Omit<WriteOptions, 'size'>): Promise<Stat>;
-  /** Drops the content. Does nothing after a commit or a second time; never throws. */
+  /** Discards the content. Does nothing after a commit or when called again; never throws. */
   discard(): Promise<void>;
 }
 
-/** A file of this machine that holds all of a content, and is not changed any more. */
+/** A complete local file, which is not changed any more. */
 export interface LocalFile {
   readonly path: string;
   readonly size: number;
 }
 
-/** How content is staged: `near` is the folder that it is likely meant for. */
+/** Options for staging content: `near` is the folder that it is probably meant for. */
 export type StageOptions = OperationOptions & { readonly near?: SourcePath | undefined };
 
 /**
- * The storage port: what an adapter must do. Paths are inside the source and already safe; an adapter must
+ * The storage port: the contract of an adapter. Paths are inside the source and already safe; an adapter must
  * still keep them inside its root against links and races of its backend.
  *
  * Errors are classes of `errors/errors.ts` by cause: NotFound, AlreadyExists, WrongKind, StorageDenied,
  * StorageFull, ChangedMeanwhile, Busy, StorageTimeout, StorageUnavailable, Unsupported, Corrupt. An error of
- * a library or of the system travels only as `cause`. The published conformance suite (`stowage/testing`)
- * checks all that is said here.
+ * a library or of the system is passed only as `cause`. The published conformance suite (`stowage/testing`)
+ * checks this contract.
  */
 export interface StorageAdapter extends ReadableStore {
   /**
-   * Stores the content whole or not at all: an abort, a failing content or a crash leaves the old file as it
-   * was and no temporary one (a crash: after the next start). Missing parent folders are created. A folder of
-   * that name: WrongKindError, with `createOnly` AlreadyExistsError. The adapter owns `content` and destroys
-   * it on every way out.
+   * Stores the content completely or not at all: after an abort, a failing content or a crash the old file is
+   * unchanged and no temporary file remains (after a crash: from the next start on). Creates missing parent
+   * folders. When a folder has the name: WrongKindError, with `createOnly` AlreadyExistsError. The adapter
+   * owns `content` and always destroys it.
    */
   write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat>;
 
-  /** Creates a folder and its missing parents. @throws AlreadyExistsError when anything has the name. */
+  /**
+   * Creates a folder and its missing parents. @throws AlreadyExistsError when a file or folder has the name.
+   */
   makeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
   /** @throws NotFoundError, WrongKindError (a folder). */
   removeFile(path: SourcePath, options?: RemoveFileOptions): Promise<void>;
 
   /**
-   * Removes a folder that holds nothing, not even entries that listings leave out. An entry that arrives in
-   * it meanwhile is never lost: the store decides where it can. @throws NotEmptyError, NotFoundError,
-   * WrongKindError (a file). The root is refused: StorageDenied.
+   * Removes a folder that is empty, also of entries that listings leave out. An entry that is added
+   * concurrently is never lost: the store decides atomically where it can. @throws NotEmptyError,
+   * NotFoundError, WrongKindError (a file); StorageDeniedError for the root.
    */
   removeEmptyFolder(path: SourcePath, options?: RemoveOptions): Promise<void>;
 
-  /** Removes a folder with all it holds. @throws NotFoundError, WrongKindError; StorageDenied for the root. */
+  /**
+   * Removes a folder with all its contents. @throws NotFoundError, WrongKindError; StorageDeniedError for the
+   * root.
+   */
   removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /** Copies one file; the copy has a new time. @throws NotFoundError, WrongKindError, AlreadyExistsError. */
+  /**
+   * Copies one file; the copy gets a new modification time. @throws NotFoundError, WrongKindError,
+   * AlreadyExistsError.
+   */
   copyFile(from: SourcePath, to: SourcePath, options?: TransferOptions): Promise<void>;
 
   /**
-   * Moves one file, keeping its modification time where the store can. A source that is replaced meanwhile is
-   * never lost: either version may move, none disappears. Errors as copyFile, and ChangedMeanwhileError
-   * (nothing has moved).
+   * Moves one file, keeping its modification time where the store can. A source file that is replaced
+   * concurrently is never lost: either version may move, none disappears. Errors as copyFile, and
+   * ChangedMeanwhileError (nothing has moved).
    */
   moveFile(from: SourcePath, to: SourcePath, options?: TransferOptions): Promise<void>;
 
   /**
-   * Optional, else the port copies file by file. Always create-only: AlreadyExistsError when anything has the
-   * target's name. A target inside the source folder is refused by the caller.
+   * Optional; without it the port copies file by file. Always create-only: AlreadyExistsError when the
+   * target's name is taken. The caller rejects a target inside the source folder.
    */
   copyFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /** Optional, else the port copies and then removes. Always create-only. */
+  /** Optional; without it the port copies and then removes. Always create-only. */
   moveFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
 
   /**
-   * Optional: takes content in before its name is decided. Else the port spools to a local temporary file.
+   * Optional: receives content before its name is decided. Without it the port spools to a local temporary
+   * file.
    */
   stage?(content: Readable, options?: StageOptions): Promise<StagedFile>;
 
   /**
-   * Optional: `write` of a file of this machine, where linking or copying it is cheaper than its bytes. The file stays,
-   * perhaps as another name of what is stored. Present in stores on local disks alone.
+   * Optional: `write` of a local file, where linking or copying it is cheaper than writing its bytes. The
+   * file remains, perhaps as a second link to the stored one. Only stores on local disks have this.
    */
   adopt?(path: SourcePath, file: LocalFile, options?: Omit<WriteOptions, 'size'>): Promise<Stat>;
 
-  /** Frees connections and temporary files. Operations after it may fail. */
+  /** Releases connections and temporary files. Later operations may fail. */
   close?(): Promise<void>;
 }

@@ -1,40 +1,40 @@
 /**
- * What a store promises beyond the contract. What is false here is emulated or refused, never pretended;
- * undefined: as the server does it, which is not known. The conformance suite tests what is true, and picks
- * its cases by it.
+ * Promises of a store beyond the contract. A missing capability is emulated or rejected, never simulated
+ * unsafely; undefined when it depends on the server and is unknown. The conformance suite tests the promised
+ * ones and selects its cases by them.
  */
 export interface StorageCapabilities {
-  /** `createOnly` is decided by the store itself: of many racing writers exactly one wins. */
+  /** The store decides `createOnly` atomically: of racing writers exactly one wins. */
   readonly atomicCreate: boolean;
-  /** `ifMatch` on writes is decided by the store itself. Where false, `ifMatch` throws UnsupportedError. */
+  /** The store decides `ifMatch` on writes atomically. Where false, `ifMatch` throws UnsupportedError. */
   readonly ifMatch: boolean;
-  /**
-   * `a` and `A` are different names. Where they are one, access rules about paths hold for every spelling.
-   */
+  /** `a` and `A` are different names. Where they are the same, path rules apply to every spelling. */
   readonly caseSensitive: boolean;
-  /** `stat` and `read` report an `etag` of every file, another one for another content. */
+  /** `stat` and `read` report an `etag` for every file, a different one for different content. */
   readonly versions?: boolean | undefined;
-  /** Folders can be empty and exist by themselves. Default: true. */
+  /** Folders can be empty and exist independently of files. Default: true. */
   readonly emptyFolders?: boolean | undefined;
-  /** A file that is being read keeps its content when it is replaced or removed meanwhile. */
+  /** A file that is being read keeps its content when it is replaced or removed concurrently. */
   readonly stableReads?: boolean | undefined;
-  /** While a file is replaced, each look finds the old one or the new one. */
+  /** While a file is replaced, every lookup finds either the old or the new one. */
   readonly atomicReplace?: boolean | undefined;
-  /** `moveFolder` moves all in one step, wherever the backend could rename the folder. */
+  /** `moveFolder` is atomic, wherever the backend can rename the folder. */
   readonly atomicFolderMove?: boolean | undefined;
   /** `moveFile` keeps the modification time. */
   readonly keepsTimes?: boolean | undefined;
-  /** The bytes of a copy do not pass through this process. The suite cannot see that. */
+  /**
+   * Copies are made on the server, without passing bytes through this process. The suite cannot check that.
+   */
   readonly serverCopy?: boolean | undefined;
   /** The store has `walk`. */
   readonly walk?: boolean | undefined;
-  /** `temporaryUrl` gives a URL for every file. */
+  /** `temporaryUrl` returns a URL for every file. */
   readonly temporaryUrls?: boolean | undefined;
 }
 
 export type CapabilityName = keyof StorageCapabilities;
 
-/** Each capability in a few words for people. */
+/** Short user-facing text for each capability. */
 export const capabilityTexts: Readonly<Record<CapabilityName, string>> = {
   atomicCreate: 'one winner among writers of a new name',
   ifMatch: 'writes bound to the version that they replace',

@@ -10,11 +10,11 @@ import type { OperationOptions } from './adapter.ts';
 import { isLeftOver, readProcessMark } from '../basics/files/temporary-folder.ts';
 import { fromSystemError, systemCode } from '../basics/files/system-errors.ts';
 
-/** What is known of a content before it is read. */
+/** Options for reading content. */
 export interface ContentOptions {
-  /** Ends the reading: the whole operation then rejects with the signal's reason. */
+  /** Aborts the reading; the whole operation then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Bytes that the content must yield; CorruptError as soon as it is clear that it does not. */
+  /** Expected length in bytes; CorruptError as soon as the content is longer or ends early. */
   readonly size?: number | undefined;
 }
 
@@ -38,11 +38,10 @@ async function* checkedChunks(
 }
 
 /**
- * Lets an adapter use a content that it owns: `use` gets the chunks, in order and checked for length. From
- * the call on, errors of the content are caught even while it is not read, and the content is destroyed on
- * every way out.
- * @throws the signal's reason when it aborted the reading; otherwise what the content or `use` threw, as it
- *   is
+ * Consumes a content that an adapter owns: `use` gets the chunks, in order and checked for length. From the
+ * call on, errors of the content are caught even while it is not read, and the content is always destroyed.
+ * @throws the signal's reason when it aborted the reading; otherwise the error of the content or of `use`,
+ * unchanged
  */
 export const consumeContent = async <T>(
   content: Readable,
@@ -65,7 +64,7 @@ export const consumeContent = async <T>(
   }
 };
 
-/** Content that lies in a private temporary file of this machine. */
+/** Content in a private temporary file of this machine. */
 export interface SpooledFile {
   readonly path: string;
   readonly size: number;
@@ -77,7 +76,10 @@ export interface SpooledFile {
 
 const ignore = (): undefined => undefined;
 
-/** `<tmp>/stowage-<user>`, which must be ours alone: other users of a shared machine could have made it. */
+/**
+ * `<tmp>/stowage-<user>`. Its owner and mode are checked: on a shared machine another user could have created
+ * it.
+ */
 const ensurePrivateFolder = async (): Promise<string> => {
   const user = process.getuid?.() ?? userInfo().username.replace(/\W/gu, '_');
   const folder = join(tmpdir(), `stowage-${user}`);
@@ -101,7 +103,7 @@ const sweep = async (folder: string): Promise<void> => {
   }
 };
 
-/** Creates an empty file in the folder of this process, which is removed with its last file. */
+/** Creates an empty file in the temp directory of this process, which is removed with its last file. */
 const createFile = async (): Promise<{ handle: FileHandle; path: string; folder: string }> => {
   const base = await ensurePrivateFolder();
   const folder = join(base, await readProcessMark());
@@ -109,8 +111,7 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
     const path = join(folder, randomUUID());
     try {
       const made = await mkdir(folder, { mode: 0o700, recursive: true });
-      // The folder was not there: the first file of this process, the moment to look for what dead processes
-      // left.
+      // The folder is new, so this is the first file of this process: remove the leftovers of dead processes.
       if (made !== undefined && attempt === 0) await sweep(base).catch(ignore);
       return { handle: await open(path, 'wx+', 0o600), path, folder };
     } catch (error) {
@@ -119,9 +120,7 @@ const createFile = async (): Promise<{ handle: FileHandle; path: string; folder:
   }
 };
 
-/**
- * Opens an empty private temporary file that has no name any more: it goes with its handle, or the process.
- */
+/** Opens an empty private temporary file without a name: it disappears with its handle or the process. */
 export const openUnnamed = async (): Promise<FileHandle> => {
   const { handle, path, folder } = await createFile();
   await removeFile(path, folder);
@@ -129,10 +128,9 @@ export const openUnnamed = async (): Promise<FileHandle> => {
 };
 
 /**
- * Writes the content into a private temporary file. Destroys `content` on every way out; leaves no file when
- * it fails.
- * @throws the content's own error as it is, the signal's reason, StorageFullError and the other errors of a
- * file system.
+ * Writes the content into a private temporary file. Always destroys `content`; leaves no file when it fails.
+ * @throws the content's own error unchanged, the signal's reason, StorageFullError and the other errors of a
+ * file system
  */
 export const spool = async (content: Readable, options: OperationOptions = {}): Promise<SpooledFile> => {
   const { signal } = options;
@@ -170,10 +168,12 @@ const removeFile = async (path: string, folder: string): Promise<void> => {
   await rmdir(folder).catch(ignore);
 };
 
-/** A stream of bytes that are in memory. A store destroys the one that it was given: each try needs its own. */
+/**
+ * A new stream of bytes in memory. Stores destroy the stream they are given, so every attempt needs its own.
+ */
 export const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
 
-/** The text of a small file; undefined where it is longer. Ends the stream on every way out. */
+/** The text of a small file; undefined when it is longer than `mostBytes`. Always closes the stream. */
 export const boundedText = async (stream: Readable, mostBytes: number): Promise<string | undefined> => {
   const chunks: Uint8Array[] = [];
   let length = 0;

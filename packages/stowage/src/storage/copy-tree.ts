@@ -23,35 +23,35 @@ import type { OperationOptions, ReadResult, Stat, StorageAdapter } from './adapt
 import type { StoreLocation } from './location.ts';
 import type { SourcePath } from './source-path.ts';
 
-/** Inside one store a copied file costs three requests; between stores each holds a stream of both. */
+/** Inside one store a copied file costs three requests; between stores each copy holds a stream of both. */
 const PARALLEL_INSIDE = 16;
 const PARALLEL_ACROSS = 4;
 const PARALLEL_REMOVALS = 8;
 
-/** Content for the target, in place of what was read from the source. `size` in bytes. */
+/** Content for the target instead of the bytes read from the source. `size` in bytes. */
 export interface ReplacedContent {
   readonly content: Readable;
   readonly size: number | undefined;
-  /** Called when it is stored, or has failed: what it comes from is needed no longer. Never throws. */
+  /** Called when the content is stored or has failed, to release its source. Never throws. */
   readonly release?: (() => Promise<void>) | undefined;
 }
 
-/** How a single file is copied. */
+/** Options for copying a single file. */
 export interface CopyFileOptions extends OperationOptions {
   /**
-   * What is stored at the target of what was read, where that differs. Owns the stream that it was given,
-   * also when it throws. With it, bytes are streamed even inside one store.
+   * Converts the content that was read into the content to store. Owns the stream that it was given, also
+   * when it throws. With it, bytes are streamed even inside one store.
    */
   readonly contentFor?:
     ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>) | undefined;
 }
 
-/** How a folder is copied. */
+/** Options for copying a folder. */
 export type CopyTreeOptions = CopyFileOptions &
   PlanOptions & {
     /**
-     * Called when all files are copied, of a move before the emptied folders are removed: copies what is kept beside
-     * them. Its failure fails a move in part: what it has not copied stays.
+     * Called when all files are copied; in a move before the emptied folders are removed. Copies additional
+     * data of the files. When it fails, a move fails in part, and data that was not copied stays.
      */
     readonly onCopied?: ((files: CopiedTree['files']) => Promise<void>) | undefined;
   };
@@ -60,21 +60,21 @@ export type CopyTreeOptions = CopyFileOptions &
 export interface CopiedFile {
   readonly from: SourcePath;
   readonly to: SourcePath;
-  /** As it was when it was read. */
+  /** Stat of the original when it was read. */
   readonly source: Stat;
-  /** As it was stored; undefined when another writer may have replaced it before that was known. */
+  /** Stat of the stored copy; undefined when another writer may have replaced it before it was known. */
   readonly copy: Stat | undefined;
 }
 
-/** What was made at the target, to be verified or withdrawn. */
+/** The items created at the target, to be verified or withdrawn. */
 export interface CopiedTree {
   readonly folders: readonly SourcePath[];
   readonly count: number;
-  /** May be read several times. */
+  /** May be iterated several times. */
   readonly files: () => AsyncIterable<CopiedFile> | Iterable<CopiedFile>;
 }
 
-/** Copies without bytes passing through this process, where the store can. */
+/** Copies on the server, where the store can. */
 const copyInside = async (
   { storage, path: from }: StoreLocation,
   to: SourcePath,
@@ -83,7 +83,7 @@ const copyInside = async (
   const source = await storage.stat(from, { signal });
   if (source.kind === 'folder') throw new WrongKindError();
   await storage.copyFile(from, to, { createOnly: true, signal });
-  // Without the signal: what was made must be known to be withdrawn.
+  // Without the signal: the copy must be known so that it can be withdrawn.
   const copy = await storage.stat(to).catch(ifMissing);
   return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
 };
@@ -107,7 +107,7 @@ const copyThrough = async (
 };
 
 /**
- * Copies one file, inside a store or into another one: create-only, whole or not at all.
+ * Copies one file, inside a store or into another one: create-only, completely or not at all.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError, CorruptError when the source ends early
  */
 export const copyFileTo = (
@@ -119,19 +119,19 @@ export const copyFileTo = (
     ? copyInside(from, to.path, options.signal)
     : copyThrough(from, to, options);
 
-/** Whether a second look finds nothing either. */
+/** Whether a second lookup also finds nothing. */
 export const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
   storage.stat(path).then(
     () => false,
     (error: unknown) => error instanceof NotFoundError,
   );
 
-/** A store may find nothing for a moment, and answers may get lost. */
+/** A store may briefly report a file as missing, and responses may get lost: retry. */
 const WITHDRAWALS = 3;
 
 /**
- * Removes the copy of a file while it is as it was stored, by several attempts. Never throws: whatever failed first is
- * what matters.
+ * Removes the copy of a file while it is unchanged, in several attempts. Never throws: the original error
+ * matters more.
  */
 export const withdrawFile = async (
   storage: StorageAdapter,
@@ -148,8 +148,8 @@ export const withdrawFile = async (
 };
 
 /**
- * Removes what a copy has made: files that are still as they were stored, then folders that are empty, the
- * deepest first. Files that others have put or replaced there stay, with their folders. Needs no signal, and
+ * Removes the result of a copy: files that are unchanged since they were stored, then folders that are empty,
+ * the deepest first. Files that others have added or replaced stay, with their folders. Needs no signal, and
  * never throws.
  */
 export const withdrawCopy = async (
@@ -157,12 +157,12 @@ export const withdrawCopy = async (
   { folders, files }: Omit<CopiedTree, 'count'>,
 ): Promise<void> => {
   const withdraw = (file: CopiedFile): Promise<void> => withdrawFile(storage, file);
-  // Where the list cannot be read, what it holds stays.
+  // Where the list cannot be read, its files stay.
   await forEachAtOnce(PARALLEL_REMOVALS, files(), withdraw).catch(() => undefined);
   for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
 };
 
-/** What the port knows of a version, and nothing that an adapter has added. */
+/** The version properties of the port, without additions of an adapter. */
 const versionOf = ({ name, kind, size, modifiedAt, changedAt, etag }: Stat): Stat => ({
   name,
   kind,
@@ -172,7 +172,7 @@ const versionOf = ({ name, kind, size, modifiedAt, changedAt, etag }: Stat): Sta
   etag,
 });
 
-/** Inside the target, a name that is taken is not a reason to try another name for the whole folder. */
+/** A conflict inside the target must not lead to another attempt with another name for the whole folder. */
 const asConflict = (error: unknown): Error => {
   if (error instanceof AlreadyExistsError || error instanceof WrongKindError) {
     return new ContentsConflictError({ cause: error });
@@ -180,7 +180,10 @@ const asConflict = (error: unknown): Error => {
   return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
 };
 
-/** Copies what was planned. Making the target folder decides who has its name; a failure withdraws all. */
+/**
+ * Copies the planned items. Creating the target folder decides the conflict about its name. Withdraws
+ * everything on failure.
+ */
 export const copyPlanned = async (
   from: StoreLocation,
   to: StoreLocation,
@@ -189,7 +192,7 @@ export const copyPlanned = async (
   options: CopyTreeOptions,
 ): Promise<CopiedTree> => {
   const { signal } = options;
-  // Every copy listens to it; their number has a bound of its own.
+  // Every copy adds a listener; the number of concurrent copies is bounded separately.
   if (signal !== undefined) setMaxListeners(0, signal);
   const folders: SourcePath[] = [];
   const copied = new SpilledList<PlannedFile & Pick<CopiedFile, 'source' | 'copy'>>(spill);
@@ -209,7 +212,7 @@ export const copyPlanned = async (
   try {
     for (const folder of plan.folders.slice(1)) {
       await to.storage.makeFolder(folder.to, { signal }).catch((error: unknown) => {
-        // Another error may be a lost answer. Only an empty folder is ever withdrawn.
+        // The folder may have been created with its response lost. Withdrawing removes empty folders only.
         if (!(error instanceof AlreadyExistsError)) folders.push(folder.to);
         throw error;
       });
@@ -228,16 +231,16 @@ export const copyPlanned = async (
 
 /**
  * Copies a folder file by file, inside a store or into another one, a few files at a time. Create-only:
- * making the target folder decides who has the name, and only that throws AlreadyExistsError. The tree is
- * listed first, and what appears later is not copied. When anything fails, what was made is withdrawn, and
- * what others have put into the target stays. Entries that listings leave out are not copied.
+ * creating the target folder decides the conflict about its name, and only that throws AlreadyExistsError.
+ * The tree is listed first; later additions are not copied. On failure the created items are withdrawn, and
+ * items that others have put into the target stay. Entries that listings leave out are not copied.
  *
  * Costs: memory of about 500 bytes for each folder and a few megabytes for its files, of which longer lists
- * lie in a temporary file of this machine (about 400 bytes each) until the copy is done; inside a store two
- * `stat` and a `copyFile` for each file.
+ * are kept in a local temporary file (about 400 bytes each) until the copy is done; inside a store two `stat`
+ * and a `copyFile` for each file.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file); ContentsConflictError for a name inside
- *   the folder; UnsafePathError when something would lie too deep; ChangedMeanwhileError when a file
- *   vanished; the signal's reason
+ * the folder; UnsafePathError for a path that would be too deep; ChangedMeanwhileError when a file vanished;
+ * the signal's reason
  */
 export const copyTree = async (
   from: StoreLocation,

@@ -5,7 +5,7 @@ import type { StorageAdapter } from './adapter.ts';
 import type { SourcePath } from './source-path.ts';
 import { locate, type TreePlan } from './tree-plan.ts';
 
-/** What stays at the source, for the message. */
+/** Number of items that remain at the source, by reason, for the message. */
 export interface Stayed {
   changed: number;
   omitted: number;
@@ -14,11 +14,11 @@ export interface Stayed {
   cause: unknown;
 }
 
-/** How many items stay. */
+/** Total number of remaining items. */
 export const countOf = ({ changed, omitted, hidden, refused }: Stayed): number =>
   changed + omitted + hidden + refused;
 
-/** Says how many items stay, and why. */
+/** The message with the number of remaining items and the reasons. */
 export const messageOf = (stayed: Stayed): string => {
   const { changed, omitted, hidden, refused } = stayed;
   const reasons = [
@@ -32,7 +32,7 @@ export const messageOf = (stayed: Stayed): string => {
   return `The folder was moved, but not all of it: ${what} (${reasons.join(', ')}).`;
 };
 
-/** Where files lie that are derived from what a folder held, and the folders that hold them. */
+/** Paths of the files derived from the contents of a folder, and of their folders. */
 class DerivedFiles {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();
@@ -57,7 +57,9 @@ class DerivedFiles {
     return this.#folders.has(this.#keyOf(folder));
   }
 
-  /** Removes the files in a folder that holds some, and the folder. @throws NotEmptyError: it holds others */
+  /**
+   * Removes the derived files in a folder, and the folder itself. @throws NotEmptyError when it holds others
+   */
   async remove(folder: SourcePath): Promise<void> {
     const [files, folders]: [SourcePath[], SourcePath[]] = [[], []];
     for await (const page of this.#storage.list(folder, { detail: 'names' })) {
@@ -77,16 +79,16 @@ class DerivedFiles {
   }
 }
 
-/** What a move has taken along of one folder. */
+/** What a move has taken out of one folder. */
 interface Moved {
-  /** Whether a folder directly in the emptied one was moved. */
+  /** Whether a direct subfolder was moved. */
   readonly isMoved: (path: SourcePath) => boolean;
-  /** What is derived from the items that were directly in it. */
+  /** The files derived from its direct items. */
   readonly derived: () => Promise<DerivedFiles>;
 }
 
 /**
- * Removes a folder that was emptied. An entry that is still in it is counted: it was changed, added, hidden,
+ * Removes a folder after a move. An entry that is still in it is counted: it was changed, added, is hidden,
  * or cannot be listed.
  */
 const removeEmptied = async (
@@ -101,14 +103,14 @@ const removeEmptied = async (
   for await (const page of storage.list(folder, { detail: 'names', onOmitted })) {
     for (const entry of page) {
       const path = folder.below(entry.name);
-      // What keeps a folder inside this one has been counted there.
+      // The entries that keep a moved subfolder have been counted there.
       if (entry.kind === 'folder' && isMoved(path)) counted += 1;
       else if (entry.kind === 'folder') others.push(path);
       else left += 1;
     }
   }
   const derived = others.length > 0 ? await readDerived() : undefined;
-  // The words about what has moved have been copied, and those about what is gone are of no use.
+  // The texts about moved files have been copied; others belong to files that no longer exist.
   const words = others.filter(({ name }) => name === ABOUT_FOLDER);
   const holders = others.filter((path) => derived?.holds(path));
   left += others.length - holders.length - words.length;
@@ -127,7 +129,7 @@ const removeEmptied = async (
   }
 };
 
-/** What the index'th folder of a plan holds itself. */
+/** The direct contents of the folder with this index in a plan. */
 const heldBy = (plan: TreePlan, index: number) => {
   const [folder, next] = [plan.folders[index], plan.folders[index + 1]];
   return {
@@ -137,8 +139,8 @@ const heldBy = (plan: TreePlan, index: number) => {
 };
 
 /**
- * Removes the folders of a move that are empty now, the deepest first, with what is derived from the moved
- * items. Counts what stays. Memory: the names of what is derived from the items of one folder.
+ * Removes the folders of a move that are now empty, the deepest first, with the files derived from moved
+ * items. Counts the remaining items. Memory: the names of the files derived from the items of one folder.
  */
 export const removeFolders = async (
   storage: StorageAdapter,

@@ -1,6 +1,4 @@
-/**
- * What lies at a path. Stores know nothing else: links, sockets and devices are neither listed nor reached.
- */
+/** Kinds of entries. Links, sockets and devices are neither listed nor accessible. */
 export type EntryKind = 'file' | 'folder';
 
 /** One entry of a folder. `size` and `modifiedAt` are undefined where the store does not report them. */
@@ -11,16 +9,16 @@ export interface Entry {
   readonly size: number | undefined;
   /** Milliseconds since 1970; undefined where the store does not report it. */
   readonly modifiedAt: number | undefined;
-  /** Of a file, as in `Stat`, where a listing has it for free. */
+  /** ETag of a file, as in `Stat`, where a listing includes it at no extra cost. */
   readonly etag?: string | undefined;
   /**
-   * Milliseconds since 1970 of the last change of anything about the entry, its name and its times too, which
-   * no program can set; absent where the store does not report it.
+   * Milliseconds since 1970 of the last change of the entry's content, name or metadata, which no program can
+   * set; absent where the store does not report it.
    */
   readonly changedAt?: number | undefined;
 }
 
-/** Entries in an order. A long list may make each when it is asked for: do not compare identities. */
+/** A sequence of entries. A long one may create entries on access: do not compare identities. */
 export interface Entries extends Iterable<Entry> {
   readonly length: number;
   at(index: number): Entry | undefined;
@@ -35,7 +33,7 @@ export interface Stat extends Entry {
   readonly etag: string | undefined;
 }
 
-/** A folder of which nothing but its name is known. */
+/** A folder of which only the name is known. */
 export const folderNamed = (name: string): Stat & { readonly kind: 'folder' } => ({
   name,
   kind: 'folder',
@@ -51,8 +49,8 @@ export interface ByteRange {
 }
 
 /**
- * The order of a walk, which every way of walking keeps, so that one can go on where another has stopped: the
- * entries of a folder by their names, with a slash behind those of folders.
+ * Sort key of an entry within its folder: its name, followed by a slash for folders. Every walk uses this
+ * order, so that one can resume where another stopped.
  */
 export const keyOf = (entry: { readonly name: string; readonly kind: 'file' | 'folder' }): string =>
   entry.kind === 'folder' ? `${entry.name}/` : entry.name;
@@ -61,7 +59,10 @@ export const keyOf = (entry: { readonly name: string; readonly kind: 'file' | 'f
 export const byKey = (left: { readonly key: string }, right: { readonly key: string }): number =>
   left.key < right.key ? -1 : left.key === right.key ? 0 : 1;
 
-/** The key of the first name of a position, and the position below it: empty where the walk begins there. */
+/**
+ * The key of the first name of a position, and the rest of the position below it: empty where the walk starts
+ * there.
+ */
 export const firstOf = (position: string): { readonly key: string; readonly below: string } => {
   const end = position.indexOf('/') + 1;
   return end === 0
@@ -71,15 +72,17 @@ export const firstOf = (position: string): { readonly key: string; readonly belo
 
 const SECOND = 1000;
 
-/** Stores tell the time of a file to the millisecond in one answer and to the second in another. */
+/**
+ * Compares modification times. Some stores report milliseconds in one response and whole seconds in another.
+ */
 export const isSameTime = (one: number, other: number): boolean =>
   one === other ||
   ((one % SECOND === 0 || other % SECOND === 0) && Math.floor(one / SECOND) === Math.floor(other / SECOND));
 
-// Some servers call the tag of a young file weak, and a moment later strong.
+// Some servers report a weak tag for a new file and the same tag as strong a moment later.
 const opaque = (etag: string): string => etag.replace(/^W\//u, '');
 
-/** Whether two looks at a file show the same content, by all that the store reports both times. */
+/** Whether two stats describe the same content, by all properties that both have. */
 export const isSameVersion = (one: Stat, other: Stat): boolean =>
   one.size === other.size &&
   (one.modifiedAt === undefined ||

@@ -13,18 +13,18 @@ export interface WalkedEntry {
   readonly entry: Entry;
 }
 
-/** What a walk asks of a store. */
+/** Options of a walk. */
 export interface WalkOptions extends ListOptions {
-  /** False for a folder that is not walked into. Default: all are. */
+  /** Returns false to skip a folder. Default: all are walked. */
   readonly enters?: (path: SourcePath, entry: Entry) => boolean;
-  /** Leaves out folders below that vanish meanwhile, or that the store does not allow to read. */
+  /** Skips subfolders that vanish during the walk, or that the store does not allow to read. */
   readonly isTolerant?: boolean;
 }
 
 /**
- * All that lies below a folder, each folder before what it holds. One listing is open at a time, however deep
- * the tree is; memory grows with the number of folders that lie beside those on the way.
- * @throws NotFoundError also when a folder below vanishes during the walk, unless it is tolerant
+ * All entries below a folder, each folder before its contents. One listing is open at a time, however deep
+ * the tree is; memory grows with the number of folders that are still to be walked.
+ * @throws NotFoundError also when a subfolder vanishes during the walk, unless the walk is tolerant
  */
 export async function* walkFolder(
   adapter: ReadableStore,
@@ -70,18 +70,23 @@ const transferBy =
   };
 
 /**
- * Copies a folder with all it holds, in the store's own way where it has one, else as `copyTree`. Create-only.
+ * Copies a folder with its contents, with the store's own operation where it has one, else as `copyTree`.
+ * Create-only.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError
  */
 export const copyFolder = transferBy('copyFolder', copyTree);
 
 /**
- * Moves a folder with all it holds, in the store's own way where it has one, else as `moveTree`. Create-only.
+ * Moves a folder with its contents, with the store's own operation where it has one, else as `moveTree`.
+ * Create-only.
  * @throws as copyFolder; MovedInPartError
  */
 export const moveFolder = transferBy('moveFolder', moveTree);
 
-/** Moves a file by the options, or a folder with all it holds. @throws as moveFolder, StorageAdapter.moveFile */
+/**
+ * Moves a file with the options, or a folder with its contents. @throws as moveFolder,
+ * StorageAdapter.moveFile
+ */
 export const moveItem = (
   storage: StorageAdapter,
   kind: EntryKind,

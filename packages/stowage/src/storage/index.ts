@@ -1,6 +1,5 @@
 /**
- * The storage port, for those who write an adapter: its contract, its paths, its errors, and what an adapter
- * can build on.
+ * The storage port for authors of adapters: its contract, its paths, its errors, and helpers for adapters.
  * @module
  */
 export type {

@@ -5,21 +5,21 @@ import type { SourcePath } from './source-path.ts';
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import { BusyError } from '../errors/errors.ts';
 
-/** Where an entry of a store is, or is to be. */
+/** Location of an entry, existing or planned. */
 export interface StoreLocation {
   readonly storage: StorageAdapter;
   readonly path: SourcePath;
 }
 
-/** Where an entry of a store is, for what changes nothing there. */
+/** Location of an entry, for code that does not change it. */
 export interface Located {
   readonly storage: Pick<ReadableStore, 'identity' | 'capabilities'>;
   readonly path: SourcePath;
 }
 
 /**
- * Whether `inner` is `outer` or lies inside it, also when two stores share entries, as far as their
- * identities are known. Letter case does not count where one of the stores ignores it.
+ * Whether `inner` equals `outer` or is inside it, also across stores that share entries, as far as their
+ * identities are known. Letter case is ignored where one of the stores ignores it.
  */
 export const containsLocation = (outer: Located, inner: Located): boolean => {
   const [one, other] = [outer.storage.identity, inner.storage.identity];
@@ -32,25 +32,24 @@ export const containsLocation = (outer: Located, inner: Located): boolean => {
   return outerSegments.every((segment, index) => segment === innerSegments[index]);
 };
 
-/** Whether two locations are one. */
+/** Whether two locations are the same. */
 export const isSameLocation = (one: Located, other: Located): boolean =>
   containsLocation(one, other) && containsLocation(other, one);
 
 const MAY_WAIT = 1000;
-/** A store that never ends what it has begun must not hold up all others for ever. */
+/** An operation that never ends must not block all others forever. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Lets what takes entries away from their locations follow one another in this process, where one location is
- * or contains the other. A move by copying takes time, and two such moves of one folder would both have
- * copied it before either removes anything.
+ * Serializes operations of this process that move or remove entries, where one location equals or contains
+ * the other. Without it, two moves by copying could both copy a folder before either removes it.
  */
 export interface LocationLocks {
   /**
-   * Holds all of the locations, which are waited for together: no caller waits while holding one. A caller
-   * that has waited looks again: what was there before may be gone.
-   * @throws the signal's reason while waiting, BusyError when too many wait or after a minute, and what `work`
-   *   throws
+   * Locks all of the locations, which are waited for together: no caller waits while holding a lock. A caller
+   * that has waited must check again, because items may be gone.
+   * @throws the signal's reason while waiting; BusyError when too many callers wait, or after a minute;
+   * errors of `work`
    */
   hold<T>(
     locations: readonly Located[],
@@ -64,7 +63,7 @@ interface Holder {
   readonly ended: Promise<void>;
 }
 
-/** Locks without holders; memory is bounded by the running operations. */
+/** Creates the locks; memory is bounded by the running operations. */
 export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLocks => {
   const holders = new Set<Holder>();
   let waiting = 0;
@@ -95,7 +94,7 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
       const hasWaited = findHolder(locations) !== undefined;
       let end = (): void => undefined;
       const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
-      // Nothing may be awaited between the last look and this: of several that have waited for one, all would
+      // No await is allowed between the last check and this line: otherwise several waiting callers would all
       // find no holder.
       const enter = (): void => void holders.add(holder);
       if (hasWaited) await waitFor(locations, signal, enter);
@@ -110,7 +109,7 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
   };
 };
 
-/** Makes names of files that are unique over all stores. */
+/** Creates a function that returns keys of files which are unique over all stores. */
 export const createStoreKeys = (): ((files: ReadableStore, path: SourcePath) => string) => {
   const numbers = new WeakMap<ReadableStore, number>();
   let stores = 0;

@@ -6,18 +6,18 @@ import { type WalkedEntry, walkFolder } from './folders.ts';
 import type { SourcePath } from './source-path.ts';
 import { walkTree } from './tree-walk.ts';
 
-/** What something takes in its store: itself, or all that a folder holds, hidden entries too. */
+/** Space of a file, or of all contents of a folder, hidden entries included. */
 export interface Measure {
   /** As far as the store reports sizes. */
   readonly bytes: number;
   readonly files: number;
 }
 
-/** What does not count. */
+/** Options for what is not counted. */
 export interface MeasureOptions extends Omit<TallyOptions, 'of' | 'uncounted'> {
-  /** Folders of this name, in any case: what they hold is derived from the rest. */
+  /** Folders of this name, in any letter case, are not counted: they hold derived files. */
   readonly derivedName?: string | undefined;
-  /** Leaves out folders below that may not be read. */
+  /** Skips subfolders that may not be read. */
   readonly isTolerant?: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Uncounted {
   readonly uncounted: readonly string[];
 }
 
-/** What lies below a folder: by the walk of the store where that costs less than a listing of each folder. */
+/** The entries below a folder: by the walk of the store where it has one, else by listing each folder. */
 async function* below(
   storage: ReadableStore,
   folder: SourcePath,
@@ -67,7 +67,7 @@ const sumUp = async (
   return { bytes, files, unreadable };
 };
 
-/** What the store itself says of all that lies below a folder; undefined where it cannot. */
+/** The store's own tally of a folder; undefined where it has none. */
 export const tallyOf = async (
   storage: ReadableStore,
   folder: SourcePath,
@@ -82,9 +82,9 @@ export const tallyOf = async (
 };
 
 /**
- * Measures a file or folder; words about files do not count. A folder is counted by the store where it can, else
- * walked through.
- * @throws NotFoundError; StorageDeniedError where a folder below may not be read, unless that is tolerated
+ * Measures a file or folder, without the texts about files. A folder is counted by the store where it can,
+ * else walked.
+ * @throws NotFoundError; StorageDeniedError where a subfolder may not be read, unless that is tolerated
  */
 export const measure = async (
   storage: ReadableStore,

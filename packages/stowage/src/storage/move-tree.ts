@@ -26,28 +26,31 @@ import type { SourcePath } from './source-path.ts';
 
 const PARALLEL_REMOVALS = 8;
 
-/** How a folder is moved. */
+/** Options for moving a folder. */
 export interface MoveTreeOptions extends CopyTreeOptions {
   /**
-   * The files that are derived from an item (thumbnails), in a folder beside it that does not go along: they
-   * are removed when the item has moved, and nothing else in their folder. Default: none.
+   * The files derived from an item (thumbnails), in a sibling folder that is not moved: removed after the
+   * item has moved; other files of their folder stay. Default: none.
    */
   readonly derivedOf?: ((item: SourcePath) => readonly SourcePath[]) | undefined;
   /**
-   * Whether a removal and a look after it that both find nothing prove that another writer has taken the
-   * original, so that the copy is withdrawn. Default: false, since a store whose first answer was lost may
-   * find nothing when it is asked again.
+   * Whether a removal and a following stat that both find nothing prove that another writer has taken the
+   * original, so that the copy is withdrawn. Default: false, because after a lost response to a removal a
+   * store may find nothing either.
    */
   readonly missesAreCertain?: boolean;
 }
 
-/** What a removal came to, with the error of the store if it was refused, or nothing is known of it. */
+/** Outcome of a removal, with the store's error if it was rejected or its outcome is unknown. */
 interface Removal {
   readonly outcome: 'removed' | 'missed' | 'changed' | 'refused' | 'unknown';
   readonly error?: unknown;
 }
 
-/** Removes the original if the copy is still there and neither has changed. No signal: the move goes on. */
+/**
+ * Removes the original if the copy exists and neither has changed. Without a signal: the move must be
+ * completed.
+ */
 const removeOriginal = async (
   from: StorageAdapter,
   to: StorageAdapter,
@@ -71,8 +74,8 @@ const removeOriginal = async (
 };
 
 /**
- * Whether the store shows the original, so that its copy may go. One that has removed it may have lost that
- * answer and refuse a second attempt: then the copy is all there is.
+ * Whether the store shows the original, so that its copy can be removed. After a removal with a lost response
+ * the store may reject a second attempt: the copy is then the only file left.
  */
 const isSeen = async ({ storage, path }: StoreLocation): Promise<boolean> => {
   try {
@@ -82,7 +85,7 @@ const isSeen = async ({ storage, path }: StoreLocation): Promise<boolean> => {
   }
 };
 
-/** The error of a move of which it is not known whether its original is gone. */
+/** The error of a move for which it is unknown whether the original was removed. */
 export const originalMayStay = (cause?: unknown): MovedInPartError =>
   new MovedInPartError({
     message: 'The file was copied, but its original may not have been removed.',
@@ -90,11 +93,11 @@ export const originalMayStay = (cause?: unknown): MovedInPartError =>
   });
 
 /**
- * Moves one file by copying, inside a store or into another one. The original is removed only if it is
- * unchanged and the copy is there. A move that fails before leaves no copy; once the removal has begun the
- * signal no longer counts.
- * @throws as copyFileTo; ChangedMeanwhileError; MovedInPartError when the original may still be there beside
- *   the copy
+ * Moves one file by copying, inside a store or into another one. Removes the original only if it is unchanged
+ * and the copy exists. A move that fails earlier leaves no copy; once the removal has begun the signal is
+ * ignored.
+ * @throws as copyFileTo; ChangedMeanwhileError; MovedInPartError when the original may still exist beside the
+ * copy
  */
 export const moveFileTo = async (
   from: StoreLocation,
@@ -120,15 +123,15 @@ export const moveFileTo = async (
   throw (error ?? new ChangedMeanwhileError()) as Error;
 };
 
-/** What came of removing the originals. */
+/** Outcome of removing the originals. */
 interface RemovedOriginals {
-  /** The refusal of the store, if it came before anything was removed, so that the copy can be withdrawn. */
+  /** The store's rejection, if it came before anything was removed, so that the copy can be withdrawn. */
   readonly refusal?: unknown;
   /** Another writer took every file, and no copy is left. */
   readonly isAllTaken: boolean;
 }
 
-/** Removes the originals, until one removal fails: the rest then stays in both locations. */
+/** Removes the originals until one removal fails; the remaining files then exist at both locations. */
 const removeOriginals = async (
   from: StorageAdapter,
   to: StorageAdapter,
@@ -154,14 +157,15 @@ const removeOriginals = async (
       if (!isFirst) await limiter.add(async () => void (await remove(file)));
       else {
         isFirst = false;
-        // By itself: a store that refuses every removal shows it here, with nothing lost.
+        // The first removal runs alone: a store that rejects every removal shows it here, before anything is
+        // lost.
         const { outcome, error } = await remove(file);
         if (outcome === 'refused' && (await isSeen({ storage: from, path: file.from })))
           return { refusal: error, isAllTaken: false };
       }
     }
   } catch (error) {
-    // The list cannot be read: what it holds stays.
+    // The list cannot be read: its files stay.
     stayed.cause ??= error;
   } finally {
     await limiter.drain();
@@ -177,11 +181,11 @@ const refuseOmitted = (omitted: number): void => {
 };
 
 /**
- * Moves a folder by copying it, inside a store or into another one: copies all, and then removes file by file
- * what is unchanged and seen at the target, and folder by folder what is empty. Nothing is removed that was
- * not copied. A folder that holds entries which listings leave out is refused before anything happens. A move
- * that fails before the first removal leaves no copy; after it the signal no longer counts, and what was
- * changed or added meanwhile stays where it was.
+ * Moves a folder by copying it, inside a store or into another one: copies everything, then removes each file
+ * that is unchanged and present at the target, and each folder that is empty. Removes nothing that was not
+ * copied. A folder with entries that listings leave out is rejected at the start. A move that fails before
+ * the first removal leaves no copy; afterwards the signal is ignored, and items that were changed or added in
+ * the meantime stay.
  *
  * Costs as `copyTree`, and for each file a `stat` and a removal, for each folder a listing and a removal.
  * @throws as copyTree; MovedInPartError, whose message says how many items stayed and why

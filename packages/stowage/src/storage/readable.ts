@@ -16,71 +16,75 @@ export interface StoreIdentity {
 }
 
 export interface OperationOptions {
-  /** Aborts the operation: it rejects with the signal's reason and leaves nothing half-done behind. */
+  /** Aborts the operation: it rejects with the signal's reason and leaves nothing half-done. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** @see ReadableStore.stat */
 export interface StatOptions extends OperationOptions {
   /**
-   * The caller expects nothing at the path and goes on in this store: an outage may look like that for now.
+   * The caller expects no item at the path, and continues with other requests to this store, which reveal an
+   * outage: here an outage may be reported as a missing item.
    */
   readonly mayMiss?: boolean;
   /**
-   * What the caller takes it for: a store that keeps files and folders apart looks for that first, and with
-   * `mayMiss` for nothing else.
+   * The kind that the caller expects: a store that has files and folders apart looks for this kind first, and
+   * with `mayMiss` for this kind only.
    */
   readonly expects?: EntryKind | undefined;
 }
 
 export interface ListOptions extends StatOptions {
   /**
-   * Called, at the latest with the end of the listing, with the number of entries that it leaves out because
-   * no path can name them or because they are links or special files. Not called for none.
+   * Called, at the latest at the end of the listing, with the number of entries that it leaves out because no
+   * path can name them or because they are links or special files. Not called for none.
    */
   readonly onOmitted?: ((count: number) => void) | undefined;
   /**
-   * `names`: size and time may be left undefined when they would cost extra. `full` (default): as far as the
-   * store knows. `versions`: with the `etag` of files, too, where that costs less than `statMany`.
+   * `names`: size and time may be undefined where they would cost extra. `full` (default): all that a listing
+   * reports. `versions`: with the `etag` of files too, where that costs less than `statMany`.
    */
   readonly detail?: 'names' | 'full' | 'versions';
   /**
-   * A listing of the folder that is already under way will do, unless this process has changed anything in it
-   * since: what other processes have changed meanwhile may be missing.
+   * The result may come from a running listing of the folder, unless this process has changed the folder
+   * since: concurrent changes of other processes may be missing.
    */
   readonly mayJoin?: boolean;
   /**
-   * Only entries whose names begin so are wanted, in this letter case: others may be left out, where asking
-   * for fewer costs less.
+   * Only entries whose names start with this text, in this letter case, are needed: others may be left out
+   * where that costs less.
    */
   readonly startingWith?: string | undefined;
 }
 
 export interface ReadOptions extends OperationOptions {
-  /** Must lie inside the file. */
+  /** Must be inside the file. */
   readonly range?: ByteRange | undefined;
-  /** Throws ChangedMeanwhileError when the file is not (or no longer) this version. */
+  /** Throws ChangedMeanwhileError when the file is another version. */
   readonly ifMatch?: string | undefined;
-  /** The caller takes files or ranges of so many bytes as `bytes`. A store may give a stream all the same. */
+  /**
+   * The caller accepts files or ranges up to this number of bytes as `bytes`. A store may still return a
+   * stream.
+   */
   readonly bytesUpTo?: number | undefined;
   /** @see StatOptions.mayMiss */
   readonly mayMiss?: boolean;
 }
 
 export interface ReusedMemory {
-  /** The store takes it away to read into it, and puts here what the files of its answer lie in. */
+  /** The store takes it out to read into it, and puts in the memory that holds the files of its result. */
   buffer: ArrayBuffer | undefined;
 }
 
 /** @see ReadableStore.readMany */
 export interface ReadManyOptions extends OperationOptions {
-  /** Of all files together: what does not fit is left to `read`. */
+  /** Limit for all files together; files beyond it are left to `read`. */
   readonly bytesUpTo: number;
-  /** The caller is done with files that lie in it. A store may ignore it. */
+  /** Memory of an earlier result that the caller no longer uses. A store may ignore it. */
   readonly memory?: ReusedMemory | undefined;
 }
 
-/** A file that was read whole. */
+/** A file that was read completely. */
 export interface WholeFile {
   readonly stat: Pick<Stat, 'size' | 'modifiedAt'>;
   readonly bytes: Uint8Array;
@@ -92,18 +96,21 @@ export interface GlimpseOptions extends OperationOptions {
 }
 
 /**
- * What the first entries of a folder show of a name: the entry, undefined where nothing has it, `unknown` where they do
- * not show that.
+ * Looks a name up in the first entries of a folder: the entry, undefined when no item has the name, `unknown`
+ * when the entries do not show it.
  */
 export type Glimpse = (name: string) => Stat | undefined | 'unknown';
 
 /** @see ReadableStore.tally */
 export interface TallyOptions extends OperationOptions {
-  /** `sizes`: what the files take. `paths`: bounds of the paths, for which no file is looked at. */
+  /** `sizes`: sizes of the files. `paths`: limits of the paths, without reading file metadata. */
   readonly of: 'sizes' | 'paths';
-  /** Names, in small letters, of folders that do not count, whatever their letter case. Default: all count. */
+  /**
+   * Names, in lower case, of folders that are not counted, whatever their letter case. Default: all are
+   * counted.
+   */
   readonly uncounted?: readonly string[] | undefined;
-  /** Files whose path in the source matches do not count. Default: all count. */
+  /** Files whose path in the source matches are not counted. Default: all are counted. */
   readonly ignores?: RegExp | undefined;
 }
 
@@ -111,11 +118,11 @@ export interface TallyOptions extends OperationOptions {
 export interface Tally {
   readonly bytes: number;
   readonly files: number;
-  /** No path below the folder has more segments below it. */
+  /** Upper bound of the segments of a path below the folder. */
   readonly deepest: number;
-  /** No path below the folder has more bytes below it, a slash before each name. */
+  /** Upper bound of the bytes of a path below the folder, with a slash before each name. */
   readonly longest: number;
-  /** Folders that may not be read. */
+  /** Number of folders that may not be read. */
   readonly unreadable: number;
 }
 
@@ -128,22 +135,25 @@ export interface TemporaryUrlOptions extends OperationOptions {
   readonly disposition: string;
 }
 
-/** A file being read. The caller owns the stream: reads it to its end or destroys it. */
+/** A file that is being read. The caller owns the stream: it reads it to the end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
-  /** All that was asked for, where the store has read it already. A caller that uses it leaves `stream` alone. */
+  /**
+   * The complete requested content, where the store has read it already. A caller that uses it ignores
+   * `stream`.
+   */
   readonly bytes?: Uint8Array | undefined;
   readonly stream: Readable;
 }
 
-/** The reading half of the storage port: all that may be done with a store but for a change. */
+/** The read-only half of the storage port. */
 export interface ReadableStore {
   readonly capabilities: StorageCapabilities;
 
   /**
-   * Where the root of this store lies in its backend. Two stores with the same `backend` share entries when
-   * one `root` is, or contains, the other. Undefined: no other store reaches the entries, or it is not known.
-   * Never shown to clients.
+   * Location of the store's root in its backend. Two stores with the same `backend` share entries when one
+   * `root` equals or contains the other. Undefined when no other store reaches the entries, or when it is
+   * unknown. Never shown to clients.
    */
   readonly identity?: StoreIdentity | undefined;
 
@@ -151,22 +161,22 @@ export interface ReadableStore {
   stat(path: SourcePath, options?: StatOptions): Promise<Stat>;
 
   /**
-   * Optional: asks whether the root is there now, by one small request. Fails where it is missing; an empty
-   * one is there. It is called after something was not found, which is an outage where the root is missing
-   * too. Without it `stat` of the root is asked.
+   * Optional: checks that the root exists, with one small request. Fails when it is missing; an empty root
+   * exists. Called after an item was not found, because a missing root means an outage. Without it `stat` of
+   * the root is used.
    */
   checkRoot?(options?: OperationOptions): Promise<void>;
 
   /**
-   * The entries of a folder in pages, in the store's order; never opens a file. Names that cannot be a path
-   * segment are left out. @throws NotFoundError, WrongKindError (a file) no later than the first page.
+   * The entries of a folder in pages, in the store's order; never opens a file. Leaves out names that cannot
+   * be a path segment. @throws NotFoundError, WrongKindError (a file) no later than the first page.
    */
   list(folder: SourcePath, options?: ListOptions): AsyncIterable<readonly Entry[]>;
 
   /**
-   * Optional: the first `most` entries of a folder, by one request. Present only where that costs about as much as
-   * `stat`, and shows everything that a store of its kind can show to be absent.
-   * @throws NotFoundError where nothing lies in the folder
+   * Optional: the first `most` entries of a folder, with one request. Present only where that costs about as
+   * much as `stat`, and reliably shows which names are absent.
+   * @throws NotFoundError when there is no such folder
    */
   glimpse?(folder: SourcePath, options: GlimpseOptions): Promise<Glimpse>;
 
@@ -174,23 +184,23 @@ export interface ReadableStore {
   read(path: SourcePath, options?: ReadOptions): Promise<ReadResult>;
 
   /**
-   * Optional: all that lies below a folder, each folder before what it holds, in an order that is always the
-   * same; a walk from the position of any entry or page goes on behind it, without a miss or a repetition.
-   * Present only where it is cheaper than listing folder by folder. @throws UnsupportedError before anything
-   * is found, where this service cannot do it.
+   * Optional: all entries below a folder, each folder before its contents, in a fixed order; a walk from the
+   * position of any entry or page continues after it, without gaps or repetitions. Present only where it is
+   * cheaper than listing each folder. @throws UnsupportedError before the first entry, where this service
+   * cannot do it.
    */
   walk?(folder: SourcePath, options: TreeWalkOptions): AsyncIterable<WalkPage>;
 
   /**
-   * Optional: sums up what lies below a folder, as `list` shows it, in one go; a folder that vanishes meanwhile is
-   * left out. Present only where it is cheaper than a walk. @throws NotFoundError, WrongKindError for the folder
-   * itself; UnsupportedError where it cannot be done now
+   * Optional: sums up the entries below a folder, as `list` shows them; skips a folder that vanishes
+   * meanwhile. Present only where it is cheaper than a walk. @throws NotFoundError, WrongKindError for the
+   * folder itself; UnsupportedError where it is currently not possible
    */
   tally?(folder: SourcePath, options: TallyOptions): Promise<Tally>;
 
   /**
    * Optional: several entries of one folder, in the order of `names`, with the versions that `stat` reports;
-   * undefined where nothing lies. Present only where it is cheaper than listing the folder for a page of
+   * undefined for a missing one. Present only where it is cheaper than listing the folder for a page of
    * names.
    */
   statMany?(
@@ -200,8 +210,8 @@ export interface ReadableStore {
   ): Promise<readonly (Entry | undefined)[]>;
 
   /**
-   * Optional: many small files, of one folder or several, read whole, in the order of `paths`; undefined for
-   * a file that is to be read by `read`, which also says why. Present only where it is cheaper than that.
+   * Optional: reads many small files completely, of one folder or several, in the order of `paths`; undefined
+   * for a file that must be read with `read`, which also reports its error. Present only where it is cheaper.
    */
   readMany?(
     paths: readonly SourcePath[],
@@ -209,8 +219,8 @@ export interface ReadableStore {
   ): Promise<readonly (WholeFile | undefined)[]>;
 
   /**
-   * Optional: a URL by which anybody reads the file until it expires, answered with this type and
-   * disposition; undefined where the store cannot make one. Costs no request.
+   * Optional: a URL that gives read access to the file until it expires, with this type and disposition;
+   * undefined where the store cannot create one. Costs no request.
    */
   temporaryUrl?(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined>;
 }

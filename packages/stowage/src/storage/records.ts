@@ -13,31 +13,33 @@ import { boundedText, streamOf } from './content.ts';
 import type { Entry, ListOptions, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 
-/** Records: small JSON files in hidden folders of a store, which the service keeps for itself. */
+/** Records: small JSON files in hidden folders of a store, internal to the service. */
 
 /** A longer file is not a record of this service. */
 export const MOST_RECORD_BYTES = 64 * 1024;
 
 /** A record as it was read. */
 export interface ReadRecord {
-  /** Undefined where it is longer than the service writes it. */
+  /** Undefined when it is longer than a record of the service. */
   readonly text: string | undefined;
   readonly version: Stat;
 }
 
-/** How a record is read. */
+/** Options for reading a record. */
 export interface RecordOptions extends OperationOptions {
-  /** A listing, or the id of something, shows it: the store is not asked before it is read. */
+  /** A listing or an id shows that the record exists: it is read without a stat before. */
   readonly isListed?: boolean | undefined;
 }
 
-/** The name of the record about something, one for all letter cases where the store ignores them. */
+/**
+ * The file name of the record about a subject; the same for all letter cases where the store ignores them.
+ */
 export const recordName = (store: Pick<ReadableStore, 'capabilities'>, about: string): string =>
   `${createHash('sha256').update(foldedFor(store, about)).digest('hex').slice(0, 40)}.json`;
 
 /**
- * Reads a record; undefined where there is none. Costs a `stat`, and a reading where something is; the reading alone
- * where a listing or an id shows it (`isListed`).
+ * Reads a record; undefined when there is none. Costs a `stat`, and a read where it exists; only the read
+ * with `isListed`.
  * @throws errors of the store
  */
 export const readRecord = async (
@@ -46,7 +48,7 @@ export const readRecord = async (
   { signal, isListed = false }: RecordOptions = {},
 ): Promise<ReadRecord | undefined> => {
   try {
-    // Nearly always nothing is there: stores look for what may be missing with less effort.
+    // The record rarely exists: a stat with `mayMiss` is the cheapest check.
     const isFile =
       isListed || (await store.stat(path, { signal, mayMiss: true, expects: 'file' })).kind === 'file';
     if (!isFile) return undefined;
@@ -58,8 +60,8 @@ export const readRecord = async (
 };
 
 /**
- * What a record says. It may have been written by anybody who reaches the store: `parse` checks it as if a client had
- * sent it. Undefined: it is not a record of this service.
+ * Parses a record. Other users of the store may have written it, so `parse` must validate it like client
+ * input. Undefined when it is not a record of this service.
  */
 export const parsedRecord = <Value>(
   text: string | undefined,
@@ -76,8 +78,8 @@ export const parsedRecord = <Value>(
 };
 
 /**
- * Writes a record in place of the version that was read. Where the store decides, no instance overwrites what another
- * has written meanwhile.
+ * Writes a record in place of the version that was read. Where the store has conditional writes, no instance
+ * overwrites a concurrent change of another.
  * @throws ChangedMeanwhileError, AlreadyExistsError where another instance was faster; errors of the store
  */
 export const writeRecord = async (
@@ -96,13 +98,13 @@ export const writeRecord = async (
 
 const MOST_TRIES = 8;
 
-/** Of what others may have done to a record or its folder meanwhile. */
+/** Whether the error can come from a concurrent change of the record or its folder. */
 const isOvertaken = (error: unknown): boolean =>
   error instanceof ChangedMeanwhileError ||
   error instanceof AlreadyExistsError ||
   error instanceof NotFoundError;
 
-/** Does something again, a few times, that others have overtaken: they write and remove records too. */
+/** Retries a few times after concurrent changes: other writers create and remove records too. */
 export const untilNotOvertaken = async <Result>(
   attempt: () => Promise<Result>,
   mayHelp: (error: unknown) => boolean | Promise<boolean> = isOvertaken,
@@ -116,11 +118,11 @@ export const untilNotOvertaken = async <Result>(
   }
 };
 
-/** A text that changes with the version of a file, as far as a listing shows it. */
+/** A text that changes with the version of a file, from the properties that a listing shows. */
 export const versionOf = ({ etag, modifiedAt, changedAt, size }: Entry): string =>
   [etag, modifiedAt, changedAt, size].join();
 
-/** The entries of a folder that the service keeps for itself, in pages. One that does not exist is empty. */
+/** The entries of an internal folder, in pages. A missing folder counts as empty. */
 export async function* pagesOf(
   store: ReadableStore,
   folder: SourcePath,
@@ -133,12 +135,11 @@ export async function* pagesOf(
   }
 }
 
-/** Up to here a store that can is asked for single names; beyond it, one listing is cheaper. */
+/** Up to this number, single names are read where the store can; beyond it, one listing is cheaper. */
 const MOST_SINGLE = 500;
 
 /**
- * The files of these names in a folder that the service keeps for itself, by their names: with one request to the
- * store, none for no names.
+ * The files of these names in an internal folder, by name: with one request to the store, none for no names.
  * @throws errors of the store
  */
 export const findNames = async (

@@ -2,28 +2,32 @@ import type { Logger } from '../basics/log/logger.ts';
 import type { StorageAdapter } from './adapter.ts';
 import { ConfigError } from '../errors/errors.ts';
 
-/** What a factory learns of the source that it makes a store for. */
+/** Properties of the source for which a factory creates a store. */
 export interface StorageFactoryContext<Options = unknown> {
   /**
-   * The source's options for this adapter, as its `parseOptions` returned them (or as written, without one).
+   * The source's options for this adapter, as its `parseOptions` returned them (or as configured, without
+   * one).
    */
   readonly options: Options;
   /** `root` of the source: a directory for local, a virtual prefix elsewhere. */
   readonly root: string | undefined;
   readonly sourceName: string;
   readonly log: Logger;
-  /** False: the store is opened for a look, and what dead processes have left in it stays. Default: true. */
+  /**
+   * False: the store is opened for reading only, and leftovers of dead processes are not removed. Default:
+   * true.
+   */
   readonly sweeps?: boolean | undefined;
 }
 
-/** Makes the stores of one kind. `Options` is what `parseOptions` returns and `create` gets. */
+/** Creates the stores of one kind. `Options` is the result of `parseOptions`, passed to `create`. */
 export interface StorageFactory<Options = unknown> {
   /** Whether a source of this kind must have `root`. Default: false. */
   readonly requiresRoot?: boolean;
   /**
-   * Checks the source's options for this adapter. Returns them parsed, or the problems found, each beginning
-   * with its dotted key relative to the options (`bucket: is required`; an empty key for the options as a
-   * whole).
+   * Validates the source's options for this adapter. Returns them parsed, or the problems found, each
+   * beginning with its dotted key relative to the options (`bucket: is required`; an empty key for the
+   * options as a whole).
    */
   readonly parseOptions?: (
     options: unknown,
@@ -32,20 +36,20 @@ export interface StorageFactory<Options = unknown> {
   create(context: StorageFactoryContext<Options>): StorageAdapter | Promise<StorageAdapter>;
 }
 
-/** The adapters that a connector knows, by the name used in `storageAdapter`. */
+/** The adapters available to a connector, by their name in `storageAdapter`. */
 export type StorageFactories = ReadonlyMap<string, StorageFactory>;
 
 const builtInNames = ['local', 'memory', 's3', 'sftp', 'ftp', 'azure', 'gcs', 'webdav'] as const;
 
-/** The name of an adapter of this package, which no other may take. */
+/** The name of an adapter of this package; reserved. */
 export type BuiltInName = (typeof builtInNames)[number];
 
 const RESERVED: ReadonlySet<string> = new Set(builtInNames);
 
 /**
- * The one exception to "no state of a module": an adapter package registers itself by being imported, before
- * any connector exists, so there is no instance to hang it on. It only ever grows, and a connector takes a
- * snapshot when it is made, so that instances stay as isolated as without it.
+ * The one exception to "no state of a module": an adapter package registers itself when it is imported,
+ * before any connector exists that could hold the state. It only grows, and a connector copies it at its
+ * creation, so that connectors stay isolated.
  */
 const registered = new Map<string, StorageFactory>();
 
@@ -57,7 +61,7 @@ const problemOf = (name: string, factory: StorageFactory): string | undefined =>
     : 'needs a factory with a create function';
 };
 
-/** @throws ConfigError with the problems of them all */
+/** @throws ConfigError with all problems */
 const requireUsable = (factories: readonly (readonly [name: string, factory: StorageFactory])[]): void => {
   const problems = factories.flatMap(([name, factory]) => {
     const problem = problemOf(name, factory);
@@ -67,10 +71,9 @@ const requireUsable = (factories: readonly (readonly [name: string, factory: Sto
 };
 
 /**
- * Makes a storage adapter known by name, for `storageAdapter` of every connector that is created afterwards.
- * A name that registers again, as it does when hot reload or a test runner evaluates its module twice, gets
- * the newer factory. Another factory than before is reported as a warning of the process: two packages may
- * want one name.
+ * Registers a storage adapter by name, for `storageAdapter` of every connector that is created later.
+ * Registering a name again, as hot reload or a test runner does, replaces the factory. A different factory
+ * causes a process warning, because two packages may use one name.
  * @throws ConfigError when the name is empty or built in
  */
 export const registerStorageAdapter = <Options>(name: string, factory: StorageFactory<Options>): void => {
@@ -85,8 +88,8 @@ export const registerStorageAdapter = <Options>(name: string, factory: StorageFa
 };
 
 /**
- * The adapters registered so far and those of one connector, which win, as a copy that later registrations do
- * not change.
+ * A copy of the adapters registered so far, overridden by those of one connector; later registrations do not
+ * change it.
  * @throws ConfigError when a connector's own adapter has no name, no factory, or the name of a built-in one
  */
 export const registeredFactories = (own: Readonly<Record<string, StorageFactory>> = {}): StorageFactories => {

@@ -9,7 +9,7 @@ import type { StagedFile, StatOptions, StorageAdapter } from './adapter.ts';
 import { SourcePath } from './source-path.ts';
 
 const CHECK_MS = 30_000;
-/** Checks within a second after which the last one stands for the rest of it. */
+/** Maximum number of checks per second; further ones in that second reuse the last result. */
 const MOST_CHECKS = 20;
 const SECOND = 1000;
 
@@ -18,11 +18,11 @@ type Operation = (...given: unknown[]) => unknown;
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
-/** The options among what an operation was given. */
+/** The options among the arguments of an operation. */
 const optionsIn = (given: readonly unknown[]): StatOptions =>
   given.slice(1).find((one) => typeof one === 'object' && one !== null && !(one instanceof SourcePath)) ?? {};
 
-/** @throws StorageUnavailableError unless the root is there, or may not be checked */
+/** @throws StorageUnavailableError unless the root exists, or must not be checked */
 const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
   try {
     await inTimeLimit(CHECK_MS, undefined, (signal) =>
@@ -32,15 +32,15 @@ const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
       ),
     );
   } catch (cause) {
-    // The store answers, and its rights end above its files.
+    // The store responds, but grants no access to its root itself.
     if (cause instanceof StorageDeniedError || cause instanceof UnsupportedError) return;
     throw new StorageUnavailableError({ detail: 'the root of the source does not answer', cause });
   }
 };
 
 /**
- * Checks the root after something was not found. Every caller gets a check that has begun after that: those who
- * ask while one is under way share the next.
+ * Checks the root after an item was not found. Every caller gets a check that started after its call: callers
+ * during a running check share the next one.
  */
 const createRootChecks = (adapter: StorageAdapter): (() => Promise<void>) => {
   let last: Promise<void> = Promise.resolve();
@@ -67,12 +67,12 @@ const createRootChecks = (adapter: StorageAdapter): (() => Promise<void>) => {
 };
 
 /**
- * The same store, in which what is not found is missing for certain: where the root itself is not found, or
- * does not answer, an operation fails with StorageUnavailableError instead of NotFoundError. A folder that is
- * not mounted, a bucket that is gone and a proxy that answers 404 to everything are outages, and nothing may
- * be removed, made again or said to be missing because of them.
+ * Wraps a store so that NotFoundError means that an item is really missing: where the root itself is missing
+ * or does not respond, operations fail with StorageUnavailableError instead. An unmounted folder, a deleted
+ * bucket and a proxy that responds 404 to everything are outages; they must not cause items to be removed,
+ * recreated or reported as missing.
  *
- * Costs one check of the root for each NotFoundError, shared by those of the same moment, at most 20 a second.
+ * Costs one check of the root for each NotFoundError, shared by concurrent ones, at most 20 a second.
  */
 export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Store => {
   const checks = createRootChecks(adapter);
@@ -110,7 +110,8 @@ export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Sto
         });
         return name === 'stage' ? told.then((staged) => watched(staged as StagedFile)) : told;
       };
-    // An empty target: what it says of itself binds a proxy, and an adapter may be frozen.
+    // An empty proxy target, because an adapter may be frozen, and proxy invariants would apply to its
+    // properties.
     return new Proxy({} as Target, {
       has: (_, name) => Reflect.has(target, name),
       get: (_, name) => {

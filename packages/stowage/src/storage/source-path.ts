@@ -1,18 +1,18 @@
 import { UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 
 const MAX_SEGMENT_BYTES = 255;
-// Normalization takes time by the square of a run of marks. No spelling of 255 bytes in NFC has more units of
-// UTF-16, nor more marks in a row: these have two bytes or more, and three of them at most join their letter.
+// Normalization takes quadratic time for a run of combining marks. No spelling of 255 bytes in NFC has more
+// UTF-16 units, nor more marks in a row: a mark has two bytes or more, and at most three of them combine with
+// their letter.
 const MAX_SEGMENT_UNITS = 383;
 const MAX_MARKS = 130;
 const MAX_PATH_BYTES = 2048;
 const MAX_SEGMENTS = 100;
 
-/** Longest spelling of a path that is looked at, in UTF-16 units. */
+/** Maximum length of a path before normalization, in UTF-16 units. */
 export const MOST_PATH_UNITS = 2 * MAX_PATH_BYTES;
 
-// C0, DEL, C1 controls, and the characters that reorder displayed text: a name holding them does not read as
-// it is.
+// C0, DEL, C1 controls, and characters that reorder displayed text and so disguise a name.
 const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\]/u;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -22,34 +22,37 @@ const segmentProblem = (segment: string): string | undefined => {
   if (segment.length > MAX_SEGMENT_BYTES) return TOO_LONG;
   if (FORBIDDEN.test(segment) || LONE_SURROGATE.test(segment)) return 'holds characters that are not allowed';
   if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES) return TOO_LONG;
-  // Full-width and other look-alikes that some layer below could fold into a way upwards.
+  // Full-width and other look-alikes, which a lower layer could fold into `..`.
   if (/[^\u0000-\u007f]/u.test(segment) && segment.normalize('NFKC').split(/[\\/]/u).includes('..')) {
     return 'holds characters that are not allowed';
   }
   return undefined;
 };
 
-/** Whether a name can be one segment of a path. Other names of the store are not shown nor reached. */
+/**
+ * Whether a name can be one segment of a path. Entries of the store with other names are hidden and
+ * inaccessible.
+ */
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 
-/** In NFC; undefined for text that is not a segment in any form. */
+/** The text in NFC; undefined when it is too long for a segment in any form. */
 const normalized = (text: string): string | undefined =>
   text.length > MAX_SEGMENT_UNITS || text.split(/\P{M}+/u).some((marks) => marks.length > MAX_MARKS)
     ? undefined
     : text.normalize('NFC');
 
-/** A name in NFC, when it can be one segment of a path; else undefined. Takes any text. */
+/** A name in NFC when it can be one segment of a path; else undefined. Accepts any text. */
 export const segmentOf = (name: string): string | undefined => {
   const segment = normalized(name);
   return segment !== undefined && isSegment(segment) ? segment : undefined;
 };
 
 /**
- * A path inside a source. It cannot leave the source's root: it is made only by parsing, holds no `.` or
- * `..`, no backslash, no control or bidirectional character, and is in NFC. Text from clients is bounded in
- * length and depth; what walks find below a folder is not, since a store may hold deeper trees than requests
- * can name.
+ * A path inside a source. It cannot leave the source's root: it is created only by parsing, contains no `.`
+ * or `..`, no backslash, no control or bidirectional character, and is in NFC. Text from clients is bounded
+ * in length and depth; paths found by walks are not, since a store may hold deeper trees than requests can
+ * name.
  */
 export class SourcePath {
   static readonly root = new SourcePath([]);
@@ -61,8 +64,8 @@ export class SourcePath {
   }
 
   /**
-   * Reads a path in any spelling that clients use: ``, `/`, `/.`, `/sub`, `sub/`, `sub/deep/../`.
-   * @throws UnsafePathError when it leaves the root or holds what no path may hold.
+   * Parses a path in any spelling that clients use: ``, `/`, `/.`, `/sub`, `sub/`, `sub/deep/../`.
+   * @throws UnsafePathError when it leaves the root or contains forbidden characters or segments.
    */
   static parse(text: string): SourcePath {
     if (text.length > MOST_PATH_UNITS) throw new UnsafePathError('The path is too long.');
@@ -89,16 +92,16 @@ export class SourcePath {
   }
 
   /**
-   * The path of an entry of this folder, by a name from outside.
+   * The path of an entry of this folder, by a name from a client.
    * @throws UnsafeNameError when the name is not exactly one segment; UnsafePathError when the path would be
-   *   too long or too deep
+   * too long or too deep
    */
   child(name: string): SourcePath {
     return this.below(name).requireBounded();
   }
 
   /**
-   * The path of an entry of this folder, by a name that the store reported: however deep it lies.
+   * The path of an entry of this folder, by a name from the store, at any depth.
    * @throws UnsafeNameError when the name is not exactly one segment
    */
   below(name: string): SourcePath {
@@ -107,17 +110,19 @@ export class SourcePath {
     return new SourcePath([...this.segments, segment]);
   }
 
-  /** The path that begins with this one and goes on with the other's segments, however long. */
+  /** This path followed by the segments of the other, without limits. */
   join(other: SourcePath): SourcePath {
     return other.isRoot ? this : new SourcePath([...this.segments, ...other.segments]);
   }
 
-  /** The path itself, if requests can name it. @throws UnsafePathError */
+  /** This path, if requests can name it. @throws UnsafePathError */
   requireBounded(): SourcePath {
     return SourcePath.#bounded(this.segments);
   }
 
-  /** Whether requests can name any path below this one of so many more segments, and bytes with their slashes. */
+  /**
+   * Whether requests can name every path that has up to this many more segments, and bytes including slashes.
+   */
   hasRoomFor(more: { readonly segments: number; readonly bytes: number }): boolean {
     return (
       this.segments.length + more.segments <= MAX_SEGMENTS &&
@@ -134,17 +139,17 @@ export class SourcePath {
     return this.segments.at(-1) ?? '';
   }
 
-  /** The folder that holds this entry; the root's parent is the root. */
+  /** The parent folder; the root's parent is the root. */
   get parent(): SourcePath {
     return this.segments.length < 2 ? SourcePath.root : new SourcePath(this.segments.slice(0, -1));
   }
 
-  /** The folders on the way from the root, without it, and at last the path itself. */
+  /** The parent folders from the top, without the root, followed by the path itself. */
   ancestry(): readonly SourcePath[] {
     return this.isRoot ? [] : [...this.parent.ancestry(), this];
   }
 
-  /** True for the path itself and for all that lies below it, compared by whole segments. */
+  /** True for the path itself and all paths below it, compared by whole segments. */
   contains(other: SourcePath): boolean {
     return (
       this.segments.length <= other.segments.length &&
@@ -156,7 +161,7 @@ export class SourcePath {
     return this.segments.length === other.segments.length && this.contains(other);
   }
 
-  /** The other path as seen from this folder. Only for paths that this one contains. */
+  /** The other path relative to this folder. Only for paths that this one contains. */
   relative(other: SourcePath): SourcePath {
     if (!this.contains(other)) throw new UnsafePathError();
     return other.segments.length === this.segments.length

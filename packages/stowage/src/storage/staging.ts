@@ -12,22 +12,22 @@ import { consumeContent, spool, type SpooledFile, streamOf } from './content.ts'
 import type { SourcePath } from './source-path.ts';
 import { NotFoundError } from '../errors/errors.ts';
 
-/** Takes content in before its name is known, as `stageContent` does. */
+/** Receives content before its name is known, as `stageContent` does. */
 export type Stage = (
   adapter: StorageAdapter,
   content: Readable,
   options?: StageOptions,
 ) => Promise<StagedFile>;
 
-/** The part of the memory that one content may take. */
+/** One content may use this fraction of the memory (a quarter). */
 const SHARE = 4;
 /**
- * Content is copied into blocks of this size. Its chunks would take memory without a bound: a client may send
- * each byte in one of its own, which takes some 200 bytes.
+ * Content is copied into blocks of this size. Keeping the chunks would need unbounded memory: a client may
+ * send each byte in a chunk of its own, which takes some 200 bytes.
  */
 const BLOCK_BYTES = 64 * 1024;
 
-/** Content in memory. The store stages it when it is to get a name after all. */
+/** Content in memory. The store stages it only when it is committed. */
 class StagedBytes implements StagedFile {
   readonly #bytes: Buffer;
   readonly #adapter: StorageAdapter;
@@ -62,7 +62,7 @@ class StagedBytes implements StagedFile {
   }
 }
 
-/** Copies a chunk behind the `size` bytes that lie in the blocks. */
+/** Copies a chunk behind the `size` bytes in the blocks. */
 const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
   for (let from = 0; from < chunk.byteLength;) {
     const used = (size + from) % BLOCK_BYTES;
@@ -73,7 +73,10 @@ const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
   }
 };
 
-/** The `size` bytes of the blocks, let go block by block and then released, and the rest of the chunks. */
+/**
+ * Yields the `size` bytes of the blocks, dropping each block, then releases the memory and yields the
+ * remaining chunks.
+ */
 async function* resumed(
   blocks: Buffer[],
   size: number,
@@ -90,9 +93,9 @@ async function* resumed(
 }
 
 /**
- * Stages content in memory, at most `capacity` bytes at the same time: for what is read whole soon and then
- * dropped, a file would be written, flushed and read for nothing. Content longer than a quarter of the
- * capacity, or finds it taken, is staged as all else is.
+ * Stages content in memory, at most `capacity` bytes in total: for content that is soon read and discarded,
+ * where writing and flushing a file would be wasted. Content that is longer than a quarter of the capacity,
+ * or finds it used up, is staged by the store.
  */
 export const createMemoryStaging = (capacity: number): Stage => {
   let held = 0;
@@ -122,12 +125,12 @@ export const createMemoryStaging = (capacity: number): Stage => {
     });
 };
 
-/** How staged content is given its name. */
+/** Options for storing staged content under its name. */
 export type PlaceOptions = Omit<WriteOptions, 'size'>;
 
 /**
- * Takes content into a private temporary file of this machine. `write` stores it under its name and may open
- * it as often as it likes; `drop` is called at the end. Destroys `content` on every way out.
+ * Receives content into a private local temporary file. `write` stores it under its name and may open it
+ * repeatedly; `drop` is called at the end. Always destroys `content`.
  * @throws the content's own error, the signal's reason, or an error of the file system
  */
 export const stageLocally = async (
@@ -156,9 +159,8 @@ export const stageLocally = async (
 };
 
 /**
- * Takes content in before its name is known. The store does it where it can; else the content is spooled to a
- * private temporary file of this machine and `commit` sends it to the store with its size. Destroys `content`
- * on every way out.
+ * Receives content before its name is known. The store stages it where it can; otherwise it is spooled to a
+ * private local temporary file, and `commit` sends it to the store with its size. Always destroys `content`.
  * @throws the content's own error, the signal's reason, or an error of the store
  */
 export const stageContent = async (
@@ -173,11 +175,10 @@ export const stageContent = async (
     : adapter.stage(content, options);
 
 /**
- * Gives staged content its name in `adapter`: by a commit where it was staged in that very store, else by
- * having the store link or copy its file, or streaming it across, and dropping the staged bytes. After an
- * error (AlreadyExistsError above
- * all) the content is still there for another try.
- * @param stagedIn the store that `stageContent` was called with, as far as known
+ * Stores staged content under its name in `adapter`: by a commit where it was staged in the same store;
+ * otherwise the store links or copies the local file, or the bytes are streamed, and the staged bytes are
+ * discarded. After an error (such as AlreadyExistsError) the content remains for another attempt.
+ * @param stagedIn the store that `stageContent` was called with, if known
  */
 export const placeStaged = async (
   staged: StagedFile,

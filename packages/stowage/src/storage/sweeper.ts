@@ -1,32 +1,32 @@
 import type { Background } from '../basics/concurrency/background.ts';
 import type { StorageAdapter } from './adapter.ts';
 
-/** What is known of what the service keeps for itself in one store. Forgetting it costs a sweep. */
+/** Known state of the internal files in one store. Losing it costs one sweep. */
 export interface SweptStore {
-  /** Milliseconds since 1970; 0: never by this process. */
+  /** Time of the last sweep, in milliseconds since 1970; 0: none by this process. */
   readonly sweptAt: number;
-  /** What is kept, perhaps some of it counted twice; undefined: not known. */
+  /** Amount that is kept, possibly with some items counted twice; undefined when unknown. */
   readonly amount: number | undefined;
 }
 
-/** How what is kept in a store stays within its bounds. */
+/** Keeps the internal files of a store within their limits. */
 export interface Sweep {
   readonly isDue: (known: SweptStore) => boolean;
-  /** Removes what is too old or too much. Returns what is left, undefined where no bound asks for it. */
+  /** Removes items beyond the limits. Returns the amount that is left, undefined where no limit needs it. */
   readonly run: (signal: AbortSignal) => Promise<number | undefined>;
-  /** Keeps the store open meanwhile, and returns the way to release it. */
+  /** Keeps the store open during the sweep. Returns the function that releases it. */
   readonly hold: () => () => void;
 }
 
 interface Knowledge {
   sweptAt: number;
   amount: number | undefined;
-  /** What has come since the running sweep has begun. */
+  /** Amount added since the running sweep began. */
   arrived: number;
   isSweeping: boolean;
 }
 
-/** Sweeps stores in the background, each at most once at a time. */
+/** Sweeps stores in the background, one sweep per store at a time. */
 export class Sweeper {
   readonly #known = new WeakMap<StorageAdapter, Knowledge>();
   readonly #background: Background;
@@ -37,7 +37,9 @@ export class Sweeper {
     this.#onFailure = onFailure;
   }
 
-  /** To be called when so much has come. Sweeps where that is due; resolves when the sweep has ended. */
+  /**
+   * Call it when `arrived` has been added. Starts a sweep when one is due; resolves when the sweep has ended.
+   */
   async tend(store: StorageAdapter, arrived: number, sweep: Sweep): Promise<void> {
     const known = this.#known.get(store) ?? { sweptAt: 0, amount: undefined, arrived: 0, isSweeping: false };
     this.#known.set(store, known);
@@ -54,7 +56,8 @@ export class Sweeper {
         // The amount stays unknown when the sweep fails.
         Object.assign(known, { sweptAt: Date.now(), amount: undefined, arrived: 0 });
         const left = await run(signal);
-        // What has come meanwhile may be counted twice: that costs a sweep, which counts again.
+        // Additions during the sweep may be counted twice: that only causes an earlier sweep, which counts
+        // again.
         if (left !== undefined) known.amount = left + known.arrived;
       } while (known.arrived > 0 && isDue(known) && !signal.aborted);
     } finally {

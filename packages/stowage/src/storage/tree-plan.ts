@@ -13,7 +13,7 @@ interface Block {
   readonly length: number;
 }
 
-/** A temporary file for lists that may be too long for memory. It is made when it is first needed. */
+/** A temporary file for lists that may be too long for memory. Created on first use. */
 export class SpillFile {
   #opening: Promise<FileHandle> | undefined;
   #end = 0;
@@ -56,14 +56,11 @@ export class SpillFile {
   }
 }
 
-/**
- * A list of plain data (what JSON can hold) that grows at its end and is read in order. Beyond some thousand
- * items it lies in the file.
- */
+/** An append-only list of JSON data, read in order. Beyond some thousand items it is stored in the file. */
 export class SpilledList<T> {
   readonly #file: SpillFile;
   readonly #blocks: Block[] = [];
-  /** What no block holds yet. */
+  /** Items that are not in a block yet. */
   #recent: T[] = [];
   #spilling: Promise<void> | undefined;
 
@@ -75,7 +72,7 @@ export class SpilledList<T> {
     return this.#blocks.length * BLOCK_ITEMS + this.#recent.length;
   }
 
-  /** Adds an item, also when it throws. @throws StorageFullError and the other errors of a file system */
+  /** Adds an item, even when it throws. @throws StorageFullError and the other errors of a file system */
   async push(item: T): Promise<void> {
     this.#recent.push(item);
     if (this.#recent.length < BLOCK_ITEMS) return;
@@ -83,7 +80,7 @@ export class SpilledList<T> {
     await this.#spilling;
   }
 
-  /** The items from one index to before another one. Not to be called before every `push` has ended. */
+  /** The items in the range [from, to). Call it only when every `push` has ended. */
   async *items(from = 0, to = this.length): AsyncGenerator<T, void, undefined> {
     for (let at = from; at < to;) {
       const index = Math.floor(at / BLOCK_ITEMS);
@@ -106,12 +103,12 @@ export class SpilledList<T> {
   }
 }
 
-/** What goes along of a folder, and under which names. */
+/** Options that select and rename the contents of a folder for a copy. */
 export interface PlanOptions extends OperationOptions {
   /**
-   * Asked about each entry below the folder, a folder before what it holds, and before anything is copied.
-   * Returns the name that the entry gets at the target, undefined to leave it out with all it holds, or
-   * throws to refuse the whole copy. Default: every entry keeps its name.
+   * Called for each entry below the folder, a folder before its contents, and before anything is copied.
+   * Returns the name that the entry gets at the target, undefined to leave it out with all its contents, or
+   * throws to reject the whole copy. Default: every entry keeps its name.
    */
   readonly nameFor?:
     ((from: SourcePath, entry: Entry, targetFolder: SourcePath) => string | undefined) | undefined;
@@ -120,32 +117,32 @@ export interface PlanOptions extends OperationOptions {
 interface PlannedFolder {
   readonly from: SourcePath;
   readonly to: SourcePath;
-  /** Where those that it holds begin in `folders` and in `files` of the plan; they end where the next begin. */
+  /**
+   * Start of its contents in `folders` and `files` of the plan; they end at the start of the next folder's.
+   */
   readonly firstFolder: number;
   readonly firstFile: number;
 }
 
-/** A file that goes along: plain data, since the list of them may be too long for memory. */
+/** A file to copy: plain data, since the list may be too long for memory. */
 export interface PlannedFile {
   readonly folder: number;
   readonly name: string;
   readonly newName: string;
 }
 
-/**
- * What a folder holds that goes along. `folders` begin with the folder itself, each before those inside it.
- */
+/** The contents of a folder to copy. `folders` starts with the folder itself, each before those inside it. */
 export interface TreePlan {
   readonly folders: readonly PlannedFolder[];
   readonly files: SpilledList<PlannedFile>;
-  /** Entries that listings leave out: no path can name them. */
+  /** Number of entries that listings leave out because no path can name them. */
   readonly omitted: number;
 }
 
-// For each about 500 bytes are held until the copy is done.
+// About 500 bytes are held for each until the copy is done.
 const MOST_FOLDERS = 1_000_000;
 
-/** Where a planned file lies, and where it goes. */
+/** Current and target path of a planned file. */
 export const locate = (
   { folders }: Pick<TreePlan, 'folders'>,
   { folder, name, newName }: PlannedFile,
@@ -154,7 +151,7 @@ export const locate = (
   return { from: from.below(name), to: to.below(newName) };
 };
 
-/** Refuses a path that requests could not name. @throws UnsafePathError */
+/** Rejects a path that requests could not name. @throws UnsafePathError */
 export const requireNameable = (target: SourcePath): void => {
   try {
     target.requireBounded();
@@ -167,9 +164,9 @@ export const requireNameable = (target: SourcePath): void => {
 };
 
 /**
- * Lists a folder with all below it. One listing is open at a time, however deep the tree is.
- * @throws NotFoundError, WrongKindError (a file); UnsafePathError when something would lie too deep at the
- *   target for requests to name it; ContentsConflictError for more than a million folders
+ * Lists a folder with all its contents. One listing is open at a time, however deep the tree is.
+ * @throws NotFoundError, WrongKindError (a file); UnsafePathError when a path at the target would be too deep
+ * for requests; ContentsConflictError for more than a million folders
  */
 export const planTree = async (
   { storage, path }: StoreLocation,
@@ -182,7 +179,7 @@ export const planTree = async (
   const files = new SpilledList<PlannedFile>(spill);
   let omitted = 0;
   const onOmitted = (count: number): void => void (omitted += count);
-  // The array grows while it is read.
+  // The array grows during the loop.
   for (const [folder, { from, to }] of waiting.entries()) {
     folders.push({ from, to, firstFolder: waiting.length, firstFile: files.length });
     for await (const page of storage.list(from, { signal, onOmitted })) {

@@ -6,57 +6,57 @@ import type { Entry, OperationOptions, ReadableStore } from './readable.ts';
 import type { SourcePath } from './source-path.ts';
 import { byKey, firstOf, folderNamed, keyOf } from './entry.ts';
 
-/** What the caller of a walk wants of one folder. */
+/** The caller's filters for one folder. */
 export interface FolderView {
   readonly enters: (entry: Entry) => boolean;
-  /** Whether the walk reports an entry whose name fits. */
+  /** Whether the walk reports an entry whose name matches. */
   readonly wants: (entry: Entry) => boolean;
 }
 
 /** @see ReadableStore.walk */
 export interface TreeWalkOptions extends OperationOptions {
   /**
-   * A position below the folder: names joined by slashes, with one more behind a folder whose contents come
-   * next. The entry there need not exist any more.
+   * A position below the folder: names joined by slashes, with a trailing slash when the contents of that
+   * folder come next. The entry at the position need not exist any more.
    */
   readonly after?: string | undefined;
   /** As in `list`. */
   readonly detail: 'names' | 'full';
-  /** Words that the names of reported entries hold, all of them: @see holdsWords */
+  /** Words that the names of reported entries must contain, all of them: @see holdsWords */
   readonly words: readonly string[];
-  /** Names of folders that are never entered: a store that leaves them out early saves much. */
+  /** Names of folders that are never entered: a store that skips them early saves much work. */
   readonly never?: RegExp | undefined;
-  /** The caller needs no more reported entries than so many. */
+  /** The caller needs at most this number of reported entries. */
   readonly most: number;
   readonly view: (folder: SourcePath) => FolderView;
-  /** Called for each folder that is left out because the store does not allow to read it. */
+  /** Called for each folder that is skipped because the store does not allow to read it. */
   readonly onUnreadable?: (() => void) | undefined;
 }
 
 /** An entry below a folder. */
 export interface FoundEntry {
-  /** In the source. */
+  /** Path in the source. */
   readonly path: SourcePath;
   readonly entry: Entry;
-  /** Where a walk goes on immediately behind the entry: before what it holds, if it is a folder. */
+  /** Position for resuming a walk immediately after the entry: before its contents, if it is a folder. */
   readonly position: string;
 }
 
-/** What a walk has found, bit by bit. */
+/** A partial result of a walk. */
 export interface WalkPage {
   readonly found: readonly FoundEntry[];
-  /** Entries that the walk has looked at. */
+  /** Number of entries that the walk has visited. */
   readonly seen: number;
   readonly position: string;
 }
 
 /**
- * For stores that report what lies below a folder in one go: what is wanted of it. To be asked about the
- * entries in the order of the walk.
+ * Applies the caller's filters, for stores that report everything below a folder at once. Call it in the
+ * order of the walk.
  */
 export class WalkedFolders {
   readonly #options: Pick<TreeWalkOptions, 'view' | 'never'>;
-  /** From the root of the walk to the folder of the last entry; no view where it is not entered. */
+  /** From the root of the walk to the folder of the last entry; no view where the folder is not entered. */
   readonly #way: { readonly path: SourcePath; readonly view: FolderView | undefined }[];
 
   constructor(root: SourcePath, options: Pick<TreeWalkOptions, 'view' | 'never'>) {
@@ -64,12 +64,15 @@ export class WalkedFolders {
     this.#way = [{ path: root, view: options.view(root) }];
   }
 
-  /** Whether the walk reports an entry whose name fits. `folders` are those on the way from the root. */
+  /**
+   * Whether the walk reports an entry whose name matches. `folders` are the names from the root to its
+   * folder.
+   */
   wants(folders: readonly string[], entry: Entry): boolean {
     return this.#enter(folders)?.wants(entry) === true;
   }
 
-  /** The folder of the entries that were asked about last. */
+  /** The folder of the last entries. */
   get path(): SourcePath | undefined {
     return this.#way.at(-1)?.path;
   }
@@ -91,24 +94,24 @@ export class WalkedFolders {
   }
 }
 
-/** Folders that are listed before the walk has come to them. */
+/** Number of folders that are listed ahead of the walk. */
 const AHEAD = 4;
 /** Entries between two checks of the clock. */
 const STRIDE = 256;
 
-/** One entry of a folder on the way: something found, a folder to go into, or both. */
+/** An entry of the current folder to report, to enter, or both. */
 interface Step {
-  /** The name, with a slash behind that of a folder: what the entries of a folder are ordered by. */
+  /** Name, with a trailing slash for folders: sort key of the entries of a folder. */
   readonly key: string;
   readonly path: SourcePath;
   readonly found: FoundEntry | undefined;
   readonly enters: boolean;
-  /** The folder on the way to where the walk goes on: what has been reported is not reported again. */
+  /** The folder is on the path to the resume position: entries before it are not reported again. */
   readonly resumed: { readonly after: string } | undefined;
   scan?: Promise<Scan>;
 }
 
-/** What is left of a folder to be walked through. */
+/** The remaining steps of a folder. */
 interface Scan {
   readonly steps: readonly Step[];
   readonly seen: number;
@@ -156,12 +159,12 @@ class FolderByFolder {
     yield { found, seen, position: '' };
   }
 
-  /** Waits until nothing is being listed any more. */
+  /** Waits until all running listings have ended. */
   async end(): Promise<void> {
     await Promise.allSettled(this.#scans);
   }
 
-  /** Begins to list the folders that come next, and waits for this one. */
+  /** Starts listing the next folders ahead, and waits for this one. */
   async #enter(scan: Scan, step: Step, prefix: string, root: SourcePath): Promise<Scan> {
     if (step.scan === undefined) this.#begin(step, prefix);
     else this.#ahead -= 1;
@@ -178,7 +181,7 @@ class FolderByFolder {
 
   #begin(step: Step, prefix: string): void {
     const scan = this.#scan(step.path, prefix, step.resumed?.after ?? '').catch((error: unknown): Scan => {
-      // Gone since it was listed.
+      // Removed since it was listed.
       const isGone = error instanceof NotFoundError || error instanceof WrongKindError;
       if (!isGone && !(error instanceof StorageDeniedError)) throw error;
       if (!isGone) this.#options.onUnreadable?.();
@@ -222,10 +225,10 @@ class FolderByFolder {
         if (looked % STRIDE === 0 && this.#slice.due) await this.#slice.rest();
       }
     }
-    // Also after a small folder: a store in memory would never let others run.
+    // Pause even after a small folder: a store in memory would never let others run.
     if (this.#slice.due) await this.#slice.rest();
     const steps = [...(await found.sorted(this.#slice)), ...entered];
-    // What lies behind the way to where the walk goes on was counted when the walk first came there.
+    // Entries before the resume position were counted when the walk first reached them.
     const seen = first === undefined || first.below === '' ? behind : 0;
     return { steps: await sortPatiently(steps, byKey, this.#slice), seen, next: 0 };
   }
@@ -238,7 +241,7 @@ async function* walkFolderByFolder(
 ): AsyncGenerator<WalkPage, void, undefined> {
   const end = new AbortController();
   const signal = AbortSignal.any([end.signal, ...(options.signal === undefined ? [] : [options.signal])]);
-  // Each folder that is being listed listens to it.
+  // Each running listing adds a listener.
   setMaxListeners(0, signal);
   const walk = new FolderByFolder(storage, options, signal);
   try {
@@ -250,10 +253,10 @@ async function* walkFolderByFolder(
 }
 
 /**
- * All that lies below a folder, each folder before what it holds, in an order that is always the same; in the
- * store's own way where it has one, else folder by folder, some of them ahead. Memory: the folders beside
- * those on the way, and `most` wanted entries of each folder on the way. A folder that vanishes meanwhile, or
- * that may not be read, is left out.
+ * All entries below a folder, each folder before its contents, in a fixed order; by the store's own walk
+ * where it has one, else folder by folder, some of them ahead. Memory: the folders beside those on the
+ * current path, and `most` wanted entries of each folder on it. Skips folders that vanish meanwhile or may
+ * not be read.
  * @throws NotFoundError, WrongKindError for the folder itself
  */
 export async function* walkTree(

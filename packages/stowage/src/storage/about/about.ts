@@ -4,17 +4,17 @@ import { parsedRecord, recordName } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 
 /**
- * The folder beside files that holds the words about them. Reserved in every source, whatever its thumbnails are: words
- * cannot be made again.
+ * Hidden folder beside files that holds the texts about them. Reserved in every source, whatever its
+ * thumbnail settings: these texts cannot be regenerated.
  */
 export const ABOUT_FOLDER = '.stowage-about';
 
-/** Most characters of a text, most tags, and most characters of each. */
+/** Maximum characters of a text, number of tags, and characters of a tag. */
 export const MOST_TEXT = 2000;
 export const MOST_TAGS = 50;
 export const MOST_TAG = 64;
 
-/** Whether a text has at most so many characters; one outside the basic plane counts once. */
+/** Whether a text has at most `most` characters; one outside the basic plane counts once. */
 export const isWithin = (text: string, most: number): boolean =>
   text.length <= most || (text.length <= 2 * most && Array.from(text).length <= most);
 
@@ -22,7 +22,7 @@ const text = z.string().refine((value) => value !== '' && isWithin(value, MOST_T
 const tag = z.string().refine((value) => value !== '' && isWithin(value, MOST_TAG));
 const share = z.number().min(0).max(1);
 
-/** What is said about a file. */
+/** The texts and the focal point of a file. */
 export const aboutSchema = z
   .object({
     alt: text.optional().describe('What a picture shows, for those who do not see it.'),
@@ -41,14 +41,14 @@ export type About = Readonly<z.output<typeof aboutSchema>>;
 
 export const ABOUT_FIELDS = Object.keys(aboutSchema.shape) as readonly (keyof About)[];
 
-/** New words: what is undefined stays, what is null goes. */
+/** Changes to the texts: undefined keeps a field, null removes it. */
 export type AboutPatch = { readonly [Field in keyof About]?: About[Field] | null };
 
-/** Whether nothing is said. */
+/** Whether all fields are undefined. */
 export const isNothing = (about: AboutPatch): boolean =>
   Object.values(about).every((value) => value === undefined);
 
-/** Words with new ones. */
+/** The texts with a patch applied. */
 export const patched = (about: About, patch: AboutPatch): About => {
   const words = ABOUT_FIELDS.map((field) => [
     field,
@@ -57,17 +57,20 @@ export const patched = (about: About, patch: AboutPatch): About => {
   return Object.fromEntries(words.filter(([, value]) => value !== undefined && value !== null)) as About;
 };
 
-/** Plain text: what no editor writes and no page shows is left out. */
+/** Plain text: removes control characters, and replaces lone surrogates. */
 export const plainText = (value: string): string =>
   value.replaceAll(/\p{Cs}/gu, '\ufffd').replaceAll(/[\0-\u0008\u000b\u000c\u000e-\u001f\u007f]/gu, '');
 
-/** Where the words about the files of a folder lie, one record a file. Its name is made of that of the file. */
+/**
+ * Paths of the records with the texts about the files of a folder, one record per file, named by a hash of
+ * the file's name.
+ */
 export const aboutPaths = {
   all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
   record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>
     aboutPaths.all(path.parent).below(recordName(store, path.name)),
 };
 
-/** The words of a record; nothing where it is not one. */
+/** The texts in a record; empty when it is not a valid record. */
 export const parseAbout = (text: string | undefined): About =>
   parsedRecord(text, (written) => patched({}, aboutSchema.parse(written))) ?? {};

@@ -23,16 +23,16 @@ import type { SourcePath } from '../source-path.ts';
 import { type About, type AboutPatch, aboutPaths, isNothing, parseAbout, patched } from './about.ts';
 
 const READS_AT_ONCE = 16;
-/** Names whose records are named in one go: a millisecond. */
+/** Number of records whose names are computed without a pause: about a millisecond. */
 const MANY = 256;
 const COPIES_AT_ONCE = 4;
-/** Folders of which it is remembered during a copy which of their files have words. */
+/** During a copy, number of folders whose lists of records are cached. */
 const MOST_FOLDERS = 64;
-/** Of all words that are remembered; of an entry as much as its record is long, and something for its path. */
+/** Limits of the cache of texts. An entry counts its length as JSON, plus a constant for its path. */
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 60_000 };
 const BYTES_OF_A_KEY = 300;
 
-/** Folders of which a request may still believe that nothing is said there. */
+/** Folders that this process changed within the last seconds: requests may hold outdated lookups of them. */
 const WRITTEN = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 10_000 };
 
 interface Remembered {
@@ -47,7 +47,7 @@ const bytesOf = (about: About): Buffer => Buffer.from(JSON.stringify(about));
 const readOnce = (location: StoreLocation): Promise<ReadRecord | undefined> =>
   readRecord(location.storage, recordOf(location));
 
-/** Stores say once in a while that there is nothing, and what is missed here is lost. */
+/** Stores occasionally report an existing record as missing, and a missed one is lost: read twice. */
 const readSurely = async (location: StoreLocation): Promise<ReadRecord | undefined> =>
   (await readOnce(location)) ?? readOnce(location);
 
@@ -56,25 +56,25 @@ const remove = async (location: StoreLocation, version?: ReadRecord['version']):
   const { storage } = location;
   const record = recordOf(location);
   try {
-    // Nearly always nothing is there: stores look for what may be missing with less effort.
+    // The record rarely exists: a stat with `mayMiss` is the cheapest check.
     if (version === undefined) await storage.stat(record, { mayMiss: true, expects: 'file' });
     await storage.removeFile(record, { ifUnchanged: version });
   } catch (error) {
     return ifNoSuch(error);
   }
-  // Others may lie in it, or come meanwhile.
+  // The folder may hold other records.
   await storage.removeEmptyFolder(record.parent).catch(() => undefined);
 };
 
-/** The words of a record; undefined: it says nothing. */
+/** The texts in a record; undefined when it has none. */
 const aboutOf = (record: ReadRecord | undefined): About | undefined => {
   const about = parseAbout(record?.text);
   return isNothing(about) ? undefined : about;
 };
 
 /**
- * The words about files of all stores: what reads and writes their records. A record belongs to a name, whatever
- * content it has; stages of changes take it along. Undefined stands for no words.
+ * Reads and writes the texts about files in all stores. A record belongs to a name, whatever its content; the
+ * stages of changes move it along. Undefined means no texts.
  */
 export class AboutKeeper {
   readonly #locks = createNameLocks();
@@ -85,14 +85,14 @@ export class AboutKeeper {
   });
   readonly #written = new LRUCache<string, true>(WRITTEN);
 
-  /** Whether this process has lately written about files of a folder: what was seen of it before may be outrun. */
+  /** Whether this process has recently changed texts in a folder, so that earlier lookups may be outdated. */
   isWrittenLately(store: ReadableStore, folder: SourcePath): boolean {
     return this.#written.has(this.#keyOf(store, folder));
   }
 
   /**
-   * The words about files of one folder, in the order of their names. Costs one question about the folder, and a
-   * reading for each of them that has words which are not remembered.
+   * The texts about files of one folder, in the order of their names. Costs one request for the folder, and a
+   * read for each file that has texts which are not cached.
    * @throws errors of the store, the signal's reason
    */
   async of(
@@ -116,18 +116,18 @@ export class AboutKeeper {
     return found;
   }
 
-  /** The words about one file. @throws errors of the store */
+  /** The texts about one file. @throws errors of the store */
   async read(location: StoreLocation): Promise<About | undefined> {
     return aboutOf(await readSurely(location));
   }
 
-  /** What matters in a picture. Costs one question to the store, and a reading where anything is said about it. */
+  /** The focal point of a picture. Costs one request, and a read where there are texts about it. */
   async focusOf(store: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
     const record = await readRecord(store, aboutPaths.record(store, path), { signal });
     return parseAbout(record?.text).focalPoint;
   }
 
-  /** Changes the words about a file. What others change at the same time stays. */
+  /** Changes the texts about a file. Concurrent changes to other fields are kept. */
   patch(
     location: StoreLocation,
     patch: AboutPatch | ((about: About) => AboutPatch),
@@ -145,12 +145,12 @@ export class AboutKeeper {
     return this.#hold(location, () => untilNotOvertaken(attempt));
   }
 
-  /** Something new has the name: it has these words, and none of what had it before. */
+  /** Sets the texts of a new file. They replace all texts of an earlier file of this name. */
   set(location: StoreLocation, about: About | undefined): Promise<void> {
     return this.#hold(location, () => {
       if (about === undefined || isNothing(about)) return remove(location);
       const bytes = bytesOf(about);
-      // Whatever is there can only be about an older file.
+      // An existing record can only belong to an older file.
       const overwrite = () =>
         location.storage.write(recordOf(location), streamOf(bytes), { size: bytes.length });
       return untilNotOvertaken(async () => void (await overwrite()));
@@ -158,8 +158,8 @@ export class AboutKeeper {
   }
 
   /**
-   * Words under a name that something new is to get: the way to remove these once it has the name. Others, written
-   * meanwhile, stay. Undefined: there are none.
+   * Finds texts that an older file left under a name. Returns the function that removes them, to be called
+   * when a new file has the name; texts written in the meantime stay. Undefined when there are none.
    */
   async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
     const record = await readOnce(location);
@@ -168,12 +168,12 @@ export class AboutKeeper {
     return () => this.#hold(location, forget);
   }
 
-  /** A copy has the words of its original. */
+  /** Copies the texts of a file to its copy. */
   async copied(from: StoreLocation, to: StoreLocation): Promise<void> {
     await this.set(to, await this.read(from));
   }
 
-  /** The words follow a file. They are at one of both names at any time. */
+  /** Moves the texts of a moved file. At every moment they are at one of the two names at least. */
   async moved(from: StoreLocation, to: StoreLocation): Promise<void> {
     const isSame =
       isSameLocation(from, to) || (from.storage === to.storage && recordOf(from).equals(recordOf(to)));
@@ -186,7 +186,7 @@ export class AboutKeeper {
     await untilNotOvertaken(attempt, (error) => error instanceof ChangedMeanwhileError);
   }
 
-  /** Copies the words of the files of a folder that was copied into another store or source. */
+  /** Copies the texts of all files of a folder that was copied into another store or source. */
   async carry(from: StorageAdapter, to: StorageAdapter, files: CopiedTree['files']): Promise<void> {
     const folders = new LRUCache<string, Promise<ReadonlySet<string>>>({ max: MOST_FOLDERS });
     const recordsIn = (folder: SourcePath): Promise<ReadonlySet<string>> => {
@@ -201,7 +201,10 @@ export class AboutKeeper {
     });
   }
 
-  /** The names of records. Undefined: of many names is known that none has one, because their folder is not there. */
+  /**
+   * The names of the records. Undefined for many names when their folder does not exist, so that none has a
+   * record.
+   */
   async #namesOf(
     store: ReadableStore,
     folder: SourcePath,
@@ -246,7 +249,7 @@ export class AboutKeeper {
     return about;
   }
 
-  /** The changes of this process to one record follow one another, and what was remembered of it is forgotten. */
+  /** Serializes the changes of this process to one record, and drops it from the cache. */
   async #hold<T>(location: StoreLocation, work: () => Promise<T>): Promise<T> {
     const key = this.#keyOf(location.storage, recordOf(location));
     const folder = this.#keyOf(location.storage, location.path.parent);

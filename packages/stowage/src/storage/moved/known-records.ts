@@ -9,14 +9,23 @@ import type { SourcePath } from '../source-path.ts';
 import { movedPaths, NO_HISTORY, type NameHistory, readHistoryIn } from './name-events.ts';
 
 const READS_AT_ONCE = 32;
-/** Steps of ways that are read one after another before all records are: these may be so many for each of the steps. */
+/**
+ * Steps that are read one by one before all records are read, and the number of records that may be read
+ * together for each step.
+ */
 const MOST_STEPS = 64;
 const RECORDS_PER_STEP = 32;
-/** Of all records of a source that are remembered; of each as much as it is long, and something for its objects. */
+/**
+ * Limits of the record cache of a source. An entry counts the length of its record, plus a constant for its
+ * objects.
+ */
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 10 * 60_000 };
 const BYTES_OF_A_RECORD = 500;
 
-/** A record may arrive so much later than its event is dated: clocks of instances differ, and writes take time. */
+/**
+ * Tolerance for records that arrive later than the time of their event: clocks of instances differ, and
+ * writes take time.
+ */
 const MARGIN_MS = 5000;
 
 interface KnownRecord {
@@ -25,33 +34,33 @@ interface KnownRecord {
 }
 
 /**
- * The records of one source as they were read together, for ways of many steps. They may have grown since: what is
- * known of a name is certain of what happened before a time. Forgetting a record costs a reading.
+ * Cache of the records of one source, read together for long chains of redirects. Records may have grown
+ * since: a cached history is complete only up to `certainUntil`. An evicted record costs one read.
  */
 export class KnownRecords {
   readonly #known = new LRUCache<string, KnownRecord>(CACHE);
   readonly #locks = createNameLocks();
   #listed: ReadonlySet<string> = new Set();
   #listedAt = 0;
-  /** Taken one after another since all was read. */
+  /** Steps since all records were read. */
   #steps = 0;
   #readsAllAt = MOST_STEPS;
 
-  /** Until when all is known, in milliseconds since 1970; 0: nothing is. */
+  /** The cache is complete up to this time, in milliseconds since 1970; 0 when nothing is known. */
   get certainUntil(): number {
     return this.#listedAt + CACHE.ttl > Date.now() ? this.#listedAt - MARGIN_MS : 0;
   }
 
-  /** What happened to a name until then, and perhaps more; undefined: its record has to be read. */
+  /** The history of a name up to that time, perhaps longer; undefined when its record must be read. */
   historyOf(store: ReadableStore, about: SourcePath): NameHistory | undefined {
     const { name } = movedPaths.record(store, about);
     return this.#listed.has(name) ? this.#known.get(name)?.history : NO_HISTORY;
   }
 
   /**
-   * To be called before a step of a long way is read. After many of them, of one way or of several, all records are
-   * listed, and those that have changed since they were read are read, many at a time: reading them one after another
-   * has cost as much by then. Where they are still more, a listing of as many is all that it costs. True: all was read.
+   * Call before each step of a long chain. After many steps, of one chain or several, lists all records and
+   * reads the changed ones, many at a time: by then reading one by one has cost as much. Where there are too
+   * many records, only lists up to the limit. Returns whether all records were read.
    * @throws errors of the store, the signal's reason
    */
   async step(store: ReadableStore, options: OperationOptions): Promise<boolean> {
@@ -64,7 +73,7 @@ export class KnownRecords {
   #readAll(store: ReadableStore, most: number, { signal }: OperationOptions): Promise<boolean> {
     const askedAt = Date.now();
     return this.#locks.hold('', { signal }, async () => {
-      // Another one has read them while this one waited.
+      // Another caller has read them in the meantime.
       if (this.#listedAt >= askedAt) return true;
       const listedAt = Date.now();
       const listed = new Set<string>();
@@ -91,7 +100,7 @@ export class KnownRecords {
     const { name, size = MOST_RECORD_BYTES } = entry;
     this.#known.delete(name);
     const history = await readHistoryIn(store, movedPaths.all.child(name), { signal, isListed: true });
-    // One that is gone, or seems to be, is asked for when it is needed.
+    // A record that seems to be missing is read when it is needed.
     if (history.version === undefined) return;
     this.#known.set(name, { version: versionOf(entry), history }, { size: BYTES_OF_A_RECORD + size });
   }

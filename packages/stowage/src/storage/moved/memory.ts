@@ -17,32 +17,32 @@ import {
 } from './name-events.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Records that one sweep removes at most. */
+/** Maximum number of records that one sweep removes. */
 const MOST_REMOVED = 4096;
-/** Of more records than one request lists, this part may be too many before a sweep. */
+/** Tolerated surplus before a sweep, where the records need more than one listing request. */
 const SURPLUS = 0.1;
 const LISTED_BY_ONE = 1000;
 const AT_ONCE = 8;
-/** A move writes two: where something was, and where it is. */
+/** A move writes two records: for the old and the new path. */
 const RECORDS_PER_ENTRY = 2;
 
-/** How much a source remembers of names, and how long; see the setting `redirectMoved`. */
+/** Limits of the records of a source; see the setting `redirectMoved`. */
 export interface MemoryPolicy {
   readonly days: number;
   readonly entries: number;
 }
 
-/** Whose records are to be kept within bounds. */
+/** The store whose records are to be kept within limits. */
 export interface MemoryUse {
   readonly store: StorageAdapter;
   readonly policy: MemoryPolicy;
-  /** Keeps the store open during a sweep, and returns the way to release it. */
+  /** Keeps the store open during a sweep. Returns the function that releases it. */
   readonly hold: () => () => void;
 }
 
 const byAge = (one: Entry, other: Entry): number => (one.modifiedAt ?? 0) - (other.modifiedAt ?? 0);
 
-/** How many records there are, and the oldest of them, as far as a listing shows it. */
+/** Number of records, and the oldest of them by their modification time. */
 const listOldest = async (
   store: StorageAdapter,
   signal: AbortSignal,
@@ -58,7 +58,7 @@ const listOldest = async (
   return { count, oldest: found.sort(byAge).slice(0, MOST_REMOVED) };
 };
 
-/** Removes a record that has not been written since it was listed. */
+/** Removes a record if it is unchanged since it was listed. */
 const removeRecord = async (store: StorageAdapter, entry: Entry): Promise<void> => {
   const ifUnchanged = { etag: undefined, ...entry };
   await store.removeFile(movedPaths.all.child(entry.name), { ifUnchanged }).catch((error: unknown) => {
@@ -74,7 +74,7 @@ const isDue = ({ amount, sweptAt }: SweptStore, policy: MemoryPolicy): boolean =
   return amount === undefined || amount > most + surplus || Date.now() - sweptAt > DAY_MS;
 };
 
-/** Removes the records that are too old or too many. Returns how many are left. */
+/** Removes records beyond the limits of age and number. Returns how many are left. */
 const sweepRecords = async (
   store: StorageAdapter,
   policy: MemoryPolicy,
@@ -90,29 +90,29 @@ const sweepRecords = async (
   return count - removed.length;
 };
 
-/** A name with what has happened to it. */
+/** A name with a new event. */
 export interface Noted {
   readonly use: MemoryUse;
   readonly path: SourcePath;
-  /** The history with what has happened now. `at` is later than all that is in the histories of the names. */
+  /** Returns the history with the new event. `at` is later than all events in the histories of the names. */
   readonly change: (history: NameHistory, at: number) => readonly NameEvent[];
 }
 
-/** What sources remember of names. */
+/** Records events of names in sources. */
 export interface NameMemory {
   /**
-   * Writes down what has happened to some names at once. Each costs a look and a write; where the source remembers
-   * more than it may, the oldest are removed afterwards.
+   * Records events of some names, all with the same time. Each costs a read and a write; where the source
+   * exceeds its limits, the oldest records are removed afterwards.
    * @throws errors of the stores
    */
   note(names: readonly Noted[]): Promise<void>;
-  /** Aborts what runs by itself, and resolves when it has ended. */
+  /** Aborts background work and resolves when it has ended. */
   close(): Promise<void>;
 }
 
 const lastOf = ({ events }: NameHistory): number => events.at(-1)?.at ?? 0;
 
-/** Makes a memory that has not begun anything. */
+/** Creates a name memory; background work starts with the first event. */
 export const createNameMemory = (log: Logger): NameMemory => {
   const background = new Background();
   const sweeper = new Sweeper(background, (error) =>
@@ -120,7 +120,7 @@ export const createNameMemory = (log: Logger): NameMemory => {
   );
   const locks = createNameLocks();
   let latest = 0;
-  /** No two events of this process have one time. */
+  /** Every event of this process gets a later time. */
   const now = (): number => (latest = Math.max(Date.now(), latest + 1));
 
   const noteOne = async ({ use, path, change }: Noted, read: ReadHistory, at: number): Promise<void> => {
@@ -139,7 +139,7 @@ export const createNameMemory = (log: Logger): NameMemory => {
       isDue: (swept) => isDue(swept, policy),
       run: (signal) => sweepRecords(store, policy, signal),
     });
-    // Where it costs little, a change waits for it.
+    // With few records a sweep is cheap: the change waits for it.
     if (mostOf(policy) < LISTED_BY_ONE) await sweeping;
   };
 

@@ -4,16 +4,19 @@ import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
 import { MOST_RECORD_BYTES, parsedRecord, readRecord, recordName, type RecordOptions } from '../records.ts';
 
-/** The folder at the root of a source that remembers what has left which name. Reserved in every source. */
+/** Hidden folder at the root of a source with the records of moved names. Reserved in every source. */
 export const MOVED_FOLDER = '.stowage-moved';
 
 const folder = SourcePath.root.child(MOVED_FOLDER);
 const RECORD = /^[0-9a-f]{40}\.json$/u;
 
-/** The paths of such records: what the service keeps for itself. */
+/** Matches the paths of these records, which are internal to the service. */
 export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 
-/** Where records lie. The name of each is made of the path that it is about: one question finds it. */
+/**
+ * Paths of the records. The file name is a hash of the path that the record describes, so that one request
+ * finds it.
+ */
 export const movedPaths = {
   all: folder,
   isName: (name: string): boolean => RECORD.test(name),
@@ -21,31 +24,31 @@ export const movedPaths = {
     folder.child(recordName(store, path.toString())),
 };
 
-/** Where something went that left a name, and when it came there. */
+/** Target of an item that left its name, and the time of its arrival. */
 export interface Arrival {
-  /** The name of its source. */
+  /** Name of the target source. */
   readonly source: string;
   readonly path: SourcePath;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
-/** What has happened to a name: something came under it, or left it. */
+/** An event of a name: an item appeared under it, or left it. */
 export interface NameEvent {
   readonly type: 'came' | 'left';
   readonly kind: EntryKind;
-  /** Milliseconds since 1970; grows from event to event, also where clocks differ. */
+  /** Milliseconds since 1970; increases with every event, even where clocks differ. */
   readonly at: number;
-  /** Of what left: undefined when it was removed. */
+  /** Target of an item that left; undefined when it was removed. */
   readonly to?: Arrival | undefined;
-  /** Of a folder that came with content: the names below it, or all. */
+  /** For a folder that appeared with contents: the names below it, or all. */
   readonly holds?: readonly string[] | 'all' | undefined;
 }
 
-/** What is remembered of one name, the oldest event first. */
+/** The history of one name, oldest event first. */
 export interface NameHistory {
   readonly events: readonly NameEvent[];
-  /** Of what happened until then nothing is known; 0: from the beginning. */
+  /** Events up to this time are not recorded; 0: the history is complete. */
   readonly since: number;
 }
 
@@ -70,7 +73,7 @@ const schema = z.object({
     .max(MOST_EVENTS),
 });
 
-/** Undefined where a text is not a record, or about another path than its name is made of. */
+/** Undefined when the text is not a valid record, or a record of another path. */
 const parseHistory = (
   store: Pick<ReadableStore, 'capabilities'>,
   record: SourcePath,
@@ -85,7 +88,7 @@ const parseHistory = (
     return { since, events: read.sort((one, other) => one.at - other.at) };
   });
 
-/** The record of a history; what is too much is left out, the oldest events first. */
+/** Serializes a history. Drops the oldest events beyond the limits. */
 export const writtenHistory = (about: SourcePath, { events, since }: NameHistory): Buffer => {
   const written = events.map(({ to, ...event }) =>
     to === undefined ? event : { ...event, to: { ...to, path: to.path.toString() } },
@@ -98,13 +101,13 @@ export const writtenHistory = (about: SourcePath, { events, since }: NameHistory
   }
 };
 
-/** A record as it was read, and the version that it was. */
+/** A history as it was read, with the version of its record. */
 export interface ReadHistory extends NameHistory {
-  /** Undefined where there is none. */
+  /** Undefined when there is no record. */
   readonly version: Stat | undefined;
 }
 
-/** The history in a record; empty where it is not one. @see readRecord */
+/** The history in a record; empty when it is not valid. @see readRecord */
 export const readHistoryIn = async (
   store: ReadableStore,
   record: SourcePath,
@@ -114,7 +117,7 @@ export const readHistoryIn = async (
   return { ...(parseHistory(store, record, found?.text) ?? NO_HISTORY), version: found?.version };
 };
 
-/** What is remembered of a name. @see readRecord */
+/** The history of a name. @see readRecord */
 export const readHistory = (
   store: ReadableStore,
   about: SourcePath,

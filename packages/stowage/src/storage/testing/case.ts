@@ -14,52 +14,51 @@ export interface StoreUnderTest {
   /** Removes the store, after every case and the adapter's own `close`, also after a failure. */
   readonly cleanup?: () => Promise<void> | void;
   /**
-   * Puts a file into the backend behind the adapter's back, under a raw name in the root folder or, after a
-   * slash, in a folder that is there: `evil\name`, `folder/evil\name`, a name with a control character.
-   * Needed when the suite is told that the backend can hold such names.
+   * Creates a file in the backend without the adapter, with a raw name in the root folder or, after a slash,
+   * in an existing folder: `evil\name`, `folder/evil\name`, a name with a control character. Needed when the
+   * options say that the backend can hold such names.
    */
   readonly plant?: (rawName: string) => Promise<void>;
   /**
-   * Opens the same store once more, as another process has it: who creates a name is then raced for by both.
-   * The suite closes it.
+   * Opens the same store again, as a second process would: both then race for new names. The suite closes it.
    */
   readonly another?: () => Promise<StorageAdapter> | StorageAdapter;
 }
 
-/** What a store promises beyond the contract. */
+/** Promises of a store beyond the contract. */
 export type StorePromises = Partial<StorageCapabilities>;
 
-/** What a case gets to work with. */
+/** Everything that a case works with. */
 export interface CaseContext {
   readonly adapter: StorageAdapter;
-  /** The same store, opened by another process where it can be. */
+  /** The same store, opened a second time where `another` is given. */
   readonly other: StorageAdapter;
-  /** What is tested: nothing else is promised. */
+  /** The promises to test. */
   readonly promises: Readonly<Record<CapabilityName, boolean>>;
-  /** What the options of the suite say, before the store says anything. */
+  /** The promises in the options of the suite, before those of the store are added. */
   readonly declared: StorePromises;
   readonly plant: (rawName: string) => Promise<void>;
-  /** A path of the store, from its text. */
+  /** Parses a path of the store. */
   readonly at: (text: string) => SourcePath;
 }
 
-/** One sentence about the contract, and how it is checked. */
+/** One sentence of the contract, with its check. */
 export interface CaseDefinition {
   readonly name: string;
   /** The case needs `plant`. */
   readonly plants?: true;
-  /** The case needs the store as another process has it, where that can be opened. */
+  /** The case uses a second instance of the store, where there is one. */
   readonly races?: true;
-  /** The case is about this promise. */
+  /** The case tests this capability. */
   readonly needs?: CapabilityName;
-  /** Rejects when the store breaks the sentence. */
+  /** Rejects when the store violates the sentence. */
   readonly check: (context: CaseContext) => Promise<void>;
 }
 
-/** A case of any store. */
+/** Defines a case for every store. */
 export const it = (name: string, check: CaseDefinition['check']): CaseDefinition => ({ name, check });
 
-/** The cases about one part of the contract. */
+/** The cases of one part of the contract. */
 export interface Theme {
   readonly theme: string;
   readonly cases: readonly CaseDefinition[];
@@ -67,7 +66,7 @@ export interface Theme {
 
 export const theme = (name: string, cases: readonly CaseDefinition[]): Theme => ({ theme: name, cases });
 
-/** Bytes that differ at every position and from seed to seed, so that a swap, a cut or a shift shows. */
+/** Bytes that differ between positions and seeds, so that swapped, missing or shifted bytes are detected. */
 export const makeBytes = (length: number, seed = 1): Buffer => {
   const bytes = Buffer.allocUnsafe(length);
   let state = (seed * 2654435761) >>> 0 || 1;
@@ -78,7 +77,7 @@ export const makeBytes = (length: number, seed = 1): Buffer => {
   return bytes;
 };
 
-/** A content of these bytes, in chunks as a network delivers them. */
+/** Content of these bytes, in chunks of the size that networks deliver. */
 export const contentOf = (bytes: Uint8Array | string, chunkBytes = 16 * 1024): Readable => {
   const whole = Buffer.from(bytes);
   const pieces: Buffer[] = [];
@@ -97,11 +96,11 @@ const contentThen = (bytes: Buffer, goOn: (stream: Readable) => void): Readable 
   });
 };
 
-/** A content that yields the bytes and then fails. */
+/** Content that yields the bytes and then fails. */
 export const failingContent = (bytes: Buffer, error: Error): Readable =>
   contentThen(bytes, (stream) => stream.destroy(error));
 
-/** A content that yields the bytes and then neither ends nor goes on. */
+/** Content that yields the bytes and then stalls without ending. */
 export const endlessContent = (bytes: Buffer): Readable => contentThen(bytes, () => undefined);
 
 /** Writes a file of these bytes. */
@@ -112,7 +111,7 @@ export const put = (
   options?: WriteOptions,
 ): Promise<Stat> => adapter.write(path, contentOf(bytes), options);
 
-/** The bytes of a file, by a read that is told to be whole. */
+/** The bytes of a file, by a read without options. */
 export const bytesAt = async (adapter: StorageAdapter, path: SourcePath): Promise<Buffer> =>
   buffer((await adapter.read(path)).stream);
 
@@ -132,8 +131,8 @@ export const expectBytes = async (
 type ErrorClass = new (...args: never[]) => StowageError;
 
 /**
- * Fails unless the promise rejects with an error of one of these classes, and when that error's messages tell
- * an absolute path of the server.
+ * Fails unless the promise rejects with an error of one of these classes. Also fails when its messages
+ * contain an absolute path of the server.
  */
 export const expectError = async (
   promise: Promise<unknown>,
@@ -155,7 +154,7 @@ export const expectError = async (
   }
 };
 
-/** Fails unless the promise rejects with this very reason. */
+/** Fails unless the promise rejects with exactly this reason. */
 export const expectReason = async (promise: Promise<unknown>, reason: unknown): Promise<void> => {
   const outcome: unknown = await promise.then(
     () => assert.fail('expected the reason of the signal, but the operation succeeded'),
@@ -164,7 +163,7 @@ export const expectReason = async (promise: Promise<unknown>, reason: unknown): 
   assert.equal(outcome, reason, 'the operation did not reject with the reason of the signal');
 };
 
-/** Fails unless everything in a race that has failed did so with an error of this class. */
+/** Fails unless all rejected outcomes of a race have an error of this class. */
 export const expectLosers = async (
   outcomes: readonly PromiseSettledResult<unknown>[],
   errorClass: ErrorClass,
@@ -173,10 +172,7 @@ export const expectLosers = async (
     if (outcome.status === 'rejected') await expectError(Promise.reject(outcome.reason as Error), errorClass);
 };
 
-/**
- * Fails unless an operation that is aborted in its midst, after so many milliseconds, rejects with the reason of its
- * signal.
- */
+/** Fails unless an operation that is aborted after this time rejects with the reason of its signal. */
 export const expectAbort = async (
   milliseconds: number,
   operation: (signal: AbortSignal) => Promise<unknown>,
@@ -205,7 +201,7 @@ export const namesIn = async (adapter: StorageAdapter, folder?: SourcePath): Pro
 const digestOf = (bytes: Buffer): string =>
   `${bytes.length}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;
 
-/** All that can be seen in the store, sorted: `path/` for a folder, `path:digest` for a file. */
+/** All visible contents of the store, sorted: `path/` for a folder, `path:digest` for a file. */
 export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly string[]> => {
   const seen: string[] = [];
   for await (const { path, entry } of walkFolder(adapter, SourcePath.root)) {
@@ -215,11 +211,11 @@ export const snapshotOf = async (adapter: StorageAdapter): Promise<readonly stri
   return seen.sort();
 };
 
-/** What a snapshot shows below a folder, without the path of that. */
+/** The lines of a snapshot below a folder, with paths relative to it. */
 export const below = (snapshot: readonly string[], folder: string): readonly string[] =>
   snapshot.filter((line) => line.startsWith(`${folder}/`)).map((line) => line.slice(folder.length));
 
-/** Fails when `operation` changes anything that can be seen in the store. */
+/** Fails when `operation` changes the visible contents of the store. */
 export const expectUnchanged = async (
   adapter: StorageAdapter,
   operation: () => Promise<unknown>,

@@ -34,45 +34,45 @@ const THEMES: readonly Theme[] = [
   meanwhileTheme,
 ];
 
-/** A case that a store does not pass, with the reason why that is accepted. */
+/** A case that a store may fail, with the reason. */
 export interface SkippedCase {
   /** `theme: name` of the case, exactly. */
   readonly test: string;
   readonly reason: string;
 }
 
-/** How the suite gets at the store that it tests. */
+/** Configuration of the suite for the store under test. */
 export interface ConformanceOptions {
-  /** Makes a fresh, empty store. Called once per case; cases may run side by side. */
+  /** Creates a fresh, empty store. Called once per case; cases may run concurrently. */
   readonly open: () => Promise<StoreUnderTest> | StoreUnderTest;
   /**
-   * Whether the backend can hold names that no path can, so that `open` gives `plant`. Default: false; the
+   * Whether the backend can hold names that no path can, so that `open` returns `plant`. Default: false; the
    * cases about such names are then skipped.
    */
   readonly plants?: boolean;
   /**
-   * What every store that `open` makes promises. The cases are picked by it, and a store that says another
-   * thing of itself fails. What is left out is taken from the `capabilities` of each store.
+   * Promises of every store that `open` creates. They select the cases; a store whose `capabilities` differ
+   * from them fails. Missing ones are taken from the `capabilities` of each store.
    */
   readonly promises?: StorePromises;
-  /** After so many milliseconds a case fails as hanging. Default: 30,000. */
+  /** Time in milliseconds after which a case fails as hanging. Default: 30,000. */
   readonly timeLimitMs?: number;
-  /** Cases to leave out. Each needs a reason, which is printed. */
+  /** Cases to skip. Each needs a reason, which is printed. */
   readonly skip?: readonly SkippedCase[];
 }
 
 /** A case that is ready to run. */
 export interface ConformanceCase {
   readonly theme: string;
-  /** A sentence about the contract. */
+  /** A sentence of the contract. */
   readonly name: string;
-  /** Why the case is left out; undefined when it is not. */
+  /** The reason for skipping the case; undefined when it is not skipped. */
   readonly skipReason: string | undefined;
-  /** Rejects when the store breaks the sentence. Makes and removes its own store. */
+  /** Rejects when the store violates the sentence. Creates and removes its own store. */
   readonly run: () => Promise<void>;
 }
 
-/** The part of a test framework that the suite needs; those of vitest, node:test, mocha and jest fit. */
+/** The part of a test framework that the suite needs; compatible with vitest, node:test, mocha and jest. */
 export interface TestFramework {
   readonly describe: (name: string, body: () => void) => unknown;
   readonly it: ((name: string, body: () => Promise<void>) => unknown) & {
@@ -85,7 +85,7 @@ const missingPlant = (): Promise<never> =>
 
 const DEFAULT_TIME_LIMIT_MS = 30_000;
 
-/** A store that never answers must fail the case, whatever the framework does about hanging tests. */
+/** Fails the case when the store never responds, whatever the framework does about hanging tests. */
 const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<void> => {
   let timer: NodeJS.Timeout | undefined;
   const tooLong = new Promise<never>((_, reject) => {
@@ -98,7 +98,7 @@ const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<vo
   }
 };
 
-/** What is promised by the options, else by the store, which may learn more of itself during a case. */
+/** The promises in the options, else those of the store, which may detect them during a case. */
 const promisesOf = (adapter: StorageAdapter, declared: StorePromises): CaseContext['promises'] => {
   const isPromised = (name: CapabilityName): boolean =>
     declared[name] ?? adapter.capabilities[name] ?? name === 'emptyFolders';
@@ -141,7 +141,7 @@ const readSkips = (skips: readonly SkippedCase[]): ReadonlyMap<string, string> =
   return new Map(skips.map(({ test, reason }) => [test, reason]));
 };
 
-/** Why a store that promises this cannot pass a case. */
+/** The reason why the case does not apply to this store; undefined when it does. */
 const missingFor = ({ plants, needs }: CaseDefinition, options: ConformanceOptions): string | undefined => {
   if (plants === true && options.plants !== true) return 'the backend cannot hold such names';
   return needs !== undefined && options.promises?.[needs] === false
@@ -150,7 +150,7 @@ const missingFor = ({ plants, needs }: CaseDefinition, options: ConformanceOptio
 };
 
 /**
- * The conformance suite of the storage port as a list of cases, for any way of running them.
+ * The conformance suite of the storage port as a list of cases, for any test runner.
  * @throws TypeError when `skip` names a case that does not exist or gives no reason
  */
 export const storageConformance = (options: ConformanceOptions): readonly ConformanceCase[] => {
@@ -166,9 +166,9 @@ export const storageConformance = (options: ConformanceOptions): readonly Confor
 };
 
 /**
- * Declares the conformance suite in a test framework. A skipped case keeps its place in the report, with the
- * reason in its title.
- * @param title what is tested: `the drive adapter`
+ * Declares the conformance suite in a test framework. A skipped case stays in the report, with the reason in
+ * its title.
+ * @param title the subject of the tests: `the drive adapter`
  * @throws TypeError as storageConformance
  */
 export const describeStorageConformance = (

@@ -1,6 +1,6 @@
 /**
- * For those who write a storage adapter, or build on one: the conformance suite of the storage port and a
- * store that fails on purpose.
+ * For authors and users of storage adapters: the conformance suite of the storage port, and a store with
+ * injected faults.
  * @module
  */
 export type { StorePromises, StoreUnderTest } from './case.ts';

@@ -5,7 +5,7 @@ import { StorageUnavailableError } from '../../errors/errors.ts';
 import type { OperationOptions, StorageAdapter } from '../adapter.ts';
 import { stageContent } from '../staging.ts';
 
-/** The operations that a fault can hit. `commit` and `discard` are those of staged content. */
+/** The operations that a fault can affect. `commit` and `discard` are those of staged content. */
 export type FaultyOperation =
   | 'stat'
   | 'list'
@@ -23,29 +23,29 @@ export type FaultyOperation =
   | 'stage'
   | 'commit';
 
-/** One thing that goes wrong. */
+/** One injected fault. */
 export interface Fault {
   readonly operation: FaultyOperation;
   /**
-   * - `fail-before`: the operation is refused without reaching the store
-   * - `fail-after`: the store has done it, and its answer is lost
-   * - `stall`: the store never answers; only the operation's signal ends it
-   * - `cut`: the stream breaks with an error after `bytes` (`read`: what is read; `write`, `stage`: the
-   *   content on its way)
+   * - `fail-before`: the operation is rejected before it reaches the store
+   * - `fail-after`: the store has done it, and its response is lost
+   * - `stall`: the store never responds; only the operation's signal ends it
+   * - `cut`: the stream fails with an error after `bytes` (`read`: the content read; `write`, `stage`: the
+   *   content being stored)
    * - `short`: the same, but the stream ends as if it were complete
    */
   readonly effect: 'fail-before' | 'fail-after' | 'stall' | 'cut' | 'short';
-  /** Which of the calls that match goes wrong, counted from 1. Default: every one. */
+  /** The matching call that fails, counted from 1. Default: every one. */
   readonly call?: number;
-  /** Only calls about this path; for copies and moves the target counts. Default: every path. */
+  /** Only calls for this path; for copies and moves the target's. Default: every path. */
   readonly path?: (path: SourcePath) => boolean;
   /** For `cut` and `short`. Default: 0. */
   readonly bytes?: number;
-  /** What the operation or stream fails with. Default: StorageUnavailableError. */
+  /** Error of the operation or stream. Default: StorageUnavailableError. */
   readonly error?: Error;
 }
 
-/** Decides which calls go wrong. To be asked once a call, because it counts them. */
+/** Decides which calls fail. Call it once per operation, because it counts. */
 type FaultPlan = (operation: FaultyOperation, path: SourcePath | undefined) => Fault | undefined;
 
 const planOf = (faults: readonly Fault[]): FaultPlan => {
@@ -61,23 +61,19 @@ const planOf = (faults: readonly Fault[]): FaultPlan => {
   };
 };
 
-/** The optional operations of the port. */
+/** The optional operations of the port that can be hidden. */
 export type OptionalOperation = 'copyFolder' | 'moveFolder' | 'statMany' | 'stage';
 
-/** How a store is made to fail. */
+/** Options of a store with faults. */
 export interface FaultOptions {
-  /**
-   * Optional operations that the decorated store seems not to have, so that the port's generic ones are used.
-   */
+  /** Optional operations that the wrapped store hides, so that the port's generic ones are used. */
   readonly hide?: readonly OptionalOperation[];
 }
 
 const failure = (fault: Fault): Error =>
   fault.error ?? new StorageUnavailableError({ detail: `injected fault: ${fault.effect}` });
 
-/**
- * The stream until `bytes`, then an error (`cut`) or an early end (`short`). Breaks the source off as well.
- */
+/** The stream up to `bytes`, then an error (`cut`) or an early end (`short`). Closes the source too. */
 const broken = (source: Readable, fault: Fault): Readable => {
   let left = fault.bytes ?? 0;
   let ended = false;
@@ -94,7 +90,7 @@ const broken = (source: Readable, fault: Fault): Readable => {
       done();
     },
     flush(done) {
-      // A stream that is shorter than the cut breaks at its end.
+      // A stream that is shorter than the cut fails at its end.
       done(fault.effect === 'cut' ? failure(fault) : null);
     },
   });
@@ -118,7 +114,7 @@ const run = async <T>(
   return result;
 };
 
-/** As `run`, with the content as it arrives at the store. Destroys it on every way out. */
+/** As `run`, with the content as it arrives at the store. Always destroys it. */
 const takeIn = async <T>(
   fault: Fault | undefined,
   content: Readable,
@@ -133,7 +129,7 @@ const takeIn = async <T>(
   }
 };
 
-/** The operations whose faults need nothing but `run`: where their path and their options stand. */
+/** Operations whose faults need only `run`, with the argument positions of their path and options. */
 const PLAIN = {
   stat: [0, 1],
   makeFolder: [0, 1],
@@ -187,9 +183,9 @@ const stageWith =
   };
 
 /**
- * A store that behaves as the given one, except where the plan makes it fail: operations that are refused, do
- * their work and lose the answer, or never answer, and streams that break or end early. For tests of what is
- * built on a store: whatever goes wrong, nothing may be lost and nothing may be left half-done.
+ * Wraps a store and injects faults: operations that are rejected, lose their response, or never respond, and
+ * streams that fail or end early. For tests of code that uses a store: whatever fails, nothing may be lost or
+ * left half-done.
  */
 export const withFaults = (
   inner: StorageAdapter,
@@ -203,12 +199,12 @@ export const withFaults = (
     ...(inner.stage === undefined || hide.includes('stage') ? {} : { stage: stageWith(inner, plan) }),
     get capabilities() {
       const atomicFolderMove = plain.moveFolder !== undefined && inner.capabilities.atomicFolderMove;
-      // What no fault can hit is not there.
+      // Operations that faults cannot affect are hidden.
       return { ...inner.capabilities, atomicFolderMove, walk: false, temporaryUrls: false };
     },
     async *list(folder, options) {
       const fault = plan('list', folder);
-      // Later than the pages: they have been told when the failure shows.
+      // Fails after the pages: the caller has received them by then.
       if (fault?.effect !== 'fail-after') await run(fault, options, async () => undefined);
       yield* inner.list(folder, options);
       if (fault?.effect === 'fail-after') throw failure(fault);

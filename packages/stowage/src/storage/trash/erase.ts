@@ -13,14 +13,14 @@ import type { SourcePath } from '../source-path.ts';
 import { trashPaths, type TrashId, isTrashId, newTrashId, timeOf } from './trash-folder.ts';
 import { moveFolder } from '../folders.ts';
 
-/** Whether an erasing was cut off: its mark is there, and what it has left is listed no more. */
+/** Whether erasing an item was interrupted: its mark exists, and the leftovers are no longer listed. */
 export const isHalfErased = async (
   storage: StorageAdapter,
   id: TrashId,
   options: OperationOptions,
 ): Promise<boolean> => (await storage.stat(trashPaths.erased(id), options).catch(ifMissing)) !== undefined;
 
-/** Marks an id as erased: its record becomes the mark, or where it is not there, a file of its own. */
+/** Marks an id as erased: renames its record to the mark, or writes the mark where there is no record. */
 const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   try {
     await storage.moveFile(trashPaths.record(id), trashPaths.erased(id), { isNoFolder: true });
@@ -35,18 +35,18 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
 };
 
 /**
- * Removes what belongs to an id for good. The record becomes a mark before the first byte goes: what a crash
- * leaves is listed no more, and a sweep knows it by the mark.
+ * Permanently removes the files of an id. The record becomes a mark first: after a crash the leftovers are no
+ * longer listed, and a sweep finds them by the mark.
  */
 export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   await mark(storage, id);
-  // Made by the trash under a name that cannot be guessed: what is in it belongs to the id.
+  // The folder has an unguessable name that the trash created: all its contents belong to the id.
   await storage.removeFolder(trashPaths.items(id)).catch(ifMissing);
-  // The mark goes last, with what a store may have brought late.
+  // The mark is removed last, together with files that the store has created late.
   await storage.removeFolder(trashPaths.of(id)).catch(ifMissing);
 };
 
-/** Removes an empty folder. False where none is, or not any more: stores without folders have none. */
+/** Removes an empty folder. Returns false when there is none, as in stores without folders. */
 const removeIfThere = async (storage: StorageAdapter, path: SourcePath): Promise<boolean> => {
   try {
     await storage.removeEmptyFolder(path, { mayMiss: true });
@@ -57,15 +57,15 @@ const removeIfThere = async (storage: StorageAdapter, path: SourcePath): Promise
   }
 };
 
-/** Removes the record of an id whose item has certainly left it. */
+/** Removes the record of an id whose item has certainly left the trash. */
 export const forgetRecord = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
   if (await removeIfThere(storage, trashPaths.items(id))) await removeIfThere(storage, trashPaths.of(id));
 };
 
 /**
- * Removes the record of an id whose item has left it, or never came. Where something lies all the same, which
- * a store may have brought late, it keeps its record.
+ * Removes the record of an id whose item has left the trash, or never arrived. If files are found there,
+ * which a store may have created late, the record stays.
  */
 export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   try {
@@ -78,11 +78,11 @@ export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<vo
   await removeIfThere(storage, trashPaths.of(id));
 };
 
-/** Another process is done with what it has taken away by then. */
+/** After this time, another process has finished with a trash that it moved away. */
 const LONGEST_MS = 60 * 60 * 1000;
 const NAME = /^(taken|doomed)-(.*)$/u;
 
-/** Moves an entry of a trash that was taken away back into the trash. */
+/** Moves an entry of a trash that was moved away back into the trash. */
 const bringBack = async (
   storage: StorageAdapter,
   taken: SourcePath,
@@ -94,7 +94,7 @@ const bringBack = async (
     await moveFolder(storage, from, to);
   } catch (error) {
     if (!(error instanceof AlreadyExistsError) || !isTrashId(name)) throw error;
-    // Its item is arriving, and has made the folder anew.
+    // An item is arriving, which has created the folder anew.
     const record = trashPaths.record(name);
     await storage.moveFile(from.child(record.name), record, { createOnly: true });
   }
@@ -110,8 +110,8 @@ const bringBackFrom = async (
 };
 
 /**
- * Takes all out of the trash in one step, for stores that move folders so. What has come into it since `ids` were
- * listed goes back. The folder that is left is for the caller to remove; a sweep does it after a crash.
+ * Moves the whole trash away in one step, for stores with atomic folder moves. Items that are not in `ids`
+ * arrived later and are moved back. The caller removes the returned folder; after a crash a sweep does.
  * @throws NotFoundError when there is no trash
  */
 export const takeAll = async (
@@ -128,24 +128,24 @@ export const takeAll = async (
   return doomed;
 };
 
-/** The folder of emptied trashes goes with the last of them. */
+/** Removes the parent folder of emptied trashes when it is empty. */
 const removeParent = (storage: StorageAdapter, options: OperationOptions): Promise<void> =>
   storage.removeEmptyFolder(trashPaths.emptied, options).catch((error: unknown) => {
     if (!(error instanceof NotEmptyError)) ifMissing(error);
   });
 
-/** Removes a trash that was taken away. */
+/** Removes a trash that was moved away. */
 export const removeEmptied = async (
   storage: StorageAdapter,
   folder: SourcePath,
   { signal }: OperationOptions,
 ): Promise<void> => {
-  // A sweep may be faster.
+  // A sweep may have removed it already.
   await storage.removeFolder(folder, { signal }).catch(ifMissing);
   await removeParent(storage, { signal });
 };
 
-/** Removes an entry of the folder of emptied trashes, or brings back what it holds. */
+/** Removes an entry of the folder of emptied trashes, or moves its contents back. */
 const sweepOne = async (storage: StorageAdapter, name: string, options: OperationOptions): Promise<void> => {
   const [, state, id = ''] = NAME.exec(name) ?? [];
   if (!isTrashId(id)) return;
@@ -157,9 +157,10 @@ const sweepOne = async (storage: StorageAdapter, name: string, options: Operatio
 };
 
 /**
- * Removes what emptying has left behind: after a crash or a failure. Of a trash that was taken away by a process that
- * did not come to compare it, all goes back. What the store does not remove stays until the next sweep.
- * @returns the first refusal of the store
+ * Removes the leftovers of emptying the trash after a crash or failure. Where a process moved the trash away
+ * and ended before comparing its items, all of them are moved back. Leftovers that the store does not remove
+ * stay until the next sweep.
+ * @returns the first rejection of the store
  */
 export const sweepEmptied = async (storage: StorageAdapter, options: OperationOptions): Promise<unknown> => {
   let refusal: unknown;
@@ -171,12 +172,12 @@ export const sweepEmptied = async (storage: StorageAdapter, options: OperationOp
           await sweepOne(storage, name, options);
         } catch (error) {
           if (!isRefusal(error)) throw error;
-          // Another instance may be faster.
+          // Another instance may have removed it.
           if (!(error instanceof NotFoundError)) refusal ??= error;
         }
       }
   } catch (error) {
-    // Nothing was emptied.
+    // There are no emptied trashes.
     return ifMissing(error);
   }
   await removeParent(storage, options);

@@ -12,42 +12,42 @@ import { findRecord } from './record.ts';
 import { timeOf, type TrashId, trashPaths } from './trash-folder.ts';
 import { listIds } from './trashed.ts';
 
-/** Of what is gone by then, the client need not learn that it went later. */
+/** A removal that ends within this time is reported as done; a longer one continues in the background. */
 const MOMENT_MS = 100;
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long and how much a source keeps; see the setting `trash`. */
+/** Limits of age and size of a trash; see the setting `trash`. */
 export interface TrashPolicy {
   readonly retentionDays: number;
   readonly maxBytes?: number | undefined;
 }
 
-/** Who uses the trash of a store. */
+/** Callbacks of a user of a trash. */
 export interface TrashUse {
-  /** Keeps the store open during a sweep, and returns the way to release it. */
+  /** Keeps the store open during a sweep. Returns the function that releases it. */
   readonly hold: () => () => void;
   /** Called after a sweep that has removed something. */
   readonly onErased: () => void;
 }
 
-/** Keeps the trash of every store within its policy, in the background and at most once at a time each. */
+/** Keeps the trash of every store within its policy, in the background, one sweep per store at a time. */
 export interface TrashKeeper {
-  /** To be called with every use of the trash. Sweeps once an hour, and when `arrived` bytes make it too large. */
+  /** Call it with every use of the trash. Sweeps once an hour, and when `arrived` bytes make it too large. */
   tend(storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived?: number): void;
   /**
-   * Removes in the background what was taken out of the trash of a store; what fails is left to a sweep. Resolves when
-   * it is gone, at the latest in a moment.
+   * Removes in the background a folder that was moved out of the trash; on failure a sweep retries. Resolves
+   * when it is gone, at the latest after a tenth of a second.
    */
   remove(storage: StorageAdapter, folder: SourcePath, hold: TrashUse['hold']): Promise<void>;
-  /** Aborts what runs, and resolves when it has ended. */
+  /** Aborts background work and resolves when it has ended. */
   close(): Promise<void>;
 }
 
 const isDue = ({ sweptAt, amount = 0 }: SweptStore, { maxBytes = Infinity }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || amount > maxBytes;
 
-/** What the trash keeps of what a sweep has come to, from the newest to the oldest. */
+/** Space accounting of a sweep, which visits items from the newest to the oldest. */
 class Room {
   readonly #storage: StorageAdapter;
   readonly #maxBytes: number | undefined;
@@ -59,17 +59,17 @@ class Room {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes; undefined where no limit asks for them. */
+  /** Bytes kept so far; undefined without a size limit. */
   get kept(): number | undefined {
     return this.#maxBytes === undefined ? undefined : this.#kept;
   }
 
-  /** Whether an item has to go to make room; else it counts as kept. */
+  /** Whether an item must be erased for lack of space; otherwise it is counted as kept. */
   async lacksFor(id: TrashId, options: OperationOptions): Promise<boolean> {
     if (this.#maxBytes === undefined) return false;
-    // A crash may have left the record of what did not come, or is gone: that takes no room.
+    // After a crash a record may exist without its item, which takes no space.
     const bytes = (await findRecord(this.#storage, id, options))?.bytes ?? 0;
-    // An item that has no room in an empty trash must not empty it.
+    // An item larger than the whole trash must not cause all others to be erased.
     if (bytes > this.#maxBytes) return true;
     this.#isFull ||= this.#kept + bytes > this.#maxBytes;
     if (!this.#isFull) this.#kept += bytes;
@@ -78,11 +78,11 @@ class Room {
 }
 
 /**
- * Ends what erasing has begun, and removes what is older than the policy allows, what is larger than all of
- * the trash may be, and then the oldest until the rest has room.
- * An item that has lost its record for another reason stays until it is too old: it may be the only copy, and
- * a store may fail to show a record that is there. One that the store does not remove stays until the next sweep.
- * @returns how many were removed, the bytes that are kept, and the first refusal of the store
+ * Completes interrupted erasures, and removes items that are older than the policy allows or larger than the
+ * whole trash may be, and then the oldest until the rest fits. An item that has lost its record otherwise
+ * stays until it is too old: it may be the only copy, and a store may briefly fail to show an existing
+ * record. Items that the store does not remove stay until the next sweep.
+ * @returns the number of removed items, the bytes that are kept, and the first rejection of the store
  */
 const sweepTrash = async (
   storage: StorageAdapter,
@@ -106,7 +106,7 @@ const sweepTrash = async (
       await locks.hold([{ storage, path: trashPaths.of(id) }], options, () => eraseId(storage, id));
       erased += 1;
     } catch (error) {
-      // What is busy, the next sweep finds again.
+      // The next sweep retries busy items.
       if (error instanceof BusyError) continue;
       if (!isRefusal(error)) throw error;
       refusal ??= error;
@@ -122,7 +122,7 @@ const orMoment = async (work: Promise<void>): Promise<void> => {
   moment.abort();
 };
 
-/** Makes a keeper that has not begun anything. */
+/** Creates a keeper; background work starts with the first use. */
 export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
   const background = new Background();
   const sweeper = new Sweeper(background, (error) =>

@@ -8,33 +8,33 @@ import { parsedRecord, readRecord } from '../records.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
-/** What is known of something in the trash. */
+/** Record of an item in the trash. */
 export interface TrashRecord {
   readonly id: TrashId;
-  /** Where it was. */
+  /** Original path. */
   readonly path: SourcePath;
   readonly kind: EntryKind;
-  /** Of a folder with all it holds, as far as the store reports sizes. */
+  /** Size, for a folder with all its contents, as far as the store reports sizes. */
   readonly bytes: number;
   /** Milliseconds since 1970. */
   readonly removedAt: number;
   readonly role: string;
-  /** Who removed it, as far as the host says. */
+  /** The user who removed it, where the host names one. */
   readonly subject: string | undefined;
-  /** It was not removed but replaced by newer content. */
+  /** The file was not removed but replaced by newer content. */
   readonly replaced: boolean;
-  /** The words about a file; those about what a folder holds lie in it. */
+  /** The texts about a file; texts about the contents of a folder are inside it. */
   readonly about?: About | undefined;
-  /** The item as it was found in the trash; undefined of one that has just come. */
+  /** Stat of the item in the trash; undefined when it has just arrived. */
   readonly seen?: Stat | undefined;
 }
 
-/** The records of one store by their ids, as far as they were read of late: they never change. */
+/** Recently read records of one store by id; records never change. */
 export type TrashRecords = Pick<Map<TrashId, TrashRecord>, 'get' | 'delete'> & {
   readonly set: (id: TrashId, record: TrashRecord) => unknown;
 };
 
-/** A bound by size: one by number would make lists of that length at the start. */
+/** Limited by size: a limit by number would allocate lists of that length at the start. */
 export const createTrashRecords = (): TrashRecords =>
   new LRUCache<TrashId, TrashRecord>({ maxSize: 2000, sizeCalculation: () => 1 });
 
@@ -50,7 +50,7 @@ const schema = z.object({
   about: aboutSchema.optional().catch(undefined),
 });
 
-/** Writes a record; it must be there before what it is about. */
+/** Writes a record; must be called before its item is moved into the trash. */
 export const writeTrashRecord = async (
   storage: StorageAdapter,
   { id, path, kind, bytes, removedAt, role, subject, replaced, about }: TrashRecord,
@@ -70,13 +70,13 @@ export const writeTrashRecord = async (
   await storage.write(trashPaths.record(id), streamOf(content), {
     size: content.length,
     createOnly: true,
-    // Only this operation knows the id.
+    // The random id is known to this operation only.
     isNoFolder: true,
     ...options,
   });
 };
 
-/** Undefined where the text is not a record that can be trusted. */
+/** Undefined when the text is not a valid record. */
 export const parseTrashRecord = (id: TrashId, text: string | undefined): TrashRecord | undefined =>
   parsedRecord(text, (record) => {
     const { path: written, subject, ...rest } = schema.parse(record);
@@ -84,7 +84,7 @@ export const parseTrashRecord = (id: TrashId, text: string | undefined): TrashRe
     return path.isRoot ? undefined : { id, path, subject, removedAt: timeOf(id), ...rest };
   });
 
-/** The record of an id; undefined where none is, or none that can be trusted. */
+/** The record of an id; undefined when there is none, or an invalid one. */
 export const readTrashRecord = async (
   storage: ReadableStore,
   id: TrashId,
@@ -97,7 +97,10 @@ export const readTrashRecord = async (
 /** Records that are read together. */
 export const RECORDS_AT_ONCE = 128;
 
-/** The records of some ids, where the store reads them together; `readTrashRecord` reads what is missing. */
+/**
+ * The texts of the records of some ids, where the store reads them together; use `readTrashRecord` for
+ * missing ones.
+ */
 export const readTogether = async (
   storage: ReadableStore,
   ids: readonly TrashId[],
@@ -108,7 +111,7 @@ export const readTogether = async (
   return files.map((file) => file && Buffer.from(file.bytes).toString());
 };
 
-/** What a record is about, if it lies where the record says. */
+/** The item of a record, if it exists at the recorded location. */
 export const itemOf = async (
   storage: ReadableStore,
   { id, path, kind }: TrashRecord,
@@ -120,8 +123,8 @@ export const itemOf = async (
 };
 
 /**
- * The record of something that lies in the trash; undefined where none is, or nothing lies (any more). `known`: as it
- * was read before.
+ * The record of an item that exists in the trash; undefined when there is no record, or no item. `known`: the
+ * record, if it has been read before.
  */
 export const findRecord = async (
   storage: ReadableStore,

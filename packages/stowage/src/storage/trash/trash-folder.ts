@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { SourcePath } from '../source-path.ts';
 
 /**
- * The folder at the root of a source that holds what was removed. Reserved in every source, so that what was
- * removed stays hidden where the trash is switched off later, or where sources lie in each other.
+ * Folder at the root of a source with the removed items. Reserved in every source, so that they stay hidden
+ * where the trash is disabled later, or where sources contain each other.
  */
 export const TRASH_FOLDER = '.stowage-trash';
 
-/** The folder at the root that holds what is left of emptied trashes. Reserved as the trash is. */
+/** Folder at the root with the leftovers of emptied trashes. Reserved like the trash. */
 export const EMPTIED_FOLDER = '.stowage-emptied';
 
 const trash = SourcePath.root.child(TRASH_FOLDER);
@@ -15,41 +15,41 @@ const emptied = SourcePath.root.child(EMPTIED_FOLDER);
 /** Milliseconds in base 36, then 128 random bits: ids sort by time and cannot be guessed. */
 const ID = /^([0-9a-z]{9})-[0-9a-f]{32}$/u;
 
-/** The id of something in the trash. Made here or checked: it cannot be a path. */
+/** Id of an item in the trash. Generated here or validated: it cannot be a path. */
 export type TrashId = string & { readonly trashId: true };
 
-/** A new id for something that is removed now. */
+/** A new id for an item that is removed now. */
 export const newTrashId = (): TrashId =>
   `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(16).toString('hex')}` as TrashId;
 
 /** Whether a text has the form of an id. */
 export const isTrashId = (text: string): text is TrashId => ID.test(text);
 
-/** When it was removed, in milliseconds since 1970. */
+/** Time of the removal, in milliseconds since 1970. */
 export const timeOf = (id: TrashId): number => Number.parseInt(id, 36);
 
 const RECORD = 'record.json';
-/** The name of a record whose item is being erased: what a crash leaves is known by it. */
+/** File name of the mark of an item that is being erased, by which leftovers of a crash are recognised. */
 const ERASED = 'erased.json';
 
-/** The paths of records of the trash: what the service keeps for itself. */
+/** Matches the paths of trash records, which are internal to the service. */
 export const TRASH_RECORDS = new RegExp(
   String.raw`^(?:\.stowage-trash|\.stowage-emptied/[^/]+)/[^/]+/(?:record|erased)\.json$`,
   'u',
 );
 
-/** Where things of the trash lie. */
+/** Paths inside the trash. */
 export const trashPaths = {
   all: trash,
   emptied,
-  /** A trash that was taken away as a whole, and may hold what came into it meanwhile. */
+  /** A trash that was moved away as a whole, and may include items that arrived during the move. */
   taken: (id: TrashId): SourcePath => emptied.child(`taken-${id}`),
-  /** One of which all may go. */
+  /** A trash whose contents may all be removed. */
   doomed: (id: TrashId): SourcePath => emptied.child(`doomed-${id}`),
   of: (id: TrashId): SourcePath => trash.child(id),
   record: (id: TrashId): SourcePath => trash.child(id).child(RECORD),
   erased: (id: TrashId): SourcePath => trash.child(id).child(ERASED),
   items: (id: TrashId): SourcePath => trash.child(id).child('item'),
-  /** What was removed, under its own name. */
+  /** The removed item, under its own name. */
   item: (id: TrashId, name: string): SourcePath => trashPaths.items(id).child(name),
 };

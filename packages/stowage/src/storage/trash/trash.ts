@@ -10,22 +10,22 @@ import { type TrashRecord, writeTrashRecord } from './record.ts';
 import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
 import { trashedPath } from './trashed.ts';
 
-/** Who removes something. */
+/** The user and role that remove an item. */
 export interface Remover {
   readonly role: string;
   readonly subject: string | undefined;
 }
 
-/** What is about to go into the trash. */
+/** An item to be moved into the trash. */
 export interface Removed {
   readonly path: SourcePath;
   readonly kind: EntryKind;
   readonly about?: About | undefined;
-  /** As it was found. */
+  /** Stat of the item as the request found it. */
   readonly seen: Stat;
 }
 
-/** Writes the record, then has `bring` bring the item. When the store refuses that, the record goes again. */
+/** Writes the record, then calls `bring` to move the item. Removes the record when the store rejects that. */
 const enter = async (
   storage: StorageAdapter,
   { path, kind, about, seen }: Removed,
@@ -36,7 +36,7 @@ const enter = async (
   const bytes = kind === 'file' ? (seen.size ?? 0) : (await measure(storage, path, kind, options)).bytes;
   const id = newTrashId();
   const record = { id, path, kind, bytes, removedAt: timeOf(id), about, ...by };
-  // Emptying may take the folder of the trash away in the midst of a step; repeated, that makes it anew.
+  // Emptying may move the trash's folder away between two steps; a retry creates it anew.
   const isMissing = (error: unknown): boolean => error instanceof NotFoundError;
   const isStillThere = async (error: unknown): Promise<boolean> =>
     isMissing(error) && (await storage.stat(path, options).catch(ifMissing)) !== undefined;
@@ -44,7 +44,7 @@ const enter = async (
   try {
     await untilNotOvertaken(() => bring(trashPaths.item(id, path.name)), isStillThere);
   } catch (error) {
-    // An item that may still come, or has come in part, could not be reached without its record.
+    // The item may still arrive, or has arrived in part: without its record it could not be reached.
     if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
     throw error;
   }
@@ -52,8 +52,8 @@ const enter = async (
 };
 
 /**
- * Moves something into the trash of its store. Whatever happens it is whole in one of the two: its record is
- * there before it comes. A store that moves by copying may have it in both after a crash.
+ * Moves an item into the trash of its store. The item is always complete in one of the two, and its record
+ * exists before it arrives. In a store that moves by copying, a crash may leave it in both.
  * @throws NotFoundError, and errors of moving
  */
 export const putIntoTrash = (
@@ -63,8 +63,8 @@ export const putIntoTrash = (
   options: OperationOptions,
 ): Promise<TrashRecord> =>
   enter(storage, item, { ...by, replaced: false }, options, (target) =>
-    // Only this operation knows the new folder, and a move that may replace is one step where one that may
-    // only create is two.
+    // Only this operation knows the new folder, so an overwriting move is safe, and it is one step where a
+    // create-only move is two.
     moveItem(storage, item.kind, item.path, target, {
       seen: item.seen,
       isNoFolder: true,
@@ -72,7 +72,7 @@ export const putIntoTrash = (
     }),
   );
 
-/** Copies a file into the trash that is about to be replaced. @throws NotFoundError, WrongKindError */
+/** Copies a file into the trash before it is replaced. @throws NotFoundError, WrongKindError */
 export const copyIntoTrash = (
   storage: StorageAdapter,
   file: Omit<Removed, 'kind'>,
@@ -84,7 +84,7 @@ export const copyIntoTrash = (
   );
 
 /**
- * Moves something out of the trash, create-only; its record stays for `leaveTrash`.
+ * Moves an item out of the trash, create-only; its record stays until `leaveTrash`.
  * @throws AlreadyExistsError; NotFoundError when another operation was faster
  */
 export const takeFromTrash = (
@@ -100,9 +100,9 @@ export const takeFromTrash = (
   });
 
 /**
- * The file in the trash where the very file lies at a path too: an earlier restoring was cut off between
- * giving the name and taking away the other one. Where versions go by content, a file of the same content
- * counts as well: nothing is lost by it.
+ * The file in the trash, when the same file already exists at a path because an earlier restore was
+ * interrupted between its two steps. Where ETags depend on the content only, another file of the same content
+ * counts as well: nothing is lost by that.
  */
 export const twinOf = async (
   storage: StorageAdapter,
@@ -112,13 +112,13 @@ export const twinOf = async (
 ): Promise<Stat | undefined> => {
   if (record.kind === 'folder') return undefined;
   const { seen: here } = record;
-  // Without versions they could not be told apart.
+  // Without ETags the files cannot be told apart.
   if (here?.etag === undefined) return undefined;
   const there = await storage.stat(to, { ...options, mayMiss: true }).catch(ifNoSuch);
   return here.etag === there?.etag ? here : undefined;
 };
 
-/** Removes what is left in the trash of an item that is back: its record, and before it the `twin`. */
+/** Removes the leftovers of a restored item from the trash: the `twin`, then its record. */
 export const leaveTrash = async (
   storage: StorageAdapter,
   record: TrashRecord,

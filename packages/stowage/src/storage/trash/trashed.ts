@@ -16,16 +16,16 @@ import { isTrashId, type TrashId, trashPaths } from './trash-folder.ts';
 
 export type { TrashRecord } from './record.ts';
 
-/** Items that are looked at, and records read one by one, at the same time. */
+/** Concurrent lookups of items, and concurrent reads of single records. */
 const AT_ONCE = 8;
 
-/** What is asked of the trash. */
+/** Options for listing the trash. */
 export interface TrashQuery extends OperationOptions {
-  /** Does not look whether each item is there: for a caller that removes it. */
+  /** Skips the check that each item exists: for a caller that removes them. */
   readonly isBlind?: boolean;
 }
 
-/** The ids in the trash, the newest first. Other entries there are left alone. */
+/** The ids in the trash, newest first. Other entries are ignored. */
 export const listIds = async (
   storage: ReadableStore,
   { signal }: OperationOptions,
@@ -37,8 +37,8 @@ export const listIds = async (
 };
 
 /**
- * What lies in the trash under an id from outside; undefined for a forged id, for one whose record cannot be
- * trusted, and where nothing lies (any more). `known`: records need not be read again.
+ * The item of an id from a client; undefined for a forged id, for an invalid record, and when the item does
+ * not exist. `known`: cached records.
  */
 export const findInTrash = async (
   storage: ReadableStore,
@@ -49,9 +49,9 @@ export const findInTrash = async (
   isTrashId(text) ? findRecord(storage, text, options, known?.get(text)) : undefined;
 
 /**
- * All that lies in the trash, the newest first. Costs a listing of names, and for each a look, and a reading where its
- * record is not known, some at a time and not much further ahead than they are asked for. What another instance is
- * erasing may still be listed where its record is known.
+ * All items of the trash, newest first. Costs a listing of names, and for each item a stat, and a read where
+ * its record is not cached; a few at a time, slightly ahead of the consumer. An item that another instance is
+ * erasing may still be listed where its record is cached.
  */
 export async function* trashContents(
   storage: ReadableStore,
@@ -78,7 +78,7 @@ export async function* trashContents(
     const row = start % RECORDS_AT_ONCE;
     if (row === 0) {
       texts = await (ahead ?? readFrom(start));
-      // A caller that removes all needs the next ones too: they are read while these are checked.
+      // A caller that removes all items needs the next records too: they are read while these are checked.
       ahead = isBlind && start + RECORDS_AT_ONCE < ids.length ? readFrom(start + RECORDS_AT_ONCE) : undefined;
       ahead?.catch(() => undefined);
     }
@@ -88,11 +88,11 @@ export async function* trashContents(
   }
 }
 
-/** The folder of an id, which an operation that takes something out of the trash holds. */
+/** The folder of an id, to be locked while its item is taken out of the trash. */
 export const trashLocation = (storage: ReadableStore, { id }: TrashRecord): Located => ({
   storage,
   path: trashPaths.of(id),
 });
 
-/** Where a removed item lies now. */
+/** Current path of a removed item. */
 export const trashedPath = ({ id, path }: TrashRecord): SourcePath => trashPaths.item(id, path.name);

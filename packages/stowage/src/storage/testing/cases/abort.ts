@@ -53,7 +53,7 @@ const abortBefore = ([name, run]: readonly [string, Operation]): CaseDefinition 
     );
   });
 
-/** What a signal does to each operation. */
+/** The effect of a signal on each operation. */
 export const abortTheme = theme('abort', [
   ...Object.entries(OPERATIONS).map(abortBefore),
   it('a content handed over with an aborted signal is destroyed', async ({ adapter, at }) => {

@@ -9,7 +9,7 @@ import { expectBytes, makeBytes, put, it, theme } from '../case.ts';
 
 const REPLACEMENTS = 20;
 const FILES = 12;
-// The coarsest clock among stores tells whole seconds.
+// The coarsest clock among stores has whole seconds.
 const CLOCK_STEP_MS = 1100;
 
 const isThere = (adapter: StorageAdapter, path: SourcePath): Promise<boolean> =>
@@ -21,24 +21,24 @@ const isThere = (adapter: StorageAdapter, path: SourcePath): Promise<boolean> =>
     },
   );
 
-/** Looks again and again until the work is done. Rejects as the first of them that fails. */
+/** Repeats `look` until the work is done. Rejects with the first failure. */
 const during = async (work: Promise<unknown>, look: () => Promise<void>): Promise<void> => {
   let isDone = false;
   const ended = work.finally(() => {
     isDone = true;
   });
   const looking = async (): Promise<void> => {
-    // Stores in memory would never let the work have its turn.
+    // Without this turn, a store in memory would never let the work run.
     for (; !isDone; await turn()) await look();
   };
   const outcomes = await Promise.allSettled([ended, looking()]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 };
 
-/** What stores promise beyond the contract, as far as no other theme is about it. */
+/** Promises beyond the contract that have no theme of their own. */
 export const capabilityTheme = theme('capabilities', [
   it('the store says of itself what is promised for it', async ({ adapter, declared, at }) => {
-    // Some find out by their first write and their first look.
+    // Some stores detect their capabilities at their first write and lookup.
     await put(adapter, at('a.txt'), 'a', { createOnly: true });
     await adapter.stat(at('a.txt'));
     const { capabilities } = adapter;

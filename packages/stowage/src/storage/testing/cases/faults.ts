@@ -26,11 +26,14 @@ import {
 import { type Fault, withFaults, type OptionalOperation } from '../with-faults.ts';
 
 const LARGE = 300_000;
-// More than are copied at the same time: the last copy begins when others are done.
+// More than are copied concurrently: the last copy starts when others are done.
 const FILES = 17;
 const GENERIC: readonly OptionalOperation[] = ['copyFolder', 'moveFolder', 'stage', 'statMany'];
 
-/** The store with only what every store has, so that the port's own ways are tested, and with faults. */
+/**
+ * The store without its optional operations, so that the generic ones of the port are tested, and with
+ * faults.
+ */
 const faulty = (adapter: StorageAdapter, ...faults: readonly Fault[]): StorageAdapter =>
   withFaults(adapter, faults, { hide: GENERIC });
 
@@ -71,7 +74,7 @@ const WRITE_FAULTS: readonly Fault[] = [
   { operation: 'write', effect: 'cut', bytes: 0, call: 1 },
 ];
 
-/** What the port's own ways promise when the store fails under them. */
+/** Promises of the port's generic operations when the store fails. */
 export const faultTheme = theme('faults', [
   ...COPY_FAULTS.map(copyBreaks),
   it('copying or moving a folder that is aborted while the store stalls: the source is whole, nothing remains', async (context) => {
@@ -94,7 +97,7 @@ export const faultTheme = theme('faults', [
       await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
       const after = await snapshotOf(adapter);
       assert.deepEqual(below(after, 'tree'), before);
-      // Its owner is not known, so it must not be removed.
+      // Its owner is unknown, so it must not be removed.
       assert.ok(below(after, target).filter((line) => !line.endsWith('/')).length <= 1);
     }
   }),
@@ -112,7 +115,7 @@ export const faultTheme = theme('faults', [
   }),
   it('a moved folder whose removal breaks off is whole at its target, and nothing else is removed', async (context) => {
     const { adapter, at } = context;
-    // Enough for a removal that breaks off in its midst.
+    // Enough files for a removal that is interrupted halfway.
     await plantTree(context, 12);
     const before = below(await snapshotOf(adapter), 'tree');
     for (const [effect, call] of [

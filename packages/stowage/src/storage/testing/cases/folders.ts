@@ -33,7 +33,7 @@ const plantTree = async ({ adapter, promises, at }: CaseContext): Promise<void> 
   if (promises.emptyFolders) await adapter.makeFolder(at('tree/empty'));
 };
 
-/** What `makeFolder`, `removeFile` and `removeFolder` promise, and copying and moving folders by the port. */
+/** The contract of `makeFolder`, `removeFile` and `removeFolder`, and of copying and moving folders. */
 export const folderTheme = theme('folders', [
   it('a folder is made with its missing parents', async ({ adapter, promises, at }) => {
     await adapter.makeFolder(at('a/b/c'));

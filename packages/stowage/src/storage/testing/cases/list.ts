@@ -8,7 +8,7 @@ import { walkTree, type FoundEntry, type TreeWalkOptions } from '../../tree-walk
 
 const MANY = 120;
 
-/** What `list` promises. */
+/** The contract of `list`. */
 export const listTheme = theme('list', [
   it('an empty store and an empty folder have no entries', async ({ adapter, at }) => {
     assert.deepEqual(await entriesOf(adapter), []);
@@ -32,7 +32,7 @@ export const listTheme = theme('list', [
     const [entry] = await entriesOf(adapter, at('f'), { detail: 'full' });
     const stat = await adapter.stat(at('f/a.txt'));
     if (entry?.size !== undefined) assert.equal(entry.size, stat.size);
-    // Some stores tell the time of a listing in whole seconds.
+    // Some stores report times in listings in whole seconds.
     if (entry?.modifiedAt !== undefined && stat.modifiedAt !== undefined) {
       assert.ok(Math.abs(entry.modifiedAt - stat.modifiedAt) < 1000);
     }
@@ -116,7 +116,7 @@ const textOf = ({ path, entry }: FoundEntry): string =>
 
 const textsOf = (found: readonly FoundEntry[]): readonly string[] => found.map(textOf);
 
-// What is ordered in another way as text, as keys of objects, and folder by folder.
+// Names that sort differently as text, as object keys, and folder by folder.
 const TREE = ['a-b/x.txt', 'a.txt', 'a/deep/er/x.txt', 'a/é.txt', 'a0.txt', 'b/🙂.txt', 'b/ﬀ.txt', 'z.txt'];
 const FOLDERS = ['a-b/', 'a/', 'a/deep/', 'a/deep/er/', 'b/'];
 
@@ -124,7 +124,7 @@ const plantTree = async (adapter: StorageAdapter, at: (text: string) => SourcePa
   for (const path of TREE) await put(adapter, at(path), path);
 };
 
-/** What walks through everything below a folder promise. */
+/** The contract of walks through everything below a folder. */
 export const walkTheme = theme('walk', [
   it('shows all that lies below a folder, each folder before what it holds', async ({ adapter, at }) => {
     assert.deepEqual(textsOf(await walked(adapter)), []);

@@ -24,7 +24,7 @@ import {
   theme,
 } from '../case.ts';
 
-// More than are copied at the same time: the last copy begins when others are done.
+// More than are copied concurrently: the last copy starts when others are done.
 const FILES = 18;
 const ROUNDS = 8;
 
@@ -35,7 +35,7 @@ const plantTree = async ({ adapter, at }: CaseContext): Promise<void> => {
   );
 };
 
-/** The store with some operations done otherwise, and the port's own way of copying and moving folders. */
+/** The store with some operations replaced, and with the port's generic copies and moves of folders. */
 const changed = (adapter: StorageAdapter, operations: Partial<StorageAdapter>): StorageAdapter =>
   new Proxy(adapter, {
     get: (target, key) => {
@@ -46,7 +46,8 @@ const changed = (adapter: StorageAdapter, operations: Partial<StorageAdapter>): 
   });
 
 /**
- * A store in which others are at work: `act` runs once, right after the first file of a copy has been stored.
+ * A store with concurrent writers: `act` runs once, immediately after the first file of a copy has been
+ * stored.
  */
 const interrupted = (
   adapter: StorageAdapter,
@@ -72,7 +73,7 @@ const textAt = async (adapter: StorageAdapter, path: SourcePath): Promise<string
   }
 };
 
-/** What others do while a folder or file is copied, moved or rolled back is not lost. */
+/** Changes that others make while a folder or file is copied, moved or rolled back are not lost. */
 export const meanwhileTheme = theme('meanwhile', [
   it('what others put into the target of a copy that fails stays, with its folder', async (context) => {
     const { adapter, at } = context;
@@ -84,7 +85,7 @@ export const meanwhileTheme = theme('meanwhile', [
     await expectError(copyFolder(store, at('tree'), at('target')), StorageUnavailableError);
     await expectBytes(adapter, at('target/theirs.txt'), 'theirs');
     await expectBytes(adapter, at('tree/deep/a.txt'), 'deep');
-    // At most the one copy whose making was reported to have failed.
+    // At most the one copy that was reported as failed.
     assert.ok((await namesIn(adapter, at('target'))).length <= 2);
   }),
   it('what others replace in the target of a copy that fails stays', async (context) => {
@@ -95,7 +96,7 @@ export const meanwhileTheme = theme('meanwhile', [
       copyFile: async (from, to, options) => {
         calls += 1;
         if (calls < FILES) return adapter.copyFile(from, to, options);
-        // Another copy may begin meanwhile: it only fails.
+        // Another copy may start in the meantime: it only fails.
         if (calls === FILES) {
           const replaced = (await namesIn(adapter, at('target'))).find((name) => name !== 'deep') ?? '';
           await put(adapter, at('target').child(replaced), 'replaced by others');

@@ -51,7 +51,7 @@ const liveWith = ([what, name]: readonly [string, string]): CaseDefinition =>
     assert.deepEqual(await namesIn(adapter), ['to']);
   });
 
-/** Names that people give files, in every script and with every sign that some layer takes for its own. */
+/** File names in every script, and with every character that some layer treats specially. */
 export const nameTheme = theme('names', [
   ...ODD_NAMES.map(liveWith),
   it('a decomposed letter and a composed one are the same name', async ({ adapter, at }) => {

@@ -7,7 +7,7 @@ import { bytesAt, expectBytes, expectError, makeBytes, namesIn, put, it, theme }
 const MANY = 100;
 const LARGE = 3 * 1024 * 1024 + 17;
 
-/** What `read` promises. */
+/** The contract of `read`. */
 export const readTheme = theme('read', [
   it('the bytes come back as they were written, with their stat', async ({ adapter, at }) => {
     const bytes = makeBytes(LARGE);
@@ -40,7 +40,7 @@ export const readTheme = theme('read', [
       const { size, modifiedAt } = await adapter.stat(at(names[index - 1] ?? ''));
       assert.deepEqual([file.stat.size, file.stat.modifiedAt], [size, modifiedAt]);
     }
-    // The bytes of the call before lie in the same memory.
+    // The memory holds the bytes of the previous call.
     const memory = { buffer: undefined };
     for (const index of [4, 1, 3]) {
       const [file] = await adapter.readMany([at(names[index] ?? '')], { bytesUpTo: 5000, memory });
@@ -147,7 +147,7 @@ export const readTheme = theme('read', [
     const { adapter, at } = context;
     const bytes = makeBytes(LARGE);
     await put(adapter, at('large.bin'), bytes);
-    // A store with fewer connections than readers lets some of them wait.
+    // A store with fewer connections than readers makes some of them wait.
     const readers = Array.from({ length: 8 }, () => adapter.read(at('large.bin')));
     await Promise.any(readers);
     await put(adapter, at('f/a.txt'), 'a');

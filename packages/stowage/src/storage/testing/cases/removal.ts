@@ -10,7 +10,7 @@ import { expectBytes, expectError, expectLosers, expectUnchanged, namesIn, put, 
 
 const ROUNDS = 12;
 
-/** Conditional removal, and that of empty folders: nothing is removed that the caller has not seen. */
+/** Conditional removal, and removal of empty folders: nothing is removed that the caller has not seen. */
 export const removalTheme = theme('removal', [
   it('a file is removed while it is unchanged, also after it was read', async ({ adapter, at }) => {
     const written = await put(adapter, at('f/a.txt'), 'a');
@@ -90,7 +90,7 @@ export const removalTheme = theme('removal', [
         adapter.removeEmptyFolder(at(folder)),
       ]);
       await expectLosers([removing], NotEmptyError);
-      // A put that was told to have failed may have lost its folder; one that succeeded is there.
+      // A put that reported failure may have lost its folder; the file of a successful one exists.
       if (putting.status === 'fulfilled') await expectBytes(adapter, at(`${folder}/a.txt`), 'a');
     }
   }),

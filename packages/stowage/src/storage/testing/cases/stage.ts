@@ -22,7 +22,7 @@ import {
 const LARGE = 1024 * 1024 + 7;
 const RACERS = 20;
 
-/** What staged content promises, be it staged by the store or by the port for it. */
+/** The contract of staged content, whether the store or the port stages it. */
 export const stageTheme = theme('stage', [
   it('staged content is invisible until its commit, then whole', async ({ adapter, at }) => {
     const bytes = makeBytes(LARGE);

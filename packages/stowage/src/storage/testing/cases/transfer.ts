@@ -17,7 +17,7 @@ import {
 
 const LARGE = 2 * 1024 * 1024 + 5;
 const RACERS = 10;
-// The coarsest clock among stores tells whole seconds.
+// The coarsest clock among stores has whole seconds.
 const CLOCK_STEP_MS = 1100;
 
 type Transfer = (
@@ -62,14 +62,14 @@ const refusals = (verb: string, transfer: Transfer): readonly CaseDefinition[] =
   }),
   it(`${verb} of a file onto itself loses nothing`, async ({ adapter, at }) => {
     await put(adapter, at('f/a.bin'), makeBytes(5000));
-    // Whether a store refuses it or does nothing is its own affair.
+    // A store may reject it or do nothing.
     await transfer(adapter, at('f/a.bin'), at('f/a.bin')).catch(() => undefined);
     await expectBytes(adapter, at('f/a.bin'), makeBytes(5000));
     assert.deepEqual(await namesIn(adapter, at('f')), ['a.bin']);
   }),
 ];
 
-/** What `copyFile` promises. */
+/** The contract of `copyFile`. */
 export const copyTheme = theme('copy', [
   it('a copy holds the same bytes and the source stays', async ({ adapter, at }) => {
     await put(adapter, at('f/a.bin'), makeBytes(LARGE));
@@ -99,7 +99,7 @@ export const copyTheme = theme('copy', [
   ...refusals('a copy', (adapter, ...args) => adapter.copyFile(...args)),
 ]);
 
-/** What `moveFile` promises. */
+/** The contract of `moveFile`. */
 export const moveTheme = theme('move', [
   it('a moved file is at its new path only', async ({ adapter, at }) => {
     await put(adapter, at('f/a.bin'), makeBytes(LARGE));

@@ -27,7 +27,7 @@ import {
 const RACERS = 20;
 const LARGE = 1024 * 1024 + 3;
 
-/** What `write` promises. */
+/** The contract of `write`. */
 export const writeTheme = theme('write', [
   it('a file and its missing parents are made, and its stat is returned', async ({ adapter, at }) => {
     const bytes = makeBytes(LARGE);
@@ -151,7 +151,7 @@ export const writeTheme = theme('write', [
   }),
   it('a file where a parent folder must be stays as it was', async ({ adapter, at }) => {
     await put(adapter, at('a.txt'), 'a');
-    // Stores of plain keys can hold both; all others refuse.
+    // Stores of plain keys can hold both; all others reject it.
     await put(adapter, at('a.txt/b.txt'), 'b').catch((error: unknown) => {
       assert.ok(error instanceof StowageError, 'an error of the backend came through');
     });
