@@ -1,10 +1,10 @@
 import type { CapabilityName, StorageCapabilities } from '../storage/capabilities.ts';
 import type { BuiltInName } from '../storage/registry.ts';
 
-/** `asked`: some servers keep it; a store says so as soon as it knows. */
+/** `asked`: depends on the server; a store reports it as soon as it is known. */
 type Declared = Readonly<Record<CapabilityName, boolean | 'asked'>>;
 
-/** All that a process can promise of files of its own. */
+/** Every capability that a store within this process can have. */
 const memory: Declared = {
   atomicCreate: true,
   ifMatch: true,
@@ -19,9 +19,9 @@ const memory: Declared = {
   walk: false,
   temporaryUrls: false,
 };
-/** Objects under keys: each is its own, and a folder is many. */
+/** Object stores: objects are independent, and a folder consists of many. */
 const objects: Declared = { ...memory, stableReads: false, atomicFolderMove: false, keepsTimes: false };
-/** Folders of a server, of which no two are the same. */
+/** Stores with server-side folders, whose capabilities differ between servers. */
 const paths: Declared = {
   ...memory,
   ...{ atomicCreate: 'asked', ifMatch: false, caseSensitive: 'asked', versions: false },
@@ -29,8 +29,8 @@ const paths: Declared = {
 };
 
 /**
- * What the stores of each adapter promise: the columns of the table in docs/stores.md, and what their cases
- * in the conformance suite are picked by.
+ * The capabilities of each adapter: the columns of the table in docs/stores.md. Its cases in the conformance
+ * suite are selected by them.
  */
 export const declaredCapabilities: Readonly<Record<BuiltInName, Declared>> = {
   local: { ...memory, caseSensitive: 'asked', walk: true },
@@ -43,7 +43,7 @@ export const declaredCapabilities: Readonly<Record<BuiltInName, Declared>> = {
   ftp: { ...paths, atomicCreate: false, serverCopy: false },
 };
 
-/** What a store of this adapter says of itself before it has asked its server anything. */
+/** Capabilities of a new store, before its first request to the server. */
 export const capabilitiesOf = (adapter: BuiltInName): StorageCapabilities => {
   const known = Object.entries(declaredCapabilities[adapter]).filter(([, value]) => value !== 'asked');
   return { atomicCreate: false, ifMatch: false, caseSensitive: false, ...Object.fromEntries(known) };

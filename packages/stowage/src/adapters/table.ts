@@ -17,30 +17,30 @@ import { parseWebdavOptions, webdavOptionsSchema } from './remote/webdav/options
 /** An npm package that sources of a kind need. */
 interface NeededPackage {
   readonly name: string;
-  /** The part of the source that does not work without it; absent: the whole of it. */
+  /** The feature that needs it; absent: the whole source. */
   readonly part?: 'redirects' | 'the login';
 }
 
-/** How a remote store is told. `Options` is what `parseOptions` returns. */
+/** Definition of a remote store. `Options` is the result of `parseOptions`. */
 interface RemoteRow<Options> {
   readonly optionsSchema: z.ZodObject;
   readonly parseOptions: NonNullable<StorageFactory<Options>['parseOptions']>;
   /** `isRedirected`: downloads are redirected to the store. */
   packages?(options: Options, isRedirected: boolean): readonly NeededPackage[];
   /**
-   * Called once per connector, for what its stores share. What it returns loads the code of the adapter when
-   * the first source of this kind opens: at the start it would be waited for by all.
+   * Called once per connector, for the state that its stores share. The returned function loads the adapter's
+   * code when the first source of this kind opens, to keep the start of the service fast.
    */
   opener(): (options: Options, root: string | undefined) => Promise<StorageAdapter>;
 }
 
-/** What the house knows of one kind of store. */
+/** Definition of one kind of store. */
 interface AdapterRow {
-  /** The options as a configuration has them, under the name of the adapter; with one they are required. */
+  /** The configured options, under the name of the adapter; with a schema they are required. */
   readonly optionsSchema?: z.ZodObject;
-  /** The packages that a source needs, given its parsed options. */
+  /** The packages that a source needs, by its parsed options. */
   packages?(options: unknown, isRedirected: boolean): readonly NeededPackage[];
-  /** Makes stores that share what stores of one connector may share. One factory per connector. */
+  /** Creates a factory whose stores share the state of one connector. One factory per connector. */
   readonly createFactory: (listings?: SharedListings) => StorageFactory;
 }
 
@@ -56,9 +56,9 @@ const remote = <Options>(row: RemoteRow<Options>): AdapterRow => ({
 });
 
 /**
- * Every adapter of this package by its name in `storageAdapter`, in the order in which they are documented. A
- * further one is a folder, its name in storage/registry.ts, a row here and one in capabilities.ts, and the type of
- * its options in config/types.ts; the compiler asks for the rows.
+ * Every adapter of this package by its name in `storageAdapter`, in the order of the documentation. To add
+ * one: a folder, its name in storage/registry.ts, a row here and one in capabilities.ts, and the type of its
+ * options in config/types.ts; the compiler requires the rows.
  */
 export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
   local: { createFactory: createLocalFactory },
@@ -88,7 +88,7 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
     parseOptions: parseFtpOptions,
     packages: () => [{ name: 'basic-ftp' }],
     opener: () => {
-      // The server does not decide which of two stores has a new name.
+      // The server does not decide which of two stores creates a name.
       const locks = createNameLocks();
       return async (options, root) =>
         (await import('./remote/ftp/adapter.ts')).openFtpAdapter(options, root, locks);
@@ -136,13 +136,13 @@ export const createBuiltInFactories = (): StorageFactories => {
 
 const rowOf = (name: string): AdapterRow | undefined => new Map(Object.entries(adapterTable)).get(name);
 
-/** Whether files may have URLs of the store that expire; undefined for adapters of others. */
+/** Whether files may have temporary URLs of the store; undefined for adapters of other packages. */
 export const givesUrls = (name: string): boolean | undefined => {
   const declared = new Map(Object.entries(declaredCapabilities)).get(name);
   return declared && declared.temporaryUrls !== false;
 };
 
-/** The packages that a source needs; none for adapters of others. Options are parsed. */
+/** The packages that a source needs; none for adapters of other packages. Options are parsed. */
 export const packagesOfAdapter = (
   name: string,
   options: unknown,

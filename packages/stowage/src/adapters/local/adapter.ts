@@ -37,10 +37,12 @@ import { refuseTarget, stageChunks, stageCopy, stageFile } from './staged-temp.t
 import { readSmallFiles, tallyFolder, walkFolders } from './by-thread.ts';
 import type { LocalStore } from './local-store.ts';
 
-/** What a reader that takes nothing holds at most of one file, beside the piece that is being sent. */
+/** Read-ahead for one file whose reader is paused, in addition to the chunk that is being sent. */
 const READ_AHEAD_BYTES = 64 * 1024;
 
-/** How a stream reads an open file: with errors of ours, and one where the file has become shorter. */
+/**
+ * Read operations for a stream of an open file: converts errors, and fails when the file has become shorter.
+ */
 const READING = {
   read: (
     fd: number,
@@ -57,7 +59,7 @@ const READING = {
   close,
 };
 
-/** Refuses a file whose reader has left, or that is another version than is wanted. */
+/** Rejects an aborted read, and a version other than the requested one. */
 const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
   signal?.throwIfAborted();
   if (ifMatch !== undefined && ifMatch !== stat.etag) throw new ChangedMeanwhileError();
@@ -66,16 +68,16 @@ const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
 const wholeFile = (stat: Stat, bytes: Uint8Array): ReadResult => ({
   stat,
   bytes,
-  // Made when it is asked for: most of the time of a small file would go into it.
+  // Created on access: for a small file the stream would take most of the time.
   get stream() {
     return Readable.from([bytes], { objectMode: false });
   },
 });
 
 /**
- * A folder of this machine as a store. Nothing in it leads out of the folder: links and special files are
- * neither seen nor followed, also when they are swapped in during an operation. Writes are whole or not at
- * all, also through a kill or a power failure.
+ * A local folder as a store. Nothing in it leads out of the folder: links and special files are hidden and
+ * never followed, even when they are swapped in during an operation. Writes are atomic, also in case of a
+ * kill or a power failure.
  */
 export class LocalAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities;
@@ -84,7 +86,7 @@ export class LocalAdapter implements StorageAdapter {
   readonly #release: () => Promise<void>;
   #closing: Promise<void> | undefined;
 
-  /** @param release frees what the store shares with others */
+  /** @param release releases resources that the store shares with others */
   constructor(
     store: LocalStore,
     { capabilities, identity }: Pick<LocalAdapter, 'capabilities' | 'identity'>,
@@ -135,8 +137,7 @@ export class LocalAdapter implements StorageAdapter {
         await closeFile(fd);
         return { stat, stream: Readable.from([]) };
       }
-      // Not beyond the reported size: a file that another program is appending to must not yield more than
-      // its size.
+      // Only up to the reported size: a file that another program is appending to must not yield more.
       const range = options.range ?? { start: 0, end: (stat.size ?? 0) - 1 };
       if (range.end - range.start < (options.bytesUpTo ?? 0))
         return wholeFile(stat, await readWhole(fd, range, options.signal));
@@ -237,7 +238,7 @@ export class LocalAdapter implements StorageAdapter {
   }
 
   async close(): Promise<void> {
-    // Once: what is shared with other stores counts its users.
+    // Only once: shared resources count their users.
     this.#closing ??= this.#store.areas.close().then(this.#release);
     await this.#closing;
   }

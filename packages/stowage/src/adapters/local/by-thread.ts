@@ -15,7 +15,7 @@ import { attempt } from './system.ts';
 const asFailure = (error: unknown, name: string): unknown =>
   error instanceof ScanThreadMissing ? new UnsupportedError({ cause: error }) : fromSystemError(error, name);
 
-/** A folder below which the thread is to work. @throws NotFoundError, WrongKindError and the like */
+/** The folder for a job of the thread. @throws NotFoundError, WrongKindError and similar */
 const folderOf = async (
   { walker, root }: LocalStore,
   path: SourcePath,
@@ -29,7 +29,7 @@ const folderOf = async (
 };
 
 /**
- * Walks by the scanning thread, which reads the names and reports those that are asked for: at the cost of
+ * Walks with the scanning thread, which reads the names and reports the matching ones: about as expensive as
  * `find`, and the event loop stays free.
  * @see StorageAdapter.walk
  */
@@ -59,7 +59,7 @@ export async function* walkFolders(
   }
 }
 
-/** Sums up by the scanning thread. @see StorageAdapter.tally */
+/** Sums up a folder with the scanning thread. @see StorageAdapter.tally */
 export const tallyFolder = async (
   store: LocalStore,
   path: SourcePath,
@@ -75,7 +75,7 @@ export const tallyFolder = async (
   }
 };
 
-/** Whether a path lies on disk as it is spelled, for certain, if it does. */
+/** Whether the spelling of a path on disk is known: it has no other spelling, and no segment is reserved. */
 export const isExact = ({ segments }: SourcePath): boolean =>
   !segments.some((segment) => hasOtherSpellings(segment) || isReserved(segment));
 
@@ -91,7 +91,7 @@ const wholeFiles = ({ bytes, sizes, times }: FilesPage): readonly (WholeFile | u
   });
 };
 
-/** Names that come after each other in one folder are asked for together. */
+/** Groups consecutive paths of the same folder. */
 const byFolder = (paths: readonly SourcePath[]): FilesRequest['folders'] => {
   const folders: { readonly diskNames: readonly string[]; readonly names: string[] }[] = [];
   let last: SourcePath | undefined;
@@ -105,8 +105,8 @@ const byFolder = (paths: readonly SourcePath[]): FilesRequest['folders'] => {
 };
 
 /**
- * Reads small files by the scanning thread: at a third of the cost of reading them one by one, and the event
- * loop stays free. Where the thread fails, the rest is left to that.
+ * Reads small files with the scanning thread: at a third of the cost of reading them one by one, and the
+ * event loop stays free. When the thread fails, the remaining files are left to single reads.
  * @see StorageAdapter.readMany
  */
 export const readSmallFiles = async (
@@ -117,7 +117,7 @@ export const readSmallFiles = async (
   signal?.throwIfAborted();
   const folders = byFolder(paths.filter(isFile));
   const request = { root, handles: walker.confinement.holds, folders, bytesUpTo, memory: memory?.buffer };
-  // It goes to the thread, and comes back with the first files or not at all.
+  // Transferred to the thread; it comes back with the first page, or not at all.
   if (memory !== undefined) memory.buffer = undefined;
   const files: (WholeFile | undefined)[] = [];
   try {

@@ -4,58 +4,57 @@ import { systemCode } from '../../basics/files/system-errors.ts';
 import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
 import { type Name, exactLstat, followedStat, openFile } from './system.ts';
 
-/** An open folder: what is done through it happens in this very folder, wherever its name leads by now. */
+/** An open folder. Operations through it affect this folder, even when its name is moved or replaced. */
 export interface OpenFolder {
-  /** The folder itself, for calls that read it. */
+  /** Path of the folder itself, for calls that read it. */
   readonly self: string;
-  /**
-   * Where an entry of the folder is. The last segment is not resolved: calls must not follow a link there.
-   */
+  /** Path of an entry of the folder. The last segment is not resolved: calls must not follow a link there. */
   at(name: Name): Name;
-  /** Rejects with NotFoundError when the folder was moved. For ways of access that cannot hold it. */
+  /** Rejects with NotFoundError when the folder was moved. For confinements that cannot hold a handle. */
   verify(): Promise<void>;
-  /** Frees the handle; never rejects. */
+  /** Closes the handle; never rejects. */
   close(): Promise<void>;
 }
 
-/** How folders are opened so that no link leads out of the root. Errors are those of the system. */
+/** Opens folders so that no link leads out of the root. Errors are those of the system. */
 export interface Confinement {
   openRoot(): Promise<OpenFolder>;
   /**
-   * The root without holding it, for free: every call finds it anew, and fails with ENOENT where it is gone.
-   * For work that has one call to make in it. Undefined where folders have to be compared afterwards.
+   * The root without a handle, at no cost: every call resolves its path anew, and fails with ENOENT when it
+   * is gone. For operations that make a single call in it. Undefined where folders must be verified
+   * afterwards.
    */
   unheldRoot(): OpenFolder | undefined;
   /**
-   * Opens a folder below the root in one call, however deep it lies. `missing`: nothing has one of the names.
-   * `unclear`: it may be there, and has to be opened step by step, as where a link or a file is on the way.
+   * Opens a folder below the root in one call, at any depth. `missing`: one of the names does not exist.
+   * `unclear`: it may exist and must be opened step by step, for example because of a link or a file in its
+   * path.
    */
   openAt(names: readonly string[]): Promise<OpenFolder | 'missing' | 'unclear'>;
-  /** Opens a folder inside another one. A link, even to a folder, is ENOTDIR. */
+  /** Opens a subfolder. A link, even to a folder, fails with ENOTDIR. */
   openChild(folder: OpenFolder, name: Name): Promise<OpenFolder>;
-  /** Whether folders are held by handles, so that a swap of a name between two calls changes nothing. */
+  /** Whether folders are held by handles, so that replacing a name between two calls has no effect. */
   readonly holds: boolean;
 }
 
-/** Opens the root for an operation. @throws StorageUnavailableError when it is not there */
+/** Opens the root for an operation. @throws StorageUnavailableError when it does not exist */
 export const openRoot = async (confinement: Confinement): Promise<OpenFolder> => {
   try {
     return await confinement.openRoot();
   } catch (error) {
     if (systemCode(error) !== 'ENOENT' && systemCode(error) !== 'ENOTDIR') throw error;
-    // Made once, when the store was opened: a root that is gone since may be a disk that is not mounted any
-    // more.
+    // The root was created when the store was opened: if it is gone, a disk may have been unmounted.
     throw new StorageUnavailableError({ detail: 'the root folder is missing', cause: error });
   }
 };
 
-// Linux: a handle that names an entry and gives no access to its content, so that folders need no read
-// permission to be walked through.
+// Linux: a handle that identifies an entry without access to its content, so that folders can be traversed
+// without read permission.
 export const O_PATH = 0o10000000;
 const FOLDER = O_PATH | constants.O_DIRECTORY;
 const CHILD = FOLDER | constants.O_NOFOLLOW;
 
-/** A folder by a path: nothing is held, and nothing has to be compared. */
+/** A folder by its path, without a handle or verification. */
 abstract class FolderAt implements OpenFolder {
   abstract readonly self: string;
 
@@ -69,7 +68,7 @@ abstract class FolderAt implements OpenFolder {
   async close(): Promise<void> {}
 }
 
-/** The handle is the folder. */
+/** A folder by its handle. */
 class HandleFolder extends FolderAt {
   readonly #fd: number;
   #open = true;
@@ -80,7 +79,7 @@ class HandleFolder extends FolderAt {
   }
 
   get self(): string {
-    // A number may belong to another file once it is closed.
+    // After closing, the number may belong to another file.
     if (!this.#open) throw new Error('a folder was used after its handle was closed');
     return `/proc/self/fd/${this.#fd}`;
   }
@@ -88,12 +87,12 @@ class HandleFolder extends FolderAt {
   override async close(): Promise<void> {
     if (!this.#open) return;
     this.#open = false;
-    // No wait: the system asks no file system to close a handle that gives no access (O_PATH).
+    // Synchronous: closing a handle without access rights (O_PATH) never waits for a file system.
     closeSync(this.#fd);
   }
 }
 
-/** The root by its path, which may lead through links: they are the administrator's, not the clients'. */
+/** The root by its path, which may contain links, because the administrator chose it. */
 class UnheldRoot extends FolderAt {
   readonly self: string;
 
@@ -103,29 +102,29 @@ class UnheldRoot extends FolderAt {
   }
 }
 
-/** Where an open folder lies now, all links resolved. The system knows that without asking a disk. */
+/** Current path of an open folder, with links resolved. The kernel knows it without reading a disk. */
 const whereIs = (folder: OpenFolder): string => readlinkSync(folder.self);
 
 const pathBelow = (root: string, names: readonly string[]): string =>
   [root === '/' ? '' : root, ...names].join('/');
 
 /**
- * Opens folders segment by segment, each through the handle of the one before (`/proc/self/fd/N/name` is what
- * openat(N, name) is in C), none through a link; or in one call, when the system says of the open folder that it lies
- * where no link has led to. A program that swaps a folder for a link, before, between or after, changes only what the
- * name means, not what is open.
+ * Opens folders segment by segment, each through the handle of its parent (`/proc/self/fd/N/name` corresponds
+ * to openat(N, name) in C), never through a link; or in one call, when the kernel reports that the opened
+ * folder has exactly the expected path, so that no link was followed. A program that replaces a folder by a
+ * link at any time changes only the meaning of the name, not the opened folder.
  */
 export class HandleConfinement implements Confinement {
   readonly holds = true;
   readonly #root: string;
-  /** Where the root has been found, all links resolved. */
+  /** Path of the root, with links resolved. */
   #realRoot: string | undefined;
 
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** Whether this system has such handles: Linux with /proc. */
+  /** Whether the system has such handles: Linux with /proc. */
   static async isAvailable(root: string): Promise<boolean> {
     if (process.platform !== 'linux') return false;
     const folder = await new HandleConfinement(root).openRoot();
@@ -140,10 +139,10 @@ export class HandleConfinement implements Confinement {
   }
 
   async openRoot(): Promise<OpenFolder> {
-    // The root itself may be a link: it is the administrator's, not the clients'.
+    // The root itself may be a link, because the administrator chose it.
     const root = new HandleFolder(await openFile(this.#root, FOLDER));
     const path = whereIs(root);
-    // The replacement character may stand for bytes that are not text.
+    // A replacement character may stand for bytes that are not valid text.
     this.#realRoot = path.includes('\uFFFD') ? undefined : path;
     return root;
   }
@@ -192,7 +191,7 @@ class PathFolder extends FolderAt {
 
   override async verify(): Promise<void> {
     for (const [index, { path, dev, ino }] of this.chain.entries()) {
-      // The root may be a link of the administrator, nothing below it may.
+      // The root may be a link of the administrator; folders below it may not.
       const now = await (index === 0 ? followedStat(path) : exactLstat(path)).catch(() => undefined);
       if (now?.isDirectory() !== true || now.dev !== dev || now.ino !== ino) {
         throw new NotFoundError({ detail: 'a folder was replaced while it was in use' });
@@ -202,9 +201,9 @@ class PathFolder extends FolderAt {
 }
 
 /**
- * For systems without handles of folders: every component is checked to be a real folder before an operation
- * and to be the same one after it. Narrower than handles: a swap that is undone within one operation is not
- * seen, and one that is seen may have had its effect.
+ * For systems without folder handles: checks before an operation that every component is a real folder, and
+ * after it that it is still the same one. Weaker than handles: a swap that is undone within one operation is
+ * not detected, and a detected one may have had its effect.
  */
 export class PathConfinement implements Confinement {
   readonly holds = false;

@@ -22,23 +22,23 @@ import {
 } from './system.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 
-/** Smaller files take fewer calls when they are read and written. */
+/** Smaller files need fewer calls when they are read and written. */
 const FROM_BYTES = 1024 * 1024;
-/** The system copies in one call, which cannot be given up and holds one of few threads. */
+/** The system copies in one call, which cannot be aborted and occupies one of few threads. */
 const UP_TO_BYTES = 1024 * 1024 * 1024;
 const AT_ONCE = 2;
-/** The path of an open file is not there, or may not be used: nothing has been copied. */
+/** The path of the open file does not exist or is not usable: nothing has been copied. */
 const NO_WAY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EPERM', 'ENOSYS', 'ENXIO']);
 
-/** A new file that is open, and its path. */
+/** A new open file and its path. */
 export interface CopyTarget {
   readonly fd: number;
   readonly path: Name;
 }
 
 /**
- * Copies the contents of open files by the system where it can, a few at a time: by sharing blocks on file systems that
- * do so, else without taking the bytes through this process.
+ * Copies the contents of open files with the system call where possible, a few at a time: by sharing blocks
+ * on file systems that support it, else without passing bytes through this process.
  */
 export class SystemCopies {
   readonly #holds: boolean;
@@ -49,7 +49,7 @@ export class SystemCopies {
     this.#holds = holds;
   }
 
-  /** Copies all of an open file, down to the disk. @throws errors of the file system; the signal's reason */
+  /** Copies a complete open file and flushes it. @throws errors of the file system; the signal's reason */
   async copy(from: number, to: CopyTarget, signal: AbortSignal | undefined): Promise<void> {
     const size = Number((await exactFstat(from)).size);
     const isBySystem = this.#holds && this.#running < AT_ONCE && size >= FROM_BYTES && size <= UP_TO_BYTES;
@@ -62,7 +62,7 @@ export class SystemCopies {
     const { mode } = await exactFstat(fd);
     this.#running += 1;
     try {
-      // The path is that of the very file that is open, whatever lies at its name by now.
+      // This path refers to the open file, whatever has its name by now.
       await copyBySystem(`/proc/self/fd/${String(from)}`, path, constants.COPYFILE_FICLONE);
     } catch (error) {
       if (NO_WAY.has(systemCode(error))) return false;
@@ -70,7 +70,7 @@ export class SystemCopies {
     } finally {
       this.#running -= 1;
     }
-    // A copy has the rights of a new file.
+    // The copy gets the permissions of a new file.
     await changeModeOf(fd, Number(mode) & 0o7777).catch(() => undefined);
     await flushFile(fd);
     return true;
@@ -80,7 +80,7 @@ export class SystemCopies {
 const RECORD_PREFIX = 'across-';
 const MOST_RECORD_BYTES = 8192;
 
-/** Where a file goes that cannot be linked or renamed to its target. */
+/** Target of a file that cannot be linked or renamed to it. */
 export interface AcrossTarget extends Named {
   /** The folder's path, for the record that the sweep reads. */
   readonly path: SourcePath;
@@ -95,18 +95,18 @@ const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> =>
   }
 };
 
-/** How a file is copied across. */
+/** Options of a copy to another file system. */
 export interface AcrossOptions extends OperationOptions {
   readonly keepTime?: boolean;
-  /** Gives the whole copy, under a reserved name until then, that of its target. */
+  /** Renames the complete copy from its temporary name to its target. */
   readonly giveName: (beside: Name) => Promise<void>;
 }
 
 /**
- * Copies a file to a folder of another file system (a mount inside the root): first under a reserved name
- * beside its target, then in one step to its name, with the rights of the original. A record in the
- * instance's own folder lets the sweep find it when the process is killed. The original stays.
- * @returns what was read, and what was made of it
+ * Copies a file to a folder on another file system (a mount inside the root): first under a reserved name
+ * beside its target, then renames it, with the permissions of the original. A record in the instance's own
+ * folder lets the sweep find it when the process is killed. The original stays.
+ * @returns the stats of the original as read, and of the copy
  */
 export const copyAcross = async (
   from: Name,
@@ -124,7 +124,7 @@ export const copyAcross = async (
       const fd = await openFile(beside, NEW_FILE, 0o600);
       try {
         await writeChunks(fd, chunksOfFile(source.fd, signal));
-        // Some file systems know no rights, and say so: no reason not to store.
+        // Some file systems have no permissions and report an error, which does not prevent storing.
         await changeModeOf(fd, Number(source.stats.mode) & 0o777).catch(() => undefined);
         if (keepTime) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
         const stats = await exactFstat(fd);
@@ -144,7 +144,7 @@ export const copyAcross = async (
   }
 };
 
-/** The folder that a record names; undefined for other files and for a record that was not finished. */
+/** The folder in a record; undefined for other files and for an incomplete record. */
 export const readRecord = async (area: OpenFolder, name: string): Promise<SourcePath | undefined> => {
   if (!name.startsWith(RECORD_PREFIX)) return undefined;
   const { fd } = await openForReading(area.at(name));

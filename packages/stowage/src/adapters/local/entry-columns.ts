@@ -1,18 +1,18 @@
 import type { Entry } from '../../storage/adapter.ts';
 
-/** Entries in columns, which cross between threads for a fraction of the cost of objects. */
+/** Entries in columns, which pass between threads at a fraction of the cost of objects. */
 export interface EntryColumns {
-  /** Names or paths, joined by line feeds, which no name holds; folders end with a slash. */
+  /** Names or paths, joined by line feeds, which names never contain; folders end with a slash. */
   readonly keys: string;
-  /** NaN where nothing is known; undefined in a listing of names only. */
+  /** NaN where unknown; undefined in a listing of names only. */
   readonly sizes: Float64Array | undefined;
   readonly times: Float64Array | undefined;
   readonly changeTimes: Float64Array | undefined;
-  /** Joined by spaces, an empty one for a folder; undefined where they were not asked for. */
+  /** Joined by spaces, empty for a folder; undefined where they were not requested. */
   readonly versions: string | undefined;
 }
 
-/** An entry of which its kind and more may be known, and the key that it has in the columns. */
+/** An entry, of which at least the kind is known, with its key in the columns. */
 export interface KeyedEntry {
   readonly key: string;
   readonly entry: Partial<Entry>;
@@ -24,7 +24,7 @@ const columnOf = (rows: readonly KeyedEntry[], field: 'size' | 'modifiedAt' | 'c
   return column;
 };
 
-/** Puts entries into columns. */
+/** Converts entries to columns. */
 export const toColumns = (
   rows: readonly KeyedEntry[],
   detail: 'full' | 'names' | 'versions',
@@ -41,7 +41,7 @@ const known = (column: Float64Array | undefined, row: number): number | undefine
   return value === undefined || Number.isNaN(value) ? undefined : value;
 };
 
-/** The entries again, and whatever `make` makes of each and its key. */
+/** Converts columns to entries, and maps each with its key by `make`. */
 export const fromColumns = <Row>(
   { keys, sizes, times, changeTimes, versions }: EntryColumns,
   make: (entry: Entry, key: string) => Row,

@@ -28,8 +28,8 @@ const nearestFolder = async (path: string): Promise<{ readonly path: string; rea
 };
 
 /**
- * Why this process may not store files in a root, or make it where it is missing, with the command that allows it;
- * undefined where it may. For operators: names folders and users.
+ * The reason why this process may not store files in a root, or create it, with the command that fixes it;
+ * undefined when it may. For operators: contains folder and user names.
  */
 const rightsProblem = async (root: string): Promise<string | undefined> => {
   try {
@@ -48,7 +48,7 @@ const rightsProblem = async (root: string): Promise<string | undefined> => {
 };
 
 const MOST_NAMES = 64;
-/** Opened ones that are remembered: tenants open and close theirs again and again. */
+/** Number of roots that are remembered: tenants open and close theirs repeatedly. */
 const MOST_ROOTS = 10_000;
 
 const otherCase = (name: string): string => {
@@ -56,7 +56,7 @@ const otherCase = (name: string): string => {
   return upper === name ? name.toLowerCase() : upper;
 };
 
-/** Whether the name in another letter case is something else; undefined when it cannot be determined. */
+/** Whether the name in another letter case is a different entry; undefined when it cannot be determined. */
 const differsByCase = async (folder: OpenFolder, name: string): Promise<boolean | undefined> => {
   const own = await lstatOf(folder.at(name)).catch(() => undefined);
   if (own === undefined || otherCase(name) === name) return undefined;
@@ -64,7 +64,7 @@ const differsByCase = async (folder: OpenFolder, name: string): Promise<boolean 
   return other?.ino !== own.ino || other.dev !== own.dev;
 };
 
-/** A name of the root that looks different in another letter case, among the first ones. */
+/** A name in the root that changes with its letter case, among the first ones. */
 const findTelling = async (root: OpenFolder): Promise<string | undefined> => {
   const directory = await openDirectory(root.self, { encoding: 'utf8', bufferSize: MOST_NAMES });
   try {
@@ -78,7 +78,7 @@ const findTelling = async (root: OpenFolder): Promise<string | undefined> => {
   }
 };
 
-/** For a root that holds nothing to try it on: on a folder of the adapter's own, there for a moment. */
+/** For an empty root: tests with a temporary folder. */
 const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
   const made = await makeDirectory(root.at(TEMP_PREFIX), 0o777).then(
     () => true,
@@ -90,8 +90,8 @@ const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
 };
 
 /**
- * Whether names in the root differ by case, tried on what lies there. Where that cannot be determined: what
- * is usual on the system.
+ * Whether names in the root are case-sensitive, tested with an existing entry. Where that cannot be
+ * determined: the usual value of the system.
  */
 const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   const usual = process.platform !== 'darwin' && process.platform !== 'win32';
@@ -104,20 +104,20 @@ const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   }
 };
 
-/** Leftovers of other machines count as such after a day: looking at the start alone is not enough. */
+/** Repeated, because leftovers of other machines are recognised only after a day. */
 const SWEEP_MS = 6 * 60 * 60 * 1000;
 
-/** How a local store is opened. */
+/** Options of a local store. */
 export interface LocalOptions {
   readonly root: string;
   readonly log: Logger;
-  /** Shared with other stores; the store ends one of its own. */
+  /** Thread shared with other stores; without it the store uses its own. */
   readonly scans?: { readonly thread: ScanThread; readonly release: () => Promise<void> };
-  /** Shared with the other stores of a connector, which may lead to the same files. */
+  /** Locks shared with the other stores of a connector, which may lead to the same files. */
   readonly locks?: NameLocks;
-  /** False: what killed processes have left stays. */
+  /** False: leftovers of killed processes are not removed. */
   readonly sweeps?: boolean | undefined;
-  /** The root was there before: it is not made again. */
+  /** The root existed before: it is not created again. */
   readonly mustExist?: boolean;
   /** Default: handles where the system has them. */
   readonly confinement?: 'handles' | 'paths' | undefined;
@@ -129,14 +129,14 @@ const chooseConfinement = async (root: string, wanted: LocalOptions['confinement
   return handles ? new HandleConfinement(root) : new PathConfinement(root);
 };
 
-/** No request waits for it: leftovers are in no request's way. `stop` waits for the sweep that runs. */
+/** Runs in the background: leftovers do not disturb requests. `stop` waits for a running sweep. */
 const sweepNowAndThen = (
   { root, walker, areas }: Pick<LocalStore, 'root' | 'walker' | 'areas'>,
   log: Logger,
 ): { readonly stop: () => Promise<void> } => {
   let running = Promise.resolve();
   const sweep = (): void => {
-    // Entries that resist are logged there. A root that cannot be opened fails whatever is asked of it.
+    // The sweep logs entries that cannot be removed. A root that cannot be opened makes every operation fail.
     running = running
       .then(() => Promise.all([areas.touch(), sweepLeftovers(root, walker, Date.now(), log)]))
       .then(() => undefined)
@@ -152,7 +152,10 @@ const sweepNowAndThen = (
   };
 };
 
-/** A root that is a file, or lies below one, is a fault of the service, whatever the system says of it. */
+/**
+ * Converts an error of opening the root: a root that is a file, or below one, is a fault of the service,
+ * whatever the system reports.
+ */
 const asRootFailure = async (root: string, thrown: unknown): Promise<StowageError> => {
   const error = fromSystemError(thrown, 'opening the root');
   const detail = error instanceof StorageDeniedError ? await rightsProblem(root) : undefined;
@@ -162,8 +165,8 @@ const asRootFailure = async (root: string, thrown: unknown): Promise<StowageErro
 };
 
 /**
- * Opens a folder as a store: makes it when it is missing, and removes what killed processes left in it.
- * @throws StorageDeniedError, StorageUnavailableError and the like when the folder cannot be made or opened
+ * Opens a folder as a store: creates it when it is missing, and removes leftovers of killed processes.
+ * @throws StorageDeniedError, StorageUnavailableError and similar when the folder cannot be created or opened
  */
 export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdapter> => {
   const { log } = options;
@@ -196,7 +199,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
       backend: 'local',
       root: (await realpath(root)).split(sep).filter((part) => part !== ''),
     };
-    // The last step: the store ends it, which nothing would after a failure.
+    // Started last: the store stops it, and after a failure there would be no store.
     const sweeping = options.sweeps === false ? undefined : sweepNowAndThen({ root, walker, areas }, log);
     return new LocalAdapter(
       {
@@ -219,12 +222,15 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   }
 };
 
-/** Makes local stores that share one scanning thread, which ends with the last. One for each connector. */
+/**
+ * Creates local stores that share one scanning thread, which ends with the last of them. One factory per
+ * connector.
+ */
 export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();
   const locks = createNameLocks();
-  // A root that has gone since may be a volume that is not mounted any more.
+  // A root that has disappeared may be a volume that is no longer mounted.
   const opened = new LRUCache<string, true>({ max: MOST_ROOTS });
   return {
     requiresRoot: true,

@@ -5,13 +5,13 @@ import { closeFile, flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
-/** Written before a flush: more makes the end of an upload wait, less makes more flushes. */
+/** Bytes between two flushes: more delays the end of an upload, less causes more flushes. */
 const FLUSH_BYTES = 3 * 1024 * 1024;
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
 const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number): Promise<void> => {
   let { bytesWritten } = await writeParts(fd, parts);
-  // A full disk or a signal can cut a write short; the rest either goes through or tells why not.
+  // A full disk or a signal can cut a write short; writing the rest succeeds or reports the error.
   while (bytesWritten < total) {
     const rest = Buffer.concat(parts).subarray(bytesWritten);
     const next = await writeParts(fd, [rest]);
@@ -19,14 +19,17 @@ const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number)
   }
 };
 
-/** Flushes an open file. Some network file systems have nothing to flush. */
+/** Flushes an open file. Some network file systems do not support it. */
 export const flushFile = async (fd: number): Promise<void> => {
   await flushData(fd).catch((error: unknown) => {
     if (!NO_FLUSH.has(systemCode(error))) throw fromSystemError(error, 'write');
   });
 };
 
-/** Writes to one open file, in order, and flushes while more is coming: the end has little to wait for. */
+/**
+ * Writes to one open file in order, and flushes during the upload, so that little is left to flush at its
+ * end.
+ */
 class FileWriter {
   readonly #fd: number;
   readonly #durable: boolean;
@@ -39,7 +42,7 @@ class FileWriter {
     this.#durable = durable;
   }
 
-  /** Waits for the write before; resolves while this one is still running. */
+  /** Waits for the previous write; resolves while this one is running. */
   async write(parts: readonly Uint8Array[], total: number): Promise<void> {
     await this.#writing;
     this.#writing = this.#write(parts, total);
@@ -47,16 +50,16 @@ class FileWriter {
     this.#writing.catch(() => undefined);
   }
 
-  /** All is written, and on the disk if it has to be. */
+  /** Waits until everything is written, and flushed if it must be durable. */
   async finish(): Promise<void> {
     await this.#writing;
     if (!this.#durable) return;
-    // The system reports a failed flush only once, so a failed early one fails the whole write.
+    // The system reports a failed flush only once, so an early failure fails the whole write.
     await this.#flushing;
     await flushFile(this.#fd);
   }
 
-  /** Nothing runs any more: the file may be closed. */
+  /** Waits until nothing is running: the file may be closed then. */
   async settle(): Promise<void> {
     await this.#writing.catch(() => undefined);
     await this.#flushing?.catch(() => undefined);
@@ -79,16 +82,16 @@ class FileWriter {
       () => {
         if (this.#flushing === flushing) this.#flushing = undefined;
       },
-      // Stays, for the caller that finishes.
+      // The rejected promise stays for `finish`.
       () => undefined,
     );
   }
 }
 
 /**
- * Writes chunks to an open file, at its position, and down to the disk unless it is `derived`. Gathers small
- * chunks, and takes the next ones in while a batch is being written: at most two batches are held.
- * @throws what the chunks throw, as it is; errors of the file system as ours
+ * Writes chunks to an open file at its position, and flushes it unless it is `derived`. Combines small
+ * chunks, and receives the next ones while a batch is being written: holds at most two batches.
+ * @throws errors of the chunks unchanged; errors of the file system converted
  */
 export const writeChunks = async (
   fd: number,
@@ -125,7 +128,7 @@ export async function* chunksOfFile(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
     signal?.throwIfAborted();
-    // A fresh buffer each time: the one before may still be waiting to be written.
+    // A new buffer each time: the previous one may still be waiting to be written.
     const buffer = Buffer.allocUnsafeSlow(BATCH_BYTES);
     const length = await readPart(fd, buffer).catch((error: unknown) => {
       throw fromSystemError(error, 'read');
@@ -135,11 +138,11 @@ export async function* chunksOfFile(
   }
 }
 
-/** Of a large file so much is read before the signal is looked at. */
+/** Bytes of a large file that are read between two checks of the signal. */
 const PIECE_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads bytes of an open file that lie inside of it, and closes it without waiting for that.
+ * Reads a range inside an open file, and closes the file without waiting.
  * @throws ChangedMeanwhileError when it has become shorter; the signal's reason
  */
 export const readWhole = async (

@@ -26,10 +26,12 @@ import { flushFolder } from './folder-walker.ts';
 import { refuseTarget } from './staged-temp.ts';
 import type { LocalStore } from './local-store.ts';
 
-/** So often a file may be replaced within the moment that it takes to link it. */
+/** Attempts to link a file that is replaced at the same moment. */
 const MOST_REPLACED = 100;
 
-/** What lies at a name. @throws NotFoundError for links and special files too, WrongKindError for a folder */
+/**
+ * The stats of a file. @throws NotFoundError also for links and special files, WrongKindError for a folder
+ */
 const requireFile = async (folder: OpenFolder, name: string): Promise<BigIntStats> => {
   const stats = await exactLstat(folder.at(name));
   if (stats.isDirectory()) throw new WrongKindError();
@@ -69,7 +71,7 @@ export const removeFile = async (
     const stats = await requireFile(folder, name);
     signal?.throwIfAborted();
     await locks.hold(await lockKey(folder, name), { signal }, async () => {
-      // A link or folder swapped in now is not followed: the link itself goes, the folder refuses.
+      // Does not follow a link or folder swapped in now: the link itself is removed, and a folder fails.
       if (seen === undefined) return unlinkFile(folder.at(name));
       if (!isSeen(stats)) throw new ChangedMeanwhileError();
       await removeExpected({ area: await areas.near(path.parent), folder, name }, isSeen);
@@ -77,7 +79,7 @@ export const removeFile = async (
   });
 };
 
-/** A file that is replaced while it is being linked: the one that replaced it is linked then. */
+/** Links a file. When it is replaced during that, links the new one. */
 const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
   for (let replaced = 0; ; replaced += 1) {
     try {
@@ -90,8 +92,8 @@ const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'
 };
 
 /**
- * Moves a file to a free name: the content has its new name before the old one goes. A file that replaces it
- * in between stays under the old name.
+ * Moves a file to a free name: links the new name before it removes the old one. A file that replaces it in
+ * between keeps the old name.
  */
 const moveNew = async (source: Named, target: Named): Promise<void> => {
   const made = await linkCurrent(source.folder.at(source.name), target.folder.at(target.name));
@@ -102,13 +104,13 @@ const moveNew = async (source: Named, target: Named): Promise<void> => {
   } catch (error) {
     if (error instanceof ChangedMeanwhileError) return;
     if (systemCode(error) !== 'ENOENT') throw error;
-    // Another move may have taken the file: then it must not be in both locations.
+    // Another move may have taken the file, which must not remain at both locations.
     const name = target.folder.at(target.name);
     if (!(await withdrawLink(name, error, () => removeExpected(target, isSameFile(linked))))) throw error;
   }
 };
 
-/** Copies a file to another file system and then removes it, if it is still what was copied. */
+/** Copies a file to another file system and then removes the original, if it is unchanged. */
 const moveAcross = async (source: Named, target: AcrossTarget, options: PutOptions): Promise<void> => {
   const { createOnly = false, signal } = options;
   const made = await copyAcross(source.folder.at(source.name), target, {
@@ -123,7 +125,7 @@ const moveAcross = async (source: Named, target: AcrossTarget, options: PutOptio
   try {
     await removeExpected(source, isCopied);
   } catch (error) {
-    // The copy may be all there is, unless the original is seen, or is not found a second time either.
+    // Keep the copy unless the original is certainly there, or was not found in two attempts.
     const left = await exactLstat(source.folder.at(source.name)).catch(systemCode);
     const isCertain = left === 'ENOENT' ? systemCode(error) === 'ENOENT' : typeof left === 'object';
     if (createOnly && isCertain) await removeExpected(target, isSameFile(made.stats)).catch(() => undefined);
@@ -138,8 +140,7 @@ const moveInto = async (source: Named, target: AcrossTarget, options: PutOptions
     if (options.createOnly === true) return await moveNew(source, target);
     const old = await exactLstat(target.folder.at(target.name)).catch(() => undefined);
     await nameFile(source.folder.at(source.name), target.folder, target.name, false);
-    // Renaming one name of a file to another name of the same file does nothing, by POSIX: the old name is
-    // still there.
+    // By POSIX, renaming a file to another of its hard links does nothing: the old name still exists.
     if (old !== undefined && isSameFile(stats)(old)) await dropTwin(source, target, stats);
   } catch (error) {
     if (systemCode(error) !== 'EXDEV') throw error;
@@ -150,7 +151,7 @@ const moveInto = async (source: Named, target: AcrossTarget, options: PutOptions
 const dropTwin = async (source: Named, target: Named, stats: BigIntStats): Promise<void> => {
   const left = await exactLstat(source.folder.at(source.name)).catch(() => undefined);
   const kept = await exactLstat(target.folder.at(target.name));
-  // On a file system without case both names may be the same one: then there is but one link.
+  // On a case-insensitive file system both names may be the same link: remove only a second link.
   if (left?.ino === stats.ino && kept.ino === stats.ino && kept.nlink > 1n)
     await removeExpected(source, isSameFile(stats));
 };
@@ -189,7 +190,7 @@ export const moveFile = async (
   });
 };
 
-/** The root can neither be moved nor removed. */
+/** Rejects the root, which can be neither moved nor removed. */
 export const refuseRoot = (path: SourcePath): void => {
   if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be moved or removed' });
 };

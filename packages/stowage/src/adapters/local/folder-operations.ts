@@ -32,14 +32,14 @@ import {
 } from './system.ts';
 import type { LocalStore } from './local-store.ts';
 
-/** @throws NotFoundError for links and special files too, WrongKindError for a file */
+/** @throws NotFoundError also for links and special files, WrongKindError for a file */
 const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(folder.at(name));
   if (stats.isFile()) throw new WrongKindError();
   if (!stats.isDirectory()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
 };
 
-/** @throws StorageDeniedError for a folder that is a mount point or holds one */
+/** @throws StorageDeniedError for a folder that is a mount point or contains one */
 const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
   const [parent, own, parentPath, mounts] = await Promise.all([
     followedStat(folder.self),
@@ -49,16 +49,16 @@ const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => 
   ]);
   const path = join(parentPath, name);
   const holdsMount = mounts.some((mount) => mount === path || mount.startsWith(`${path}/`));
-  // The device shows it on systems without a list of mounts.
+  // On systems without a list of mounts, the device number shows it.
   if (holdsMount || parent.dev !== own.dev)
     throw new StorageDeniedError({ detail: 'a file system is mounted on the folder or in it' });
 };
 
-/** Whether an open folder lies on another file system than the store's temporary files. */
+/** Whether an open folder is on another file system than the store's temporary files. */
 const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean> =>
   (await followedStat(folder.self)).dev !== (await followedStat(area.self)).dev;
 
-/** Takes the folder out of sight in one step. False where it cannot be moved. */
+/** Moves the folder into the temporary area in one step. Returns false where it cannot be moved. */
 const takeAway = async (
   folder: OpenFolder,
   name: string,
@@ -74,7 +74,7 @@ const takeAway = async (
   }
 };
 
-/** So few files are removed at once: it takes longer to wake the scanning thread. */
+/** Up to this number, files are removed directly: waking the scanning thread takes longer. */
 const FEW = 64;
 
 const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: string): Promise<boolean> => {
@@ -95,7 +95,10 @@ const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: s
   }
 };
 
-/** Whether the scanning thread has removed all of it: not where folders cannot be held, or it is too deep. */
+/**
+ * Whether the scanning thread has removed everything: not where folders cannot be held, or the tree is too
+ * deep.
+ */
 const isRemovedByThread = async (
   { root, walker: { confinement }, scans }: LocalStore,
   area: OpenFolder,
@@ -117,8 +120,7 @@ const removeTaken = async (
   origin: { readonly folder: OpenFolder; readonly name: string },
 ): Promise<void> => {
   try {
-    // The folder that was taken may have been swapped for a file or link since it was looked at: that is not
-    // to be removed.
+    // The folder may have been swapped for a file or link since the check: that must not be removed.
     await requireFolder(area, taken);
     if (!(await isRemovedByThread(store, area, taken)))
       await removeFlattened(store.walker.confinement, area, taken);
@@ -129,8 +131,8 @@ const removeTaken = async (
 };
 
 /**
- * The folder first leaves the view in one step, then is removed at leisure: half of it is never seen, and
- * what a kill leaves is swept at the next start. Where it cannot be moved it is removed where it is.
+ * Moves the folder out of sight in one step, then removes it: a half-removed folder is never visible, and
+ * leftovers of a kill are swept at the next start. Where it cannot be moved it is removed in place.
  * @see StorageAdapter.removeFolder
  */
 export const removeFolder = async (
@@ -179,7 +181,7 @@ export const removeEmptyFolder = async (
   });
 };
 
-/** Folders of another file system cannot be renamed to. */
+/** Folders cannot be renamed to another file system: returns `across` then. */
 const orAcross = async (moving: Promise<void>): Promise<'done' | 'across'> => {
   try {
     await moving;
@@ -218,7 +220,7 @@ export const moveFolder = async (
 };
 
 /**
- * The copy is built out of sight and gets its name whole, in one step.
+ * Builds the copy out of sight, then renames it in one step.
  * @returns `across` when the target is on another file system: nothing is done then
  */
 export const copyFolder = async (
@@ -234,12 +236,12 @@ export const copyFolder = async (
     if (from.contains(to)) throw new IntoItselfError();
     return walker.within(to.parent, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, to.name);
-      // Only saves the work; the name is decided in the end.
+      // Only saves work; the final rename decides about the name.
       if (await isThere(folder.at(name))) throw new AlreadyExistsError();
       const lease = await (await store.areas.near(to.parent)).lease();
       const built = randomUUID();
       try {
-        // Built here it could not be renamed to there.
+        // A copy built here could not be renamed to another file system.
         if (await isMounted(folder, lease.folder)) return 'across';
         await makeDirectory(lease.folder.at(built), 0o777);
         const copy = await confinement.openChild(lease.folder, built);

@@ -13,13 +13,13 @@ export interface ListRequest extends FolderToScan {
   readonly detail: NonNullable<ListOptions['detail']>;
 }
 
-/** Some entries of a folder. */
+/** A page of entries of a folder. */
 export interface ListPage extends EntryColumns {
-  /** With the last page: entries of the whole folder that are left out. */
+  /** In the last page: number of entries of the whole folder that are left out. */
   readonly omitted: number;
 }
 
-/** What lies at a path; undefined for nothing, for links and for special files. */
+/** The entry at a path; undefined when it is missing, a link or a special file. */
 const entryAt = (path: string, name: string, detail: ListRequest['detail']): Entry | undefined => {
   if (detail === 'versions') {
     const exact = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -29,7 +29,7 @@ const entryAt = (path: string, name: string, detail: ListRequest['detail']): Ent
   return stats && entryOf(name, stats);
 };
 
-/** What the names are, and how many of them are nothing that is listed. */
+/** The entries of the names, and the number of links and special files among them. */
 const describe = (
   folder: ScannedFolder,
   names: readonly ListedName[],
@@ -42,7 +42,7 @@ const describe = (
       const isSure = detail === 'names' && kind !== undefined;
       const entry = isSure ? { name, kind } : entryAt(`${path}/${raw}`, name, detail);
       if (entry !== undefined) rows.push({ key: keyOf(entry), entry });
-      // An entry that is merely gone is not left out.
+      // An entry that was removed in the meantime does not count as left out.
       else if (kind === undefined) strange += 1;
     }
     return { rows, strange };
@@ -52,8 +52,8 @@ const describe = (
 };
 
 /**
- * Lists a folder in the scanning thread: names are read and described page by page, as they are asked for, so
- * that its memory does not grow with the folder. @throws errors of the system
+ * Lists a folder in the scanning thread: reads names and their metadata page by page on request, so that
+ * memory does not grow with the folder. @throws errors of the system
  */
 export function* listFolder({ detail, ...target }: ListRequest): Generator<ListPage, ListPage, undefined> {
   const folder = openScanned(target);

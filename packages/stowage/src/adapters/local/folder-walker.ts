@@ -7,30 +7,30 @@ import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
 import { closeFile, exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
 
-/** An open folder and the names, as they lie on disk, that led to it. */
+/** An open folder, with the names on disk that led to it. */
 export interface OpenedFolder {
   readonly folder: OpenFolder;
   readonly diskNames: readonly string[];
 }
 
-/** How a folder is entered. */
+/** Options for opening a folder. */
 export interface EnterOptions {
   readonly create?: boolean;
   /**
-   * What a last segment that is a file means: `missing` where something below it was asked for (default),
-   * `wrong-kind` where it was itself.
+   * Error for a last segment that is a file: `missing` where an entry below it was requested (default),
+   * `wrong-kind` where the segment itself was.
    */
   readonly file?: 'missing' | 'wrong-kind';
-  /** The work makes one call in the folder: there is no need to hold the root for it. */
+  /** The operation makes a single call in the folder, so the root need not be held for it. */
   readonly isOneCall?: boolean;
 }
 
-/** Writes what a folder lists to the disk, so that a name given before survives a power failure. */
+/** Flushes the entries of a folder, so that a new name survives a power failure. */
 export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   const fd = await openFile(folder.self, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0)).catch(
     () => undefined,
   );
-  // A folder that may be written but not read, or a system that opens no folders: it cannot be done there.
+  // The folder is writable but not readable, or the system cannot open folders: flushing is not possible.
   if (fd === undefined) return;
   try {
     await flushAll(fd);
@@ -41,7 +41,7 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   }
 };
 
-/** Finds folders and names inside a root, never through a link. Errors of the system pass. */
+/** Finds folders and names inside a root, never through a link. Errors of the system are passed on. */
 export class FolderWalker {
   readonly confinement: Confinement;
   readonly spellings = new SpellingIndex();
@@ -51,9 +51,9 @@ export class FolderWalker {
   }
 
   /**
-   * Does something in a folder while it is open.
+   * Runs `work` in an open folder.
    * @throws NotFoundError, WrongKindError (a file where a folder must be), UnsafeNameError (would create a
-   *   reserved name)
+   * reserved name)
    */
   async within<T>(
     path: SourcePath,
@@ -72,13 +72,13 @@ export class FolderWalker {
         await opened.folder.close();
       }
     } catch (error) {
-      // What is missing may be the root itself, which is another error.
+      // The root itself may be missing, which is a different error.
       if (unheld !== undefined) await (await openRoot(this.confinement)).close();
       throw error;
     }
   }
 
-  /** Opens a folder, or makes it; the caller closes it. @throws as `within` */
+  /** Opens a folder, creating it when it is missing; the caller closes it. @throws as `within` */
   async openOrMake(path: SourcePath): Promise<OpenFolder> {
     return (await this.#open(path, { create: true })).folder;
   }
@@ -88,14 +88,16 @@ export class FolderWalker {
     return (await this.#open(path, {})).folder;
   }
 
-  /** In one call where that is possible: a folder that is there, under the names of its path. */
+  /**
+   * Opens an existing folder in one call where the names on disk are those of its path; else step by step.
+   */
   async #open(path: SourcePath, options: EnterOptions): Promise<OpenedFolder> {
     const { segments } = path;
     if (!path.isRoot && !segments.some(isReserved)) {
       const folder = await this.confinement.openAt(segments);
       if (typeof folder === 'object') return { folder, diskNames: segments };
       if (folder === 'missing' && options.create !== true && !segments.some(hasOtherSpellings)) {
-        // It may be the root that is missing, which is another error.
+        // The root itself may be missing, which is a different error.
         await (await openRoot(this.confinement)).close();
         throw new NotFoundError();
       }
@@ -104,9 +106,8 @@ export class FolderWalker {
   }
 
   /**
-   * The name under which an entry lies on disk, or would be made: composed, unless it is there in another
-   * spelling only.
-   * @throws NotFoundError for a reserved name, which has nothing to be found
+   * The name of an entry on disk, or for creating it: composed, unless it exists in another spelling only.
+   * @throws NotFoundError for a reserved name
    */
   async diskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new NotFoundError({ detail: 'a reserved name' });
@@ -116,7 +117,7 @@ export class FolderWalker {
     return (await this.spellings.find(folder, name)) ?? name;
   }
 
-  /** As `diskName`, for an entry that is to be made. @throws UnsafeNameError for a reserved name */
+  /** As `diskName`, for an entry to be created. @throws UnsafeNameError for a reserved name */
   async newDiskName(folder: OpenFolder, name: string): Promise<string> {
     if (isReserved(name)) throw new UnsafeNameError();
     return this.diskName(folder, name);
@@ -156,7 +157,7 @@ export class FolderWalker {
       try {
         return { folder: await this.confinement.openChild(parent, diskName), diskName };
       } catch (error) {
-        // Letters are longer when decomposed: nothing can have a name that is too long.
+        // Decomposed letters are longer: a name that is too long cannot exist.
         const isTooLong = diskName !== segment && systemCode(error) === 'ENAMETOOLONG';
         if (systemCode(error) !== 'ENOENT' && !isTooLong)
           throw await this.#explain(error, parent, diskName, options);
@@ -169,7 +170,7 @@ export class FolderWalker {
 
   async #make(parent: OpenFolder, name: string): Promise<void> {
     await makeDirectory(parent.at(name), 0o777).catch((error: unknown) => {
-      // Another operation was quicker; what it is shows when it is opened.
+      // Another operation was faster; opening it will show its kind.
       if (systemCode(error) !== 'EEXIST') throw error;
     });
     await flushFolder(parent);
@@ -184,10 +185,12 @@ export class FolderWalker {
   }
 }
 
-/** A folder that is open for those who name files in it at the same time. */
+/** An open folder that concurrent operations share to name files in it. */
 class SharedFolder {
   readonly opening: Promise<OpenFolder>;
-  /** All have named their files, and the names are on the disk that have to be. */
+  /**
+   * Resolves when all members have named their files and the folder is flushed, if any name must be durable.
+   */
   readonly ended: Promise<void>;
   #members = 0;
   #isDirty = false;
@@ -196,7 +199,7 @@ class SharedFolder {
   constructor(opening: Promise<OpenFolder>) {
     this.opening = opening;
     this.ended = new Promise<void>((resolve) => (this.#end = resolve)).then(() => this.#close());
-    // A failure concerns those who wait for it.
+    // Its members report the failure.
     this.ended.catch(() => undefined);
   }
 
@@ -221,8 +224,9 @@ class SharedFolder {
 }
 
 /**
- * Folders in which files get their names. Operations that come until the first of them has named its file share the
- * handle and one flush of the folder: the files of a form need few. Memory: the folders that are in use.
+ * Shares folders between operations that name files in them. Operations that arrive before the first of them
+ * has named its file share the handle and one flush of the folder, which saves many flushes for the files of
+ * a form. Memory: the folders in use.
  */
 export class SharedFolders {
   readonly #walker: FolderWalker;
@@ -233,8 +237,8 @@ export class SharedFolders {
   }
 
   /**
-   * Names a file in a folder, which is made where it is missing. Resolves when the name is on the disk, where
-   * `isDurable` asks for that. Others wait for the work, which must be short.
+   * Names a file in a folder, which is created when it is missing. Resolves when the name is flushed, if
+   * `isDurable`. Other operations wait for `work`, which must be short.
    * @throws as FolderWalker.within
    */
   async within<T>(
@@ -257,12 +261,12 @@ export class SharedFolders {
         return result;
       }
     } finally {
-      // Later ones open the folder anew: its name may mean another one by then.
+      // Later operations open the folder anew: its name may refer to another one by then.
       if (this.#shared.get(key) === shared) this.#shared.delete(key);
       shared.leave(hasNamed);
       if (hasNamed) await shared.ended;
     }
-    // What has failed for another one is tried again: each operation has an error of its own.
+    // A failure of a shared folder is retried, so that each operation reports its own error.
     return this.within(path, isDurable, work);
   }
 }

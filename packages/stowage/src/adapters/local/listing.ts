@@ -18,7 +18,7 @@ import { attempt, entryOf, statOf } from './system.ts';
 import type { LocalStore } from './local-store.ts';
 
 const IN_FLIGHT = 64;
-/** Nothing lies at a name, or can: decomposed letters may make it too long. */
+/** Errors that mean a missing entry: decomposed letters may make its name too long. */
 const ABSENT: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENAMETOOLONG']);
 
 type Seen = (error: NodeJS.ErrnoException | null, entry: Entry | undefined) => void;
@@ -28,7 +28,7 @@ const statEntry: StatCall = (path, name, seen) => {
   fs.lstat(path, (error, stats) => seen(error, error === null ? entryOf(name, stats) : undefined));
 };
 
-/** With the version, which takes exact numbers of the system. */
+/** With the ETag, which needs 64-bit numbers. */
 const statVersion: StatCall = (path, name, seen) => {
   fs.lstat(path, { bigint: true }, (error, stats) => {
     seen(error, error === null ? statOf(name, stats) : undefined);
@@ -36,8 +36,8 @@ const statVersion: StatCall = (path, name, seen) => {
 };
 
 /**
- * What lies at these names of a folder, in their order; undefined for what is gone, a link or a special file.
- * Callbacks, 64 in flight: half the cost of promises.
+ * The entries of these names of a folder, in their order; undefined for missing entries, links and special
+ * files. Callbacks, 64 in flight: half the cost of promises.
  */
 const statNames = (
   folder: OpenFolder,
@@ -53,7 +53,7 @@ const statNames = (
     const step = (): void => {
       if (failure === undefined && signal?.aborted === true) failure = signal.reason as Error;
       while (failure === undefined && running < IN_FLIGHT && next < names.length) ask(next++);
-      // Only when nothing is under way any more: the waiting caller closes the folder's handle.
+      // Only when no call is running: the caller then closes the folder's handle.
       if (running > 0) return;
       if (failure === undefined) resolve(found);
       else reject(failure);
@@ -72,7 +72,9 @@ const statNames = (
     step();
   });
 
-/** The entries of these names. For names alone, those are asked for whose kind the listing did not report. */
+/**
+ * The entries of these names. With detail `names`, stats only names whose kind the listing did not report.
+ */
 const describeNames = async (
   folder: OpenFolder,
   names: readonly ListedName[],
@@ -92,7 +94,7 @@ const describeNames = async (
     if (isSure(seen))
       return [{ name: seen.name, kind: seen.kind ?? 'file', size: undefined, modifiedAt: undefined }];
     const entry = rest.next().value;
-    // An entry that is merely gone is not left out.
+    // An entry that was removed in the meantime does not count as left out.
     if (entry === undefined && seen.kind === undefined) omitted += 1;
     return entry === undefined ? [] : [entry];
   });
@@ -100,9 +102,8 @@ const describeNames = async (
 };
 
 /**
- * What lies at these names of a folder, in their order; undefined for names that nothing lies at, or nothing
- * that can be shown. Names that are missing as they are written are asked for once more as they may be
- * spelled on the disk.
+ * The entries of these names of a folder, in their order; undefined for missing or hidden ones. Names that
+ * are not found as written are retried in their spelling on disk.
  */
 export const statSeveral = async (
   folder: OpenFolder,
@@ -132,14 +133,15 @@ export const statSeveral = async (
   return found;
 };
 
-// Above it the thread is cheaper than callbacks of this thread.
+// For larger folders the thread is cheaper than callbacks in this thread.
 const SMALL_FOLDER = 64;
 const PAGE = 2000;
 
 type Pages = AsyncGenerator<readonly Entry[], void, undefined>;
 
 /**
- * In pages by this thread, for a process that cannot start another one. Holds the names of the whole folder.
+ * Lists in pages without the thread, for a process that cannot start one. Holds the names of the whole
+ * folder.
  */
 async function* listDirectly(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
@@ -149,7 +151,7 @@ async function* listDirectly(store: LocalStore, path: SourcePath, options: ListO
   let more = 0;
   for (let start = 0; start < names.length; start += PAGE) {
     const page = await attempt('list', options, () =>
-      // Opened for each page: a listing that is not read on must not keep a handle.
+      // Opened for each page: a listing that is not consumed must not hold a handle.
       store.walker.within(path, {}, ({ folder }) =>
         describeNames(folder, names.slice(start, start + PAGE), options.detail, options.signal),
       ),
@@ -160,7 +162,7 @@ async function* listDirectly(store: LocalStore, path: SourcePath, options: ListO
   if (omitted + more > 0) options.onOmitted?.(omitted + more);
 }
 
-/** As the thread reports it. @throws ScanThreadMissing, errors of the system */
+/** Lists with the thread. @throws ScanThreadMissing, errors of the system */
 const scanned = (
   { root, walker, scans }: LocalStore,
   diskNames: readonly string[],
@@ -185,7 +187,7 @@ async function* listByThread(
   }
 }
 
-/** Finds the folder, reads it itself where it is small, and leaves big ones to the thread. */
+/** Finds the folder, reads a small one directly, and leaves a large one to the thread. */
 async function* listFound(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
     store.walker.within(path, { file: 'wrong-kind' }, async ({ folder, diskNames }) => {
@@ -201,8 +203,8 @@ async function* listFound(store: LocalStore, path: SourcePath, options: ListOpti
 }
 
 /**
- * Entries in pages. The scanning thread finds and reads folders with a fifth of the work, and the event loop stays
- * free; while it does something else, or has to start, small folders are read here in one page.
+ * Lists entries in pages. The scanning thread finds and reads folders with a fifth of the work and keeps the
+ * event loop free; while it is busy or starting, small folders are read here in one page.
  * @see StorageAdapter.list
  */
 export async function* listFolder(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
@@ -217,7 +219,7 @@ export async function* listFolder(store: LocalStore, path: SourcePath, options: 
       return;
     } catch (error) {
       options.signal?.throwIfAborted();
-      // Before anything was seen, the other way tells what is missing.
+      // Before the first page, listing without the thread reports the cause.
       if (isBegun) throw fromSystemError(error, 'list');
     }
   }

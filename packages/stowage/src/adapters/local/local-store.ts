@@ -4,13 +4,13 @@ import type { ScanThread } from './scan-thread.ts';
 import type { SystemCopies } from './copies.ts';
 import type { TempAreas } from './temp-area.ts';
 
-/** What the operations of one local store work with. */
+/** Dependencies of the operations of one local store. */
 export interface LocalStore {
   readonly root: string;
   readonly walker: FolderWalker;
   readonly areas: TempAreas;
   readonly scans: ScanThread;
-  /** Of all stores of this connector. */
+  /** Shared by all stores of the connector. */
   readonly locks: NameLocks;
   readonly copies: SystemCopies;
   readonly shared: SharedFolders;

@@ -5,19 +5,19 @@ import { isSegment } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { followedStat, isSpecial, kindOf, lstatOf, openDirectory } from './system.ts';
 
-/** Begins the name of everything that this adapter puts into a root for itself. */
+/** Prefix of all names that this adapter creates in a root for itself. */
 export const TEMP_PREFIX = '.stowage-tmp';
 
-/** Names of temporary files that an instance put beside their targets begin with it. */
+/** Prefix of temporary files that an instance creates beside their targets. */
 export const besidePrefix = (instance: string): string => `${TEMP_PREFIX}-${instance}-`;
 
-// Printable ASCII without slash and backslash: by far most names, and valid at a glance unless they begin
-// with a dot.
+// Printable ASCII without slash and backslash: by far most names, and valid without further checks unless
+// they start with a dot.
 const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
 
 /**
  * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most
- * forgiving file system would: without case, width and invisible characters.
+ * tolerant file system would: ignoring case, width and invisible characters.
  */
 export const isReserved = (name: string): boolean => {
   if (PLAIN.test(name) && !name.startsWith('.')) return false;
@@ -25,23 +25,23 @@ export const isReserved = (name: string): boolean => {
   return folded.toLowerCase().startsWith(TEMP_PREFIX);
 };
 
-/** Whether a name can be shown and reached as it is. */
+/** Whether a name can be shown and used as it is. */
 export const isVisible = (name: string): boolean =>
   (PLAIN.test(name) && !name.startsWith('.')) ||
   (name.normalize('NFC') === name && isSegment(name) && !isReserved(name));
 
-/** A name as it lies on disk and as it is shown. */
+/** A name on disk, and the name as shown. */
 export interface SeenName {
   readonly raw: string;
   readonly name: string;
 }
 
-/** A name with its kind, where the folder itself reports that; else the entry has to be asked for it. */
+/** A name with its kind, where the folder reports it; else the entry needs a stat. */
 export interface ListedName extends SeenName {
   readonly kind: Entry['kind'] | undefined;
 }
 
-/** Whether a path reaches `raw` rather than `other`: decomposed first, then code-unit order. */
+/** Whether a path finds `raw` rather than `other`: fully decomposed first, then code-unit order. */
 const precedes = (raw: string, other: string, name: string): boolean => {
   const whole = name.normalize('NFD');
   if (raw === whole || other === whole) return raw === whole;
@@ -49,24 +49,30 @@ const precedes = (raw: string, other: string, name: string): boolean => {
 };
 
 /**
- * Decides about the names of one folder, as they are read, what is shown. Names are shown composed, however
- * they lie on disk; memory grows with the number of those that are not composed there.
+ * Decides which names of one folder are shown, while they are read. Names are shown composed, whatever their
+ * form on disk; memory grows with the number of names that are not composed on disk.
  */
 export class NameFilter {
   readonly #respelled = new Map<string, string>();
   #omitted = 0;
 
-  /** Names so far that no path can hold, or that only spell another one differently. */
+  /** Number of names so far that no path can contain, or that are only another spelling of a listed one. */
   get omitted(): number {
     return this.#omitted;
   }
 
-  /** Counts an entry that is left out for another reason: a link, a special file, a name that is not text. */
+  /**
+   * Counts an entry that is left out for another reason: a link, a special file, a name that is not valid
+   * text.
+   */
   omit(count = 1): void {
     this.#omitted += count;
   }
 
-  /** The name to be shown; undefined for one that is left out, or waits for its composed form to the end. */
+  /**
+   * The name to show; undefined for one that is left out, or that is deferred to `rest` because its composed
+   * form may follow.
+   */
   take(raw: string): SeenName | undefined {
     if (PLAIN.test(raw) && !raw.startsWith('.')) return { raw, name: raw };
     const name = raw.normalize('NFC');
@@ -82,7 +88,7 @@ export class NameFilter {
     return undefined;
   }
 
-  /** As `take`, for an entry of a folder that is being read: links and special files are left out. */
+  /** As `take`, for an entry of a folder that is being read: leaves out links and special files. */
   takeEntry(entry: Dirent): ListedName | undefined {
     const kind = kindOf(entry);
     if (kind === undefined && isSpecial(entry)) {
@@ -92,11 +98,11 @@ export class NameFilter {
     const seen = this.take(entry.name);
     if (seen === undefined) return undefined;
     const { raw, name } = seen;
-    // The replacement character may stand for bytes that are not text: such a name cannot be reached.
+    // A replacement character may stand for bytes that are not valid text: such a name cannot be accessed.
     return { raw, name, kind: raw.includes('\uFFFD') ? undefined : kind };
   }
 
-  /** The names that have waited, among them those whose composed form is there. */
+  /** The deferred names, including those whose composed form exists too. */
   rest(): readonly SeenName[] {
     return Array.from(this.#respelled, ([name, raw]) => ({ raw, name }));
   }
@@ -104,14 +110,14 @@ export class NameFilter {
 
 const BATCH = 1000;
 
-/** Entries of a folder that can be shown. */
+/** Visible entries of a folder. */
 export interface Shown<Item> {
   readonly entries: readonly Item[];
-  /** How many cannot. */
+  /** Number of entries that are left out. */
   readonly omitted: number;
 }
 
-/** All names of a folder of at most `most` entries, else undefined. Reads no further than that. */
+/** All names of a folder of at most `most` entries, else undefined. Stops reading beyond that. */
 export const readListedNames = async (
   folder: OpenFolder,
   most = Infinity,
@@ -142,9 +148,9 @@ export const readListedNames = async (
 const MOST_FOLDERS = 200;
 const MOST_NAMES = 10_000;
 // Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again
-// unseen.
+// undetected.
 const QUIET_MS = 200;
-/** A big folder is read again only after so many times the time that it took. */
+/** A large folder is read again only after this multiple of the time that reading it took. */
 const PATIENCE = 20;
 const BIG_MS = 50;
 
@@ -152,26 +158,25 @@ interface Index {
   readonly names: ReadonlyMap<string, string>;
   readonly changed: bigint;
   readonly isQuiet: boolean;
-  /** Until then the index counts, although the folder has changed. */
+  /** Until this time the index is used even if the folder has changed. */
   readonly keptUntil: number;
 }
 
 /**
- * Whether a name may lie on disk in another spelling than its composed one. For plain ASCII there are only
- * three such characters, of which Unicode knows a second sign each, such as that of Kelvin.
+ * Whether a name may have another spelling on disk than its composed one. In ASCII only three characters have
+ * a second code point that normalizes to them, such as the Kelvin sign.
  */
 export const hasOtherSpellings = (name: string): boolean => /[^\u0000-\u007f]|[K;`]/u.test(name);
 
 /**
- * Finds names that lie on disk in a spelling that is not composed, such as decomposed letters of other
- * systems, or letters of Indic, Hebrew and Chinese scripts that Unicode composes to others. Reads the names
- * of a folder once and again when it has changed, but not all the time: an unknown name never costs more than
- * a twentieth of the time.
+ * Finds names that are not composed on disk, such as decomposed letters of other systems, or letters of
+ * Indic, Hebrew and Chinese scripts that Unicode normalizes to others. Reads the names of a folder once, and
+ * again after changes, but with pauses: unknown names never cost more than a twentieth of the time.
  */
 export class SpellingIndex {
   readonly #folders = new LRUCache<string, Index>({ max: MOST_FOLDERS });
 
-  /** The name on disk of what is shown as `name`, where it is another one; undefined for none. */
+  /** The name on disk of the entry shown as `name`, if it differs; else undefined. */
   async find(folder: OpenFolder, name: string): Promise<string | undefined> {
     if (!hasOtherSpellings(name)) return undefined;
     const { dev, ino, mtimeNs } = await followedStat(folder.self);
@@ -187,7 +192,7 @@ export class SpellingIndex {
   async #read(folder: OpenFolder, changed: bigint): Promise<Index> {
     const begun = Date.now();
     const filter = new NameFilter();
-    // A folder that may be entered and not read shows no names either.
+    // A folder that may be entered but not read shows no names either.
     const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize: BATCH }).catch(
       () => undefined,
     );

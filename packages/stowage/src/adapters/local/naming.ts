@@ -23,14 +23,14 @@ import {
 } from './system.ts';
 import type { TempArea } from './temp-area.ts';
 
-/** A name in an open folder, and the temporary area on the file system of the folder. */
+/** A name in an open folder, with the temporary area on the same file system. */
 export interface Named {
   readonly folder: OpenFolder;
   readonly name: string;
   readonly area: TempArea;
 }
 
-// What file systems without hard links, and rules against them, answer.
+// Errors of file systems without hard links, and of rules against them.
 const NO_LINKS: ReadonlySet<string | undefined> = new Set([
   'EPERM',
   'ENOTSUP',
@@ -41,9 +41,9 @@ const NO_LINKS: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Without links: an empty file made exclusively takes the name, then the content replaces it. Still one
- * winner among many; but the empty file can be seen for a moment, and stays when the process is killed within
- * it.
+ * Without links: an empty file, created exclusively, takes the name, then the content replaces it. Still
+ * exactly one of several writers wins; but the empty file is visible for a moment, and remains when the
+ * process is killed in between.
  */
 const claimAndRename = async (from: Name, target: Name): Promise<void> => {
   const fd = await openFile(target, NEW_FILE, 0o600);
@@ -58,17 +58,19 @@ const claimAndRename = async (from: Name, target: Name): Promise<void> => {
   }
 };
 
-/** Whether a link that failed with EEXIST is ours: network file systems repeat what had no answer. */
+/**
+ * Whether a link that failed with EEXIST was made by this call: network file systems repeat requests without
+ * a response.
+ */
 const isLinked = async (from: Name, target: Name): Promise<boolean> => {
   const [one, other] = await Promise.all([exactLstat(from), exactLstat(target)]).catch(() => []);
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
 };
 
 /**
- * Gives a file a second name that nothing has. The file system decides: of many at the same time exactly one
+ * Links a file to a second, free name. The file system decides atomically: of concurrent attempts exactly one
  * succeeds. Where there are no links the file is moved instead.
- * @throws AlreadyExistsError when the name is taken by anything, a link to nowhere included; EXDEV of the
- *   system
+ * @throws AlreadyExistsError when the name is taken, also by a dangling link; EXDEV of the system
  */
 export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
   try {
@@ -85,8 +87,8 @@ export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'mov
 };
 
 /**
- * Moves a file of our own, which no other operation touches, to a name that nothing has. The file system
- * decides: of many at the same time exactly one succeeds.
+ * Moves a temporary file, which no other operation uses, to a free name. The file system decides atomically:
+ * of concurrent attempts exactly one succeeds.
  * @throws as `linkNew`
  */
 const nameNewFile = async (from: Name, target: Name): Promise<void> => {
@@ -103,10 +105,10 @@ const nameNewFile = async (from: Name, target: Name): Promise<void> => {
 };
 
 /**
- * After a link was made to a file whose old name could then not be removed: removes the new name, if the file
- * has another one. Returns whether the new name is the only one: the old name is gone, and the file has
- * moved.
- * @param error why the old name was not removed
+ * After a file was linked to a new name but its old name could not be removed: removes the new name, if the
+ * file has another one. Returns true when the new name is the only one: the old name is gone, and the file
+ * has moved.
+ * @param error the error of removing the old name
  */
 export const withdrawLink = async (
   target: Name,
@@ -120,8 +122,8 @@ export const withdrawLink = async (
 };
 
 /**
- * Moves a file to a name that may belong to a file, which is replaced in one step.
- * @throws WrongKindError when a folder, link or device has the name; EXDEV as above
+ * Moves a file to a name, atomically replacing an existing file.
+ * @throws WrongKindError when a folder, link or device has the name; EXDEV of the system
  */
 const nameOverFile = async (from: Name, target: Name): Promise<void> => {
   const old = await lstatOf(target).catch((error: unknown) => {
@@ -129,12 +131,12 @@ const nameOverFile = async (from: Name, target: Name): Promise<void> => {
     throw error;
   });
   if (old !== undefined && !old.isFile()) throw new WrongKindError();
-  // A link swapped in now is replaced itself: a rename never follows.
+  // A link swapped in now is replaced itself: a rename never follows it.
   await renameTo(from, target);
 };
 
 /**
- * Gives a file its name in an open folder. @throws AlreadyExistsError, WrongKindError, EXDEV of the system
+ * Moves a file to a name in an open folder. @throws AlreadyExistsError, WrongKindError, EXDEV of the system
  */
 export const nameFile = async (
   from: Name,
@@ -151,10 +153,9 @@ export const nameFile = async (
 };
 
 /**
- * Moves a folder to a name that nothing has. Making the folder takes the name; the moved one then replaces it
- * while it is empty.
- * @throws AlreadyExistsError, also when another program fills the new folder in between; EXDEV of the
- *   system
+ * Moves a folder to a free name. An empty folder takes the name; the moved folder then replaces it while it
+ * is empty.
+ * @throws AlreadyExistsError, also when another program fills the new folder in between; EXDEV of the system
  */
 export const nameFolder = async (from: Name, folder: OpenFolder, name: string): Promise<void> => {
   const target = folder.at(name);
@@ -177,15 +178,17 @@ export const nameFolder = async (from: Name, folder: OpenFolder, name: string): 
 
 const MOST_NAMES = 1000;
 
-/** What operations of this process on one name are serialised by, whatever path or source leads to it. */
+/**
+ * Key that serializes the operations of this process on one name, by whatever path or source it is reached.
+ */
 export const lockKey = async (folder: OpenFolder, name: string): Promise<string> => {
   const { dev, ino } = await followedStat(folder.self);
   return `${dev.toString()}:${ino.toString()}/${name}`;
 };
 
 /**
- * Gives what was taken away its name again, or a numbered one when the name was taken meanwhile:
- * nothing that was stored is dropped.
+ * Moves an item back to its name, or to a numbered one when the name has been taken: no stored content is
+ * dropped.
  */
 export const restoreName = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(taken).catch(() => undefined);
@@ -203,7 +206,7 @@ export const restoreName = async (taken: Name, folder: OpenFolder, name: string)
   }
 };
 
-/** Takes a name away, in one step, to a name of our own on the same file system. */
+/** Moves an entry, in one step, to a temporary name on the same file system, and passes that to `use`. */
 const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise<void>): Promise<void> => {
   const lease = await area.lease();
   try {
@@ -211,7 +214,7 @@ const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise
     try {
       await renameTo(folder.at(name), inArea);
     } catch (error) {
-      // NFS may answer so when it is asked a second time for what it has done.
+      // NFS may return this error when it repeats a request that has succeeded.
       const isDone = systemCode(error) === 'ENOENT' && (await isThere(inArea));
       if (isDone) return await use(inArea);
       if (systemCode(error) !== 'EXDEV') throw error;
@@ -226,10 +229,9 @@ const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise
 };
 
 /**
- * Removes what lies at a name only if it is what the caller expects. Decided by the file system: the name is
- * first taken away in one step, then looked at, and given back when it is something else, such as an upload
- * that has just replaced it.
- * @throws ChangedMeanwhileError; the system's ENOENT when nothing has the name
+ * Removes an entry only if it is the expected one. The file system decides: the entry is first renamed in one
+ * step, then checked, and renamed back when it is another one, such as an upload that has just replaced it.
+ * @throws ChangedMeanwhileError; the system's ENOENT when the name does not exist
  */
 export const removeExpected = (named: Named, isExpected: (stats: BigIntStats) => boolean): Promise<void> =>
   take(named, async (taken) => {
@@ -238,7 +240,7 @@ export const removeExpected = (named: Named, isExpected: (stats: BigIntStats) =>
     throw new ChangedMeanwhileError();
   });
 
-/** Whether two looks at names show one and the same file. */
+/** Whether two stats are of the same file. */
 export const isSameFile =
   (one: Pick<BigIntStats, 'dev' | 'ino'>) =>
   (other: BigIntStats): boolean =>

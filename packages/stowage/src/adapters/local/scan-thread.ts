@@ -10,32 +10,30 @@ import type { FromScanThread, JobKind, JobPage, JobRequest, JobResult, ToScanThr
 /** Each open job holds a handle and a page. */
 const OPEN_JOBS = 16;
 const WAITING_JOBS = 256;
-/** A folder with many readers must not keep those of other roots waiting. */
+/** Readers of one folder must not block those of other roots. */
 const SHARE = { slots: OPEN_JOBS - 4, waiting: WAITING_JOBS / 2 };
 const IDLE_MS = 60_000;
-/** A thread that hangs at a disk is not waited for longer as it ends. */
+/** Longest wait for a thread that hangs at a disk when it is stopped. */
 const END_MS = 2000;
-/**
- * Its objects live for a page. A young generation that grows with the work would hold tens of MB for nothing.
- */
+/** Objects live for one page only; a young generation that grows with the work would waste tens of MB. */
 const YOUNG_MB = 6;
 
 type Page = Extract<FromScanThread, { readonly type: 'page' }>;
 
-/** A job of the thread, with the pages that have come. */
+/** A job of the thread, with the pages received so far. */
 interface Job {
   readonly pages: Page[];
   failure: Error | undefined;
   wake: (() => void) | undefined;
 }
 
-/** This process cannot start the thread; the folder can still be read in another way. */
+/** This process cannot start the thread; the caller can read the folder without it. */
 export class ScanThreadMissing extends StorageUnavailableError {}
 
 /**
- * The thread that scans folders, for all stores of a connector. It starts with the first job, stays warm, and ends
- * when it has had nothing to do for a minute; if it dies, the next job starts another. It never keeps the process
- * alive by itself. A bounded number of jobs is open at the same time, further ones wait.
+ * The thread that scans folders, for all stores of a connector. It starts with the first job and ends after a
+ * minute without one; if it dies, the next job starts another. It never keeps the process alive. The number
+ * of open jobs is bounded; further jobs wait.
  */
 export class ScanThread {
   readonly #jobs = new Map<number, Job>();
@@ -44,14 +42,16 @@ export class ScanThread {
   #isOnline = false;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
-  /** Pages that the thread owes, those of jobs that were given up among them: it may hang at one. */
+  /**
+   * Pages that were requested and not received, including those of aborted jobs: the thread may hang at one.
+   */
   #owed = 0;
-  /** Ends the wait of jobs that have no slot yet. */
+  /** Ends the wait of jobs without a slot. */
   #closing = new AbortController();
 
   /**
-   * Whether a job would begin without a wait behind others, one of a disk that hangs among them. Starts the thread
-   * where it does not run: that takes longer than to read a small folder in another way.
+   * Whether a job would start immediately, not behind others or a hanging disk. Starts the thread when it is
+   * not running; reading a small folder without it is faster than that.
    */
   get isFree(): boolean {
     if (this.#worker === undefined) {
@@ -59,13 +59,13 @@ export class ScanThread {
         this.#begin().unref();
         this.#rest();
       } catch {
-        // It is said to the job that needs the thread.
+        // The job that needs the thread will report it.
       }
     }
     return this.#isOnline && this.#jobs.size === 0 && this.#owed === 0;
   }
 
-  /** The pages of a folder. @throws as `pages` */
+  /** Lists a folder in pages. @throws as `pages` */
   async *scan(
     request: ListRequest,
     { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
@@ -77,7 +77,7 @@ export class ScanThread {
     }
   }
 
-  /** Does a job for a store of this root, to its end. @throws as `pages` */
+  /** Runs a job for a store of this root to its end. @throws as `pages` */
   async run<Kind extends JobKind>(
     kind: Kind,
     root: string,
@@ -90,9 +90,9 @@ export class ScanThread {
   }
 
   /**
-   * What a job for a store of this root gives, one page ahead.
-   * @throws ScanThreadMissing when the thread does not start; BusyError when too many jobs wait or the
-   *   thread died, as it does when memory is short; the system's error (with its `code`)
+   * Runs a job for a store of this root and yields its pages, reading one page ahead.
+   * @throws ScanThreadMissing when the thread does not start; BusyError when too many jobs wait or the thread
+   * died, as it does when memory is short; the system's error (with its `code`)
    */
   async *pages<Kind extends JobKind>(
     kind: Kind,
@@ -103,7 +103,7 @@ export class ScanThread {
     const { signal: closing } = this.#closing;
     const leave = this.#slots.tryTake(root) ?? (await this.#slots.take(eitherOf(signal, closing), root));
     try {
-      // It must not start another thread now.
+      // The thread is closing: do not start another one.
       closing.throwIfAborted();
       yield* this.#pages(kind, request, signal);
     } finally {
@@ -131,7 +131,7 @@ export class ScanThread {
       while (!isOver) {
         const { page, isLast } = await nextPage(job, signal);
         isOver = isLast;
-        // The next page is made while this one is used.
+        // The thread prepares the next page while this one is used.
         if (!isOver) this.#ask(worker, { type: 'next', id });
         yield page as JobPage<Kind>;
       }
@@ -142,13 +142,13 @@ export class ScanThread {
     }
   }
 
-  /** Has the thread make a page, which it does for every such message, be it the failure of the job. */
+  /** Requests a page. The thread responds to every such message, if only with the failure of the job. */
   #ask(worker: Worker, message: ToScanThread, memory?: ArrayBuffer): void {
     post(worker, message, memory);
     if (this.#worker === worker) this.#owed += 1;
   }
 
-  /** Ends the thread; jobs that run or wait fail. */
+  /** Stops the thread; running and waiting jobs fail. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
     this.#closing = new AbortController();
@@ -157,7 +157,7 @@ export class ScanThread {
     this.#leave();
     this.#fail(closed());
     if (worker === undefined) return;
-    // The thread closes its folders itself: one that is terminated leaves them to the garbage collection.
+    // The thread closes its folders itself: a terminated one would leave them to garbage collection.
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.ref();
     post(worker, { type: 'end' });
@@ -187,7 +187,7 @@ export class ScanThread {
   #start(): Worker {
     let worker: Worker;
     try {
-      // Without the host's flags: loaders and inspectors are not for this thread.
+      // Without the host's flags: loaders and inspectors must not run in this thread.
       worker = new Worker(new URL('./scan-worker.js', import.meta.url), {
         execArgv: [],
         env: {},

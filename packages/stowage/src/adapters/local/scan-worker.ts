@@ -7,31 +7,31 @@ import { removeTree } from './tree-removal.ts';
 import { walkTree } from './tree-scan.ts';
 import { tallyTree } from './tree-tally.ts';
 
-/** Longest work at once, in milliseconds: the jobs of others wait meanwhile. */
+/** Longest uninterrupted work in milliseconds: other jobs wait meanwhile. */
 const LONGEST_MS = 10;
 
 /**
- * What the thread does, page by page, as they are asked for. A job that is given up is ended where it stands, and closes
- * what it has open.
+ * The jobs of the thread. Each yields its pages on request; an abandoned one is ended at its current page and
+ * closes its files.
  */
 const JOBS = { list: listFolder, walk: walkTree, tally: tallyTree, remove: removeTree, read: readFiles };
 
 type Jobs = typeof JOBS;
 export type JobKind = keyof Jobs;
 export type JobRequest<Kind extends JobKind> = Parameters<Jobs[Kind]>[0];
-/** What a job gives; the last of its pages is its result. */
+/** A page of a job; the last one is its result. */
 export type JobPage<Kind extends JobKind> =
   ReturnType<Jobs[Kind]> extends Generator<infer Page, infer Last, undefined> ? Page | Last : never;
 export type JobResult<Kind extends JobKind> =
   ReturnType<Jobs[Kind]> extends Generator<unknown, infer Last, undefined> ? Last : never;
 
-/** To the thread. `end` ends all jobs and the thread. */
+/** Messages to the thread. `end` ends all jobs and the thread. */
 export type ToScanThread =
   | { readonly type: 'begin'; readonly id: number; readonly kind: JobKind; readonly request: unknown }
   | { readonly type: 'next' | 'close'; readonly id: number }
   | { readonly type: 'end' };
 
-/** From the thread. `code` is that of the system, where it was the system that failed. */
+/** Messages from the thread. `code` is that of a system error. */
 export type FromScanThread =
   | { readonly type: 'page'; readonly id: number; readonly page: unknown; readonly isLast: boolean }
   | {
@@ -51,8 +51,8 @@ const buffersOf = (answer: FromScanThread): ArrayBuffer[] => {
 };
 
 /**
- * The scanning thread of the local adapter: works with synchronous calls, which cost a fraction of asynchronous
- * ones and block no request here. Many jobs take turns, page by page.
+ * The scanning thread of the local adapter. Uses synchronous calls, which cost a fraction of asynchronous
+ * ones and block no request in this thread. Jobs take turns, page by page.
  */
 const serve = (port: MessagePort): void => {
   const jobs = new Map<number, Job>();

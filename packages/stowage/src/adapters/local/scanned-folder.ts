@@ -4,23 +4,23 @@ import { O_PATH } from './confinement.ts';
 import type { ListedName, NameFilter } from './names.ts';
 
 /**
- * File systems that this machine alone writes to and that note every change at once: ext2 to ext4, XFS,
- * Btrfs, tmpfs, overlayfs. Others may show what they remember from seconds ago.
+ * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
+ * may show cached state that is seconds old.
  */
 const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
 
-/** Two changes that lie closer to each other may bear the same time. */
+/** Two changes within this time may have the same timestamp. */
 const TICK_MS = 2000;
 
 const STABLE = { bigint: true } as const;
 
-/** Which folder lies at each step of a path, and when it was last given another name or content. */
+/** Identity and last change of every folder on a path, as a text. */
 const marksOf = (path: string): string | undefined => {
   const marks: string[] = [];
   for (let at = path; ; at = dirname(at)) {
     const stats = fs.lstatSync(at, STABLE);
     if (!stats.isDirectory()) return undefined;
-    // The content of the folder itself may change: that moves no folder.
+    // Changes of the folder's own content do not move a folder.
     const changedAt = at === path ? 0n : stats.ctimeNs;
     if (changedAt / 1_000_000n > Date.now() - TICK_MS) return undefined;
     marks.push(`${String(stats.dev)}:${String(stats.ino)}:${String(changedAt)}`);
@@ -29,9 +29,9 @@ const marksOf = (path: string): string | undefined => {
 };
 
 /**
- * Calls `look` with the path of a folder that is open as `held`, and returns what it has returned when no
- * folder on that path was renamed or replaced meanwhile; undefined where that cannot be known. To look at an
- * entry through a path costs half of what it costs through `/proc`.
+ * Calls `look` with the path of the open folder `held`, and returns its result when no folder on that path
+ * was renamed or replaced meanwhile; undefined where that is not certain. Accessing entries through a path
+ * costs half as much as through `/proc`.
  */
 export const lookByQuietPath = <Seen>(held: string, look: (path: string) => Seen): Seen | undefined => {
   try {
@@ -43,7 +43,7 @@ export const lookByQuietPath = <Seen>(held: string, look: (path: string) => Seen
     const seen = look(path);
     return marksOf(path) === before ? seen : undefined;
   } catch {
-    // Names that are not text, folders that may not be looked at or are gone: the handle knows.
+    // Names that are not valid text, or folders that are inaccessible or gone: the caller uses the handle.
     return undefined;
   }
 };
@@ -52,12 +52,12 @@ const CHILD = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 
 const systemError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
-/** The time that a job has until it is to give a page, be it an empty one. */
+/** The time until a job must yield a page, even an empty one. */
 export interface TimeSlice {
   readonly isOver: boolean;
 }
 
-/** Where a folder lies, and how it is opened. */
+/** Location of a folder, and how it is opened. */
 export interface FolderToScan {
   readonly root: string;
   /** Names on disk from the root to the folder. */
@@ -66,20 +66,20 @@ export interface FolderToScan {
   readonly handles: boolean;
 }
 
-/** A folder that this thread has open, as the adapter's `OpenFolder`, by calls that wait for the disk. */
+/** A folder that is open in this thread: like the adapter's `OpenFolder`, with synchronous calls. */
 export interface ScannedFolder {
   readonly self: string;
   /**
-   * Looks at many entries by the paths that are cheapest, and once more where others have moved folders
-   * meanwhile: `look` must do nothing but look.
+   * Reads many entries through the cheapest path, and repeats it when folders were moved meanwhile: `look`
+   * must have no side effects.
    */
   readonly lookAtMany: <Seen>(look: (folder: string) => Seen) => Seen;
-  /** To be called after looking at entries. @throws ENOENT when what was seen may lie in another folder */
+  /** Call it after reading entries. @throws ENOENT when they may have been in another folder */
   readonly verify: () => void;
   readonly close: () => void;
 }
 
-/** Each folder through the handle of the one before, none through a link. */
+/** Opens each folder through the handle of its parent, never through a link. */
 const openByHandles = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   let handle = fs.openSync(root, O_PATH | fs.constants.O_DIRECTORY);
   for (const name of diskNames) {
@@ -99,7 +99,7 @@ const openByHandles = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   };
 };
 
-/** Every folder on the way is looked at, before and after. */
+/** Checks every folder on the path, before and after. */
 const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   const chain = [fs.realpathSync(root)];
   for (const name of diskNames) chain.push(`${chain.at(-1)}/${name}`);
@@ -121,15 +121,15 @@ const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   };
 };
 
-/** Opens a folder, none on the way through a link. The caller closes it. @throws errors of the system */
+/** Opens a folder, never through a link. The caller closes it. @throws errors of the system */
 export const openScanned = (folder: FolderToScan): ScannedFolder =>
   (folder.handles ? openByHandles : openByPaths)(folder);
 
 const BATCH = 1000;
 
 /**
- * The names of an open folder as they are shown, in batches of `most` entries, of which some may be left out: between
- * them the caller can look at the clock. @throws errors of the system
+ * The visible names of an open folder, in batches of `most` read entries, some of which may be left out: the
+ * caller can check the clock in between. @throws errors of the system
  */
 export function* listedNames(
   { self }: ScannedFolder,
@@ -149,7 +149,7 @@ export function* listedNames(
       names = [];
     }
     for (const seen of filter.rest()) {
-      // Where the composed name is there as well, that is the one that a path reaches.
+      // Where the composed name exists too, paths find that one.
       const isAlone = fs.lstatSync(`${self}/${seen.name}`, { throwIfNoEntry: false }) === undefined;
       if (isAlone) names.push({ ...seen, kind: undefined });
       else filter.omit();

@@ -2,28 +2,28 @@ import * as fs from 'node:fs';
 import { openScanned, type FolderToScan, type TimeSlice } from './scanned-folder.ts';
 import { READ_ONLY } from './system.ts';
 
-/** Files to read, folder by folder. */
+/** Files to read, grouped by folder. */
 export interface FilesRequest extends Omit<FolderToScan, 'diskNames'> {
   readonly folders: readonly { readonly diskNames: readonly string[]; readonly names: readonly string[] }[];
-  /** Of all files together; what does not fit is left out. */
+  /** Limit for all files together; files beyond it are left out. */
   readonly bytesUpTo: number;
-  /** Memory for the first of them. */
+  /** Memory for the first page. */
   readonly memory: ArrayBuffer | undefined;
 }
 
-/** Some of the files, in the order of the request. */
+/** A page of files, in the order of the request. */
 export interface FilesPage {
-  /** One behind the other. */
+  /** Contents of the files, concatenated. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** NaN for a file that was left out. */
   readonly sizes: Float64Array;
   readonly times: Float64Array;
 }
 
-/** So few are read through the handle of their folder. */
+/** Up to this number, files are read through the handle of their folder. */
 const FEW = 8;
 
-/** Bytes that are filled from the front. */
+/** A buffer that is filled from the front. */
 interface Filled {
   readonly bytes: Uint8Array<ArrayBuffer>;
   used: number;
@@ -34,7 +34,10 @@ interface Read {
   readonly modifiedAt: number;
 }
 
-/** Undefined for what is not a file, does not fit or is cut meanwhile. @throws errors of the system */
+/**
+ * Undefined for an item that is not a file, does not fit or is truncated meanwhile. @throws errors of the
+ * system
+ */
 const readFile = (path: string, into: Filled): Read | undefined => {
   const fd = fs.openSync(path, READ_ONLY);
   try {
@@ -57,12 +60,12 @@ const tryToRead = (path: string, into: Filled): Read | undefined => {
   try {
     return readFile(path, into);
   } catch {
-    // A caller that reads it in the other way learns why.
+    // Reading it without the thread reports the cause.
     return undefined;
   }
 };
 
-/** Reads files of a folder for the time of the slice, and at least one; undefined for those that are left out. */
+/** Reads files of a folder during the time slice, and at least one; undefined for files that are left out. */
 const readIn = (
   folder: FolderToScan,
   names: readonly string[],
@@ -82,7 +85,7 @@ const readIn = (
   try {
     const opened = openScanned(folder);
     try {
-      // For a few files it takes longer to find the cheapest path.
+      // For a few files, finding the cheapest path takes longer.
       const files = names.length < FEW ? readAll(opened.self) : opened.lookAtMany(readAll);
       opened.verify();
       return files;
@@ -90,7 +93,7 @@ const readIn = (
       opened.close();
     }
   } catch {
-    // The folder is gone, or was another one meanwhile.
+    // The folder is gone, or was replaced meanwhile.
     into.used = before;
     return names.map(() => undefined);
   }
@@ -114,7 +117,7 @@ export function* readFiles(
   for (const { diskNames, names } of folders) {
     for (let next = 0; next < names.length;) {
       if (files.length > 0 && slice.isOver) {
-        // The memory goes with the page.
+        // The memory is transferred with the page.
         const left = into.bytes.length - into.used;
         yield pageOf(into, files);
         into = { bytes: Buffer.allocUnsafeSlow(left), used: 0 };

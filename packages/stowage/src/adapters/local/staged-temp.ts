@@ -45,10 +45,10 @@ import type { LocalStore } from './local-store.ts';
 const READ_BYTES = 256 * 1024;
 const SET_GROUP = 0o2000n;
 
-/** How a staged file is given its name. */
+/** Options for committing a staged file. */
 export type CommitOptions = Omit<WriteOptions, 'size'>;
 
-/** Whole content in a temporary file without a name, on the file system of its target where that is known. */
+/** Complete content in an unnamed temporary file, on the file system of its target where that is known. */
 class StagedTemp implements StagedFile {
   readonly size: number;
   readonly #store: LocalStore;
@@ -123,9 +123,9 @@ class StagedTemp implements StagedFile {
   }
 
   /**
-   * Gives the whole content, or its copy on another file system, the name. Operations of this process that replace
-   * what has the name wait for one another, so that the version that `ifMatch` asks for is the one that is replaced;
-   * another process may come in between two calls to the system.
+   * Moves the complete content, or its copy on another file system, to the name. Operations of this process
+   * that replace the same name are serialized, so that the version checked for `ifMatch` is the one that is
+   * replaced; another process may act between two system calls.
    */
   async #nameIn(
     folder: OpenFolder,
@@ -148,25 +148,25 @@ const requireVersion = async (path: Name, etag: string): Promise<void> => {
   if (stats?.isFile() !== true || etagOf(stats) !== etag) throw new ChangedMeanwhileError();
 };
 
-/** Content that replaces a file has its rights; this process may read and write it in any case. */
+/** Gives new content the permissions of the file that it replaces, plus read and write for this process. */
 const takeRights = async (from: Name, target: Name): Promise<void> => {
   const old = await lstatOf(target).catch(() => undefined);
   if (old?.isFile() !== true) return;
-  // Some file systems know no rights, and say so: no reason not to store.
+  // Some file systems have no permissions and report an error, which does not prevent storing.
   await changeMode(from, (old.mode & 0o777) | 0o600).catch(() => undefined);
 };
 
-/** Refuses what no write can do: the root as a target. */
+/** Rejects the root as a target of a write. */
 export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
   if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
-/** How content is staged. */
+/** Options for staging content. */
 export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
   readonly near?: SourcePath | undefined;
 }
 
-/** Makes a temporary file, which does not stay when that fails. */
+/** Creates a temporary file, and removes it when `make` fails. */
 const inArea = async (
   store: LocalStore,
   near: SourcePath | undefined,
@@ -195,15 +195,14 @@ const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<
     await closeFile(fd).catch(() => undefined);
     throw error;
   }
-  // Network file systems may only report now what they could not store.
+  // Network file systems may report write errors only now.
   await attempt('stage', {}, () => closeFile(fd));
   return stats;
 };
 
 /**
- * Takes chunks into a temporary file, down to the disk unless it is `derived`. Leaves no file when that
- * fails.
- * @throws what the chunks throw, as it is; StorageFullError and the like
+ * Writes chunks to a temporary file, and flushes it unless it is `derived`. Leaves no file when it fails.
+ * @throws errors of the chunks unchanged; StorageFullError and similar
  */
 export const stageChunks = (
   store: LocalStore,
@@ -214,7 +213,7 @@ export const stageChunks = (
     filled(folder.at(name), (fd) => writeChunks(fd, chunks, options)),
   );
 
-/** Copies an open file into a temporary one. @throws errors of the system; the signal's reason */
+/** Copies an open file to a temporary one. @throws errors of the system; the signal's reason */
 export const stageCopy = (
   store: LocalStore,
   from: number,
@@ -225,7 +224,7 @@ export const stageCopy = (
     return filled(path, (fd) => store.copies.copy(from, { fd, path }, signal));
   });
 
-/** Links a file of this machine into the area, unless what lies there gets another group than its own. */
+/** Links a local file into the area, unless files there inherit the group of the folder. */
 const linkInto = async (
   folder: OpenFolder,
   name: string,
@@ -233,7 +232,7 @@ const linkInto = async (
 ): Promise<BigIntStats | undefined> => {
   if (((await followedStat(folder.self)).mode & SET_GROUP) !== 0n) return undefined;
   const path = folder.at(name);
-  // On another file system, or where there are no links: it is copied.
+  // On another file system, or without hard links, the file is copied.
   const isLinked = await makeLink(file.path, path).then(
     () => true,
     () => false,
@@ -242,7 +241,7 @@ const linkInto = async (
 };
 
 /**
- * Takes in a file of this machine: by a link where it lies on the same file system, else as a copy.
+ * Stages a local file: by a link on the same file system, else by a copy.
  * @throws CorruptError when it has another size; errors of the system; the signal's reason
  */
 export const stageFile = async (

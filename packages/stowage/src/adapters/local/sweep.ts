@@ -14,7 +14,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const namesOrNone = (folder: OpenFolder): Promise<readonly string[]> =>
   readNames(folder.self).catch(() => []);
 
-/** When anything in a folder, or below it, changed last. */
+/** Time of the last change in an entry or below it. */
 const lastChange = async (parent: OpenFolder, walker: FolderWalker, name: string): Promise<number> => {
   const stats = await lstatOf(parent.at(name));
   if (!stats.isDirectory()) return stats.mtimeMs;
@@ -29,7 +29,7 @@ const lastChange = async (parent: OpenFolder, walker: FolderWalker, name: string
   return latest;
 };
 
-/** Removes what the instance put beside targets on other file systems. */
+/** Removes the temporary files that the instance put beside targets on other file systems. */
 const sweepBeside = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> => {
   const folder = await walker.confinement.openChild(area, instance);
   try {
@@ -42,7 +42,7 @@ const sweepBeside = async (area: OpenFolder, walker: FolderWalker, instance: str
             if (name.startsWith(besidePrefix(instance))) await unlinkFile(opened.folder.at(name));
           }
         })
-        // The folder may be gone since.
+        // The folder may have been removed.
         .catch(() => undefined);
     }
   } finally {
@@ -59,12 +59,13 @@ const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, lo
   for (const instance of await readNames(area.self)) {
     try {
       const changedAt = (): Promise<number> => lastChange(area, walker, instance);
-      // Another machine's process cannot be asked; what is untouched for a day has no owner any more.
+      // A process on another machine cannot be checked; after a day without changes it counts as dead.
       if (!(await isLeftOver(instance, changedAt, { now, unknownMs: DAY_MS }))) continue;
       await sweepInstance(area, walker, instance);
       log.info('Removed temporary files that a process had left behind.');
     } catch (error) {
-      // Two starting processes may sweep the same leftovers; and those that resist must not stop the service.
+      // Two starting processes may sweep the same leftovers; and entries that cannot be removed must not stop
+      // the service.
       if (systemCode(error) !== 'ENOENT')
         log.warn('Temporary files of an earlier run could not be removed.', { error });
     }
@@ -84,7 +85,7 @@ const sweepFolder = async (
     } finally {
       await area.close();
     }
-    // Succeeds when nothing is left in it.
+    // Succeeds when the folder is empty.
     await removeEmpty(folder.at(TEMP_PREFIX)).catch(() => undefined);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT')
@@ -95,9 +96,9 @@ const sweepFolder = async (
 };
 
 /**
- * Removes what killed processes left in a root and in the volumes mounted below it: staged content,
- * half-removed and half-copied folders, temporary files beside their targets. Files of processes that still
- * run are not touched. Entries that resist are logged; rejects only when the root cannot be opened.
+ * Removes leftovers of killed processes in a root and in the volumes mounted below it: staged content,
+ * half-removed and half-copied folders, temporary files beside their targets. Does not touch files of running
+ * processes. Logs entries that cannot be removed; rejects only when the root cannot be opened.
  */
 export const sweepLeftovers = async (
   root: string,

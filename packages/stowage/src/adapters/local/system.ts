@@ -3,11 +3,10 @@ import { promisify } from 'node:util';
 import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
 import type { Entry, OperationOptions, Stat } from '../../storage/adapter.ts';
 
-/** A name or path as the system takes it; bytes where the name may be no valid text. */
+/** A name or path for system calls; bytes where the name may not be valid text. */
 export type Name = string | Buffer;
 
-// Callback forms, made into promises one by one: numbers instead of FileHandle objects, and half the cost per
-// call.
+// Promisified callback functions: plain numbers instead of FileHandle objects, and half the cost per call.
 export const openFile: (path: Name, flags: number, mode?: number) => Promise<number> = promisify(fs.open);
 export const closeFile: (fd: number) => Promise<void> = promisify(fs.close);
 export const writeParts: (fd: number, parts: readonly Uint8Array[]) => Promise<{ bytesWritten: number }> =
@@ -34,19 +33,19 @@ export const makeDirectory = (path: Name, mode: number): Promise<void> => mkdir(
 
 export const lstatOf = (path: Name): Promise<fs.Stats> => lstat(path);
 
-/** Whether anything lies at a path, be it a link to nowhere. */
+/** Whether an entry exists at a path, a dangling link included. */
 export const isThere = (path: Name): Promise<boolean> =>
   lstat(path).then(
     () => true,
     () => false,
   );
 
-/** With nanoseconds and exact inode numbers, as versions need them. */
+/** With nanoseconds and exact inode numbers, which ETags need. */
 export const exactLstat = (path: Name): Promise<fs.BigIntStats> => lstat(path, { bigint: true });
 
 export const exactFstat = (fd: number): Promise<fs.BigIntStats> => fstat(fd, { bigint: true });
 
-/** Follows the link that a handle's path is; never to be used on a name inside a root. */
+/** Follows links, as needed for the path of a handle; never use it on a name inside a root. */
 export const followedStat = (path: Name): Promise<fs.BigIntStats> => stat(path, { bigint: true });
 
 export const changeTimes: (path: Name, accessed: number, modified: number) => Promise<void> = promisify(
@@ -56,11 +55,11 @@ export const setTimes: (fd: number, accessed: number, modified: number) => Promi
   fs.futimes,
 );
 
-/** At most as many bytes as there is room for, from there on; `null`: from the file's position on. */
+/** Reads at most the length of the buffer, from a position; `null`: from the file's own position. */
 export const readPart = async (fd: number, into: Buffer, at: number | null = null): Promise<number> =>
   (await read(fd, into, 0, into.length, at)).bytesRead;
 
-/** A directory whose entries come in batches; `latin1` gives each byte of a name as one character. */
+/** A directory whose entries are read in batches; `latin1` maps each byte of a name to one character. */
 export const openDirectory: (
   path: string,
   options: { readonly encoding: 'utf8' | 'latin1'; readonly bufferSize: number },
@@ -72,19 +71,19 @@ export const readNames: (path: Name) => Promise<string[]> = promisify(fs.readdir
 
 export const realPathOf: (path: string) => Promise<string> = promisify(fs.realpath.native);
 
-/** Where file systems are mounted, bind mounts included; nothing on systems other than Linux. */
+/** Mount points, bind mounts included; empty on systems other than Linux. */
 export const readMountPoints = async (): Promise<readonly string[]> => {
   const table = await readTextFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return table.split('\n').flatMap((line) => {
     const point = line.split(' ')[4];
-    // Space, tab, newline and backslash are written as octal numbers.
+    // Space, tab, newline and backslash are escaped as octal numbers.
     return point === undefined
       ? []
       : [point.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)))];
   });
 };
 
-/** An entry from what the system reports; undefined for links, sockets, pipes and devices. */
+/** An entry from its stats; undefined for links, sockets, pipes and devices. */
 export const entryOf = (name: string, stats: fs.Stats | fs.BigIntStats): Entry | undefined => {
   const modifiedAt = Math.floor(Number(stats.mtimeMs));
   const changedAt = Math.floor(Number(stats.ctimeMs));
@@ -93,23 +92,23 @@ export const entryOf = (name: string, stats: fs.Stats | fs.BigIntStats): Entry |
   return undefined;
 };
 
-/** A file's version: it changes with every write, since each makes a new file. */
+/** ETag of a file: it changes with every write, since each creates a new file. */
 export const etagOf = (stats: fs.BigIntStats): string =>
   `"${stats.size.toString(16)}-${stats.mtimeNs.toString(16)}-${stats.ino.toString(16)}"`;
 
-/** As `entryOf`, with the version of a file. */
+/** As `entryOf`, with the ETag of a file. */
 export const statOf = (name: string, stats: fs.BigIntStats): Stat | undefined => {
   const entry = entryOf(name, stats);
   if (entry === undefined) return undefined;
   return { ...entry, etag: entry.kind === 'file' ? etagOf(stats) : undefined };
 };
 
-/** Flags that open a file for reading: links are not followed, pipes not waited for. */
+/** Flags for opening a file to read: do not follow links, do not wait for pipes. */
 export const READ_ONLY =
   fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 
 /**
- * Opens a file for reading. Links are not followed, pipes not waited for. @throws NotFoundError for what is
+ * Opens a file for reading, without following links or waiting for pipes. @throws NotFoundError when it is
  * not a file; errors of the system
  */
 export const openForReading = async (
@@ -124,16 +123,16 @@ export const openForReading = async (
   }
 };
 
-/** Flags that make a file and never open one that is there. */
+/** Flags for creating a file exclusively. */
 export const NEW_FILE =
   fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | (fs.constants.O_NOFOLLOW ?? 0);
 
-/** Creates a file that nothing has the name of. */
+/** Creates a file; fails when the name exists. */
 export const createFile = (path: Name): Promise<number> => openFile(path, NEW_FILE, 0o666);
 
 /**
- * A link, socket, pipe or device. Not so for entries whose type the file system does not report; those must
- * be asked for one by one.
+ * A link, socket, pipe or device. False for entries whose type the file system does not report; those need a
+ * stat.
  */
 export const isSpecial = (entry: fs.Dirent): boolean =>
   entry.isSymbolicLink() ||
@@ -149,16 +148,16 @@ export const kindOf = (entry: fs.Dirent | fs.Stats | undefined): Entry['kind'] |
 
 const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
-/** Whether others have removed or replaced it since it was listed. */
+/** Whether the error means that the entry was removed or replaced since it was listed. */
 export const isGone = (error: unknown): boolean => GONE.has(systemCode(error));
 
-/** Whether it may not be read. */
+/** Whether the error means missing read permission. */
 export const isUnreadable = (error: unknown): boolean =>
   systemCode(error) === 'EACCES' || systemCode(error) === 'EPERM';
 
 /**
- * Runs an operation on the file system: not at all when its signal is aborted, and so that every error is one
- * of ours or the signal's reason.
+ * Runs an operation on the file system. Does not start it when the signal is aborted; converts its errors,
+ * except the signal's reason.
  * @param name for the log
  */
 export const attempt = async <T>(

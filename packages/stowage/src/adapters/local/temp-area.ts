@@ -19,16 +19,16 @@ import { isReserved, TEMP_PREFIX } from './names.ts';
 import { changeTimes, makeDirectory, readMountPoints, realPathOf, removeEmpty } from './system.ts';
 import { emptyFolder } from './trees.ts';
 
-/** So often the folder is made again when other instances remove the one above it as they end. */
+/** Attempts to create the folder when other instances remove its parent as they end. */
 const ATTEMPTS = 100;
 const ELSEWHERE_PREFIX = 'stowage-area-';
-/** The root may not be written, and folders in it perhaps may: a common layout of web hosts. */
+/** The root may be read-only while folders in it are writable: a common layout of web hosts. */
 const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 /** The right to use the area until `release`. */
 export interface TempLease {
   readonly folder: OpenFolder;
-  /** To be called when nothing of the user's is left in it. May be called twice; never rejects. */
+  /** Call it when no content of users is left in it. May be called twice; never rejects. */
   release(): Promise<void>;
 }
 
@@ -39,30 +39,30 @@ const makeUnlessThere = async (path: string | Buffer, mode: number): Promise<voi
 };
 
 /**
- * Where an adapter keeps what has no name yet: `.stowage-tmp/<instance>` in the root or in a volume mounted
- * below it, on the same file system, so that a link or a rename gives a file its name. The instance's name
- * identifies the process, so that the leftovers of a killed one can be told from files in use. The folder is
- * made at its first use and removed with the store; it is open only while it is used, so that a volume can be
- * unmounted. Where the root may not be written it is a folder of the system's own for temporary files.
+ * The folder for files without a final name: `.stowage-tmp/<instance>` in the root or in a volume mounted
+ * below it, on the same file system, so that a link or a rename can name a file. The instance's name
+ * identifies the process, so that leftovers of a killed one can be distinguished from files in use. The
+ * folder is created on first use and removed with the store; it is open only while it is used, so that a
+ * volume can be unmounted. When the root is not writable, a folder in the system's temp directory is used.
  */
 export class TempArea {
   readonly instance: string;
   readonly #confinement: Confinement;
   readonly #confinementOf: (root: string) => Confinement;
-  /** A folder of the system's own for temporary files that has stood in for the one in the root. */
+  /** Folder in the system's temp directory that is used instead of the one in the root. */
   #elsewhere: string | undefined;
   #isMade = false;
   #users = 0;
   #opening: Promise<OpenFolder> | undefined;
 
-  /** @param confinementOf confines to a folder outside of the root */
+  /** @param confinementOf creates a confinement to a folder outside of the root */
   constructor(confinement: Confinement, confinementOf: (root: string) => Confinement, instance: string) {
     this.#confinement = confinement;
     this.#confinementOf = confinementOf;
     this.instance = instance;
   }
 
-  /** Makes the area when it is not there. Errors of the system. */
+  /** Leases the area, creating it when it is missing. @throws errors of the system */
   async lease(): Promise<TempLease> {
     this.#users += 1;
     const opening = (this.#opening ??= this.#open());
@@ -83,7 +83,7 @@ export class TempArea {
     }
   }
 
-  /** Shows other machines, which cannot see this process, that the folder is in use. Never rejects. */
+  /** Marks the folder as used for other machines, which cannot see this process. Never rejects. */
   async touch(): Promise<void> {
     if (!this.#isMade) return;
     const lease = await this.lease().catch(() => undefined);
@@ -92,7 +92,7 @@ export class TempArea {
     await lease?.release();
   }
 
-  /** Removes the area with all that is left in it. What cannot be removed is swept at the next start. */
+  /** Removes the area with all leftovers. The next start sweeps what cannot be removed. */
   async close(): Promise<void> {
     if (this.#isMade || this.#elsewhere !== undefined) await this.#remove().catch(() => undefined);
   }
@@ -106,7 +106,7 @@ export class TempArea {
     const root = await this.#confinement.openRoot();
     try {
       await removeEmpty(root.at(`${TEMP_PREFIX}/${this.instance}`));
-      // Fails while other instances have their folders in it.
+      // Fails while other instances have folders in it.
       await removeEmpty(root.at(TEMP_PREFIX));
     } finally {
       await root.close();
@@ -150,7 +150,7 @@ export class TempArea {
   async #openOrMake(root: OpenFolder): Promise<OpenFolder> {
     const area = await this.#confinement.openChild(root, TEMP_PREFIX);
     try {
-      // No other program looks into unfinished files.
+      // Other users cannot read unfinished files.
       if (!this.#isMade) await makeUnlessThere(area.at(this.instance), 0o700);
       this.#isMade = true;
       return await this.#confinement.openChild(area, this.instance);
@@ -163,7 +163,10 @@ export class TempArea {
     }
   }
 
-  /** Files are then copied to a reserved name beside their target, unless it is on the same file system. */
+  /**
+   * Opens the area in the system's temp directory. Files are then copied to a reserved name beside their
+   * target, unless it is on the same file system.
+   */
   async #openElsewhere(): Promise<OpenFolder> {
     const known = this.#elsewhere;
     if (known === undefined) await sweepTemporaryFolders(ELSEWHERE_PREFIX);
@@ -178,11 +181,11 @@ export class TempArea {
   }
 }
 
-/** For so long the list of mounts counts: content for a volume that was mounted since is copied across. */
+/** Time for which the list of mounts is cached: content for a volume mounted since is copied across. */
 const CURRENT_MS = 1000;
 const MOST_AREAS = 64;
 
-/** Folders of a root that are mount points, where the system has a list of them. */
+/** Folders of a root that are mount points, where the system lists them. */
 export const mountsBelow = async (root: string): Promise<readonly SourcePath[]> => {
   const [real, points] = await Promise.all([realPathOf(root), readMountPoints()]);
   const prefix = real.endsWith('/') ? real : `${real}/`;
@@ -195,7 +198,7 @@ export const mountsBelow = async (root: string): Promise<readonly SourcePath[]> 
         .reduce((way, name) => way.below(name), SourcePath.root);
       return path.segments.some(isReserved) ? [] : [path];
     } catch {
-      // No path can lead there.
+      // No source path can name it.
       return [];
     }
   });
@@ -210,8 +213,8 @@ const confinedBelow = (walker: FolderWalker, path: SourcePath): Confinement => (
 });
 
 /**
- * The temporary areas of a store: one in its root and one in each volume that is mounted below it, so that a
- * link or a rename gives a file its name there too, and a small root does not limit a big volume.
+ * The temporary areas of a store: one in its root and one in each volume mounted below it, so that a link or
+ * a rename can name a file there too, and a small root does not limit a large volume.
  */
 export class TempAreas {
   readonly instance: string;
@@ -233,7 +236,7 @@ export class TempAreas {
     return new TempAreas(root, walker, `${await readProcessMark()}-${randomUUID().slice(0, 8)}`);
   }
 
-  /** The area on the file system of a folder, which need not be there yet. */
+  /** The area on the file system of a folder, which need not exist yet. */
   async near(folder: SourcePath): Promise<TempArea> {
     if (folder.isRoot) return this.#main;
     const mounts = (await this.#currentMounts()).filter((mount) => mount.contains(folder));
@@ -251,7 +254,7 @@ export class TempAreas {
     await Promise.all([this.#main, ...this.#mounted.values()].map((area) => area.touch()));
   }
 
-  /** Removes the areas with all that is left in them. */
+  /** Removes the areas with all leftovers. */
   async close(): Promise<void> {
     await Promise.all([this.#main, ...this.#mounted.values()].map((area) => area.close()));
   }
@@ -265,7 +268,7 @@ export class TempAreas {
     return this.#mounts;
   }
 
-  /** Confines to a folder outside of the root. */
+  /** Creates a confinement to a folder outside of the root. */
   readonly #confinementOf = (folder: string): Confinement =>
     this.#walker.confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder);
 }

@@ -5,9 +5,9 @@ import type { TimeSlice } from './scanned-folder.ts';
 import { isGone } from './system.ts';
 
 const STRIDE = 256;
-/** Each folder on the way is open: what lies deeper is left. */
+/** Every folder on the path is open: deeper trees are left to the caller. */
 const DEEPEST = 32;
-/** Rounds over one folder while others keep putting things into it. */
+/** Passes over one folder while others keep adding entries. */
 const ROUNDS = 100;
 const FOLDER = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 const PLAIN = /^[ -~]*$/u;
@@ -18,13 +18,13 @@ export interface RemovalRequest {
   readonly name: string;
 }
 
-/** The path of an entry, whose name is given by one character for each of its bytes. */
+/** The path of an entry, whose name has one character for each of its bytes. */
 const entryAt = (folder: string, name: string): string | Buffer =>
   PLAIN.test(name)
     ? `${folder}/${name}`
     : Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name, 'latin1')]);
 
-/** Whether it is gone now. False where it failed with one of these codes. */
+/** Whether the entry is gone now. Returns false when the removal failed with one of these codes. */
 const isRemoved = (remove: () => void, ...codes: readonly string[]): boolean => {
   try {
     remove();
@@ -37,10 +37,10 @@ const isRemoved = (remove: () => void, ...codes: readonly string[]): boolean => 
   }
 };
 
-/** Removes what is no folder. False: it is one after all. */
+/** Removes an entry that is not a folder. Returns false when it is one. */
 const unlink = (path: string | Buffer): boolean => isRemoved(() => fs.unlinkSync(path), 'EISDIR', 'EPERM');
 
-/** False: something has been put into the folder meanwhile. */
+/** Removes an empty folder. Returns false when entries were added to it. */
 const removeEmpty = (path: string | Buffer): boolean =>
   isRemoved(() => fs.rmdirSync(path), 'ENOTEMPTY', 'EEXIST');
 
@@ -51,7 +51,7 @@ const readStretch = (directory: fs.Dir): readonly fs.Dirent[] => {
   return entries;
 };
 
-/** Of each stretch the files go first. Returns whether nothing is left. */
+/** Empties a folder in stretches, the files of each first. Returns whether nothing is left. */
 function* empty(folder: string, slice: TimeSlice, depth: number): Generator<undefined, boolean, undefined> {
   let isWhole = true;
   const directory = fs.opendirSync(folder, { encoding: 'latin1', bufferSize: STRIDE });
@@ -69,9 +69,10 @@ function* empty(folder: string, slice: TimeSlice, depth: number): Generator<unde
 }
 
 /**
- * Removes a folder of the temporary area in the scanning thread. Every folder is emptied through its own handle: a
- * link, swapped in at any moment, is unlinked and never followed. Returns whether nothing is left: what is too deep is.
- * @throws errors of the system: what is left lies where it was
+ * Removes a folder of the temporary area in the scanning thread. Empties every folder through its own handle:
+ * a link, swapped in at any moment, is removed and never followed. Returns false when a tree that is too deep
+ * is left.
+ * @throws errors of the system; the remaining entries stay in place
  */
 export function* removeTree(
   { area, name }: RemovalRequest,

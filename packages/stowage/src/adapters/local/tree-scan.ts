@@ -16,10 +16,13 @@ import { entryOf, isGone, isUnreadable } from './system.ts';
 /** Entries between two checks of the clock. */
 const STRIDE = 500;
 const MOST_ROWS = 250;
-/** Found entries of one folder that are kept at least; for the others it is read again. */
+/**
+ * Minimum number of matching entries of one folder that are kept in memory; for further ones the folder is
+ * read again.
+ */
 const MOST_KEPT = 20_000;
 
-/** A walk through all that lies below a folder. */
+/** Request for a walk through everything below a folder. */
 export interface WalkRequest extends FolderToScan {
   readonly namesOnly: boolean;
   /** @see TreeWalkOptions */
@@ -29,40 +32,40 @@ export interface WalkRequest extends FolderToScan {
   readonly most: number;
 }
 
-/** Entries that a walk has found by their names. */
+/** Matching entries of a walk. */
 export interface FoundPage extends EntryColumns {
   readonly seen: number;
-  /** Folders that may not be read. */
+  /** Number of folders that may not be read. */
   readonly unreadable: number;
-  /** Where the walk goes on. */
+  /** Position where the walk resumes. */
   readonly position: string;
 }
 
 type FoundPages<Last> = Generator<FoundPage | undefined, Last, undefined>;
 
-/** What is known of an entry: its kind, and what else has been asked for. */
+/** Known properties of an entry: its kind, and others where they were requested. */
 type Looked = Pick<Entry, 'kind' | 'name'> & Partial<Entry>;
 
-/** An entry of a folder on the way: found by its name, a folder to go into, or both. */
+/** An entry of the current folder: to report, to enter, or both. */
 interface Step {
-  /** The name, with a slash behind that of a folder: what the entries of a folder are ordered by. */
+  /** Name, with a trailing slash for folders: sort key of the entries of a folder. */
   readonly key: string;
   readonly raw: string;
   isFound: boolean;
   entry: Looked;
   readonly enters: boolean;
-  /** The folder on the way to where the walk goes on. */
+  /** The folder is on the path to the resume position. */
   readonly isResumed: boolean;
 }
 
 interface Folder {
   readonly diskNames: readonly string[];
-  /** Its own position. */
+  /** Position of the folder. */
   readonly prefix: string;
   after: string;
   steps: Step[];
   next: number;
-  /** The last key that is kept, where there are too many. */
+  /** The last key that is kept, when there are too many. */
   bar: string | undefined;
   isCounted: boolean;
 }
@@ -92,9 +95,9 @@ const keep = (folder: Folder, found: Step[], step: Step): void => {
 };
 
 /**
- * One walk in the scanning thread: reads folder by folder what is found by its name, page by page, as they
- * are asked for. Memory: the folders beside those on the way, and a bounded number of what is found in each
- * on the way.
+ * One walk in the scanning thread: reads folder by folder and yields the matching entries page by page on
+ * request. Memory: the folders beside those on the current path, and a bounded number of matches in each
+ * folder on it.
  */
 class TreeScan {
   readonly #request: WalkRequest;
@@ -110,7 +113,7 @@ class TreeScan {
     this.#holdsWords = holdsWords(request.words);
   }
 
-  /** Pages without anything come in the midst of a folder. @throws errors of the system */
+  /** Yields undefined in the middle of a folder, to give other jobs a turn. @throws errors of the system */
   *pages(): FoundPages<FoundPage> {
     const { diskNames, after = '' } = this.#request;
     const root = folderAt(diskNames, '', after);
@@ -127,7 +130,7 @@ class TreeScan {
       const position = folder.prefix + step.key;
       if (step.isFound) this.#found.push({ key: position, entry: step.entry });
       const isDue = this.#found.length >= MOST_ROWS || this.#slice.isOver;
-      // Never at the very position where the walk has begun: it would come no further.
+      // Never at the position where the walk resumed: it would make no progress.
       if (!step.isResumed && isDue) yield this.#page(position);
       if (!step.enters) continue;
       const below = step.isResumed ? firstOf(folder.after).below : '';
@@ -162,7 +165,7 @@ class TreeScan {
     }
   }
 
-  /** Reads the steps of a folder, in their order. */
+  /** Reads the steps of a folder and sorts them. */
   *#read(folder: Folder): FoundPages<void> {
     const { root, handles } = this.#request;
     const opened = openScanned({ root, diskNames: folder.diskNames, handles });
@@ -177,7 +180,7 @@ class TreeScan {
   *#readSteps(folder: Folder, opened: ScannedFolder): FoundPages<void> {
     const first = folder.after === '' ? undefined : firstOf(folder.after);
     const found: Step[] = [];
-    // What lies behind the way to where the walk goes on was counted when it first came there.
+    // Entries before the resume position were counted when the walk first reached them.
     const isCounting = !folder.isCounted && (first === undefined || first.below === '');
     for (const names of listedNames(opened, new NameFilter(), STRIDE)) {
       for (const listed of names) {
@@ -194,7 +197,7 @@ class TreeScan {
     this.#describe(folder, opened);
   }
 
-  /** Looks at what is likely to be asked for, while the folder is open. */
+  /** Stats the entries that will probably be reported, while the folder is open. */
   #describe(folder: Folder, opened: ScannedFolder): void {
     const { namesOnly, most } = this.#request;
     if (!namesOnly) return;
@@ -225,6 +228,6 @@ class TreeScan {
   }
 }
 
-/** Walks through all that lies below a folder. @throws errors of the system */
+/** Walks through everything below a folder. @throws errors of the system */
 export const walkTree = (request: WalkRequest, slice: TimeSlice): FoundPages<FoundPage> =>
   new TreeScan(request, slice).pages();

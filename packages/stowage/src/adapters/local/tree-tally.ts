@@ -12,28 +12,28 @@ import {
 import { entryOf, isGone, isUnreadable } from './system.ts';
 
 const STRIDE = 500;
-/** From so many on it costs less to find the path by which they are looked at fastest. */
+/** From this number on, finding the cheapest path for the stats pays off. */
 const MANY = 64;
 /** Bytes of the longest name, with the slash before it. */
 const LONGEST_NAME = 256;
 /**
- * File systems in which a folder has a link for each sub-folder beside its own two, and one where it does not
- * count them: ext2 to ext4, XFS, tmpfs.
+ * File systems where a folder has two links plus one for each subfolder, or always one: ext2 to ext4, XFS,
+ * tmpfs.
  */
 const COUNTS_FOLDERS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x01021994]);
 
 interface Folder {
   readonly diskNames: readonly string[];
-  /** Its path in the source, with a slash behind it; empty for the root. */
+  /** Its path in the source, with a trailing slash; empty for the root. */
   readonly prefix: string;
 }
 
-/** A sum over all that lies below a folder. */
+/** Request for a sum over everything below a folder. */
 export interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, 'signal'> {}
 
 type Work<Result> = Generator<undefined, Result, undefined>;
 
-/** One sum in the scanning thread. Memory: the folders beside those on the way. */
+/** One sum in the scanning thread. Memory: the folders that are still to be read. */
 class TreeTally {
   readonly #request: TallyRequest;
   readonly #slice: TimeSlice;
@@ -92,7 +92,7 @@ class TreeTally {
     }
   }
 
-  /** Whether the file system says so. */
+  /** Whether the link count shows that the folder has no subfolders. */
   #hasNoFolders({ self }: ScannedFolder): boolean {
     const { dev, nlink } = fs.statSync(self);
     if (nlink !== 2) return false;
@@ -109,7 +109,7 @@ class TreeTally {
     this.#waiting.push({ diskNames: [...diskNames, raw], prefix: `${prefix}${name}/` });
   }
 
-  /** Counts what is no folder for certain. */
+  /** Counts the entries that are certainly not folders. */
   #take(folder: Folder, opened: ScannedFolder, names: readonly SeenName[]): void {
     const look = (path: string): readonly (Entry | undefined)[] =>
       names.map(({ raw, name }) => {
@@ -130,6 +130,6 @@ class TreeTally {
   }
 }
 
-/** Sums up what lies below a folder. @throws errors of the system */
+/** Sums up everything below a folder. @throws errors of the system */
 export const tallyTree = (request: TallyRequest, slice: TimeSlice): Generator<undefined, Tally, undefined> =>
   new TreeTally(request, slice).count();

@@ -22,8 +22,7 @@ import {
 
 const SIDE_BY_SIDE = 16;
 
-// An entry that is not there any more, or is not a file or folder any more: as if the copy had begun a moment
-// later.
+// The entry is gone, or is no longer a file or folder: as if the copy had started a moment later.
 const VANISHED: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
 
 const unlessVanished = <T>(opening: Promise<T>): Promise<T | undefined> =>
@@ -84,9 +83,9 @@ const copyFiles = async (
 };
 
 /**
- * Copies all that can be seen in one open folder into another, empty one. Links and special files are left
- * out, wherever they come from: every folder is entered and every file opened by handles. The caller takes
- * away what a failure leaves.
+ * Copies all visible entries of one open folder into another, empty one. Leaves out links and special files,
+ * whenever they appear: every folder and file is opened by handles. The caller removes leftovers of a
+ * failure.
  */
 export const copyTreeByHandles = async (
   confinement: Confinement,
@@ -115,7 +114,7 @@ export const copyTreeByHandles = async (
 
 const BATCH = 256;
 const REMOVALS = 8;
-// Rounds over one folder while others keep putting things into it.
+// Passes over one folder while others keep adding entries.
 const ROUNDS = 100;
 
 const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
@@ -124,7 +123,10 @@ const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
     throw error;
   });
 
-/** Up to a batch of entries, by the bytes of their names: what cannot be shown must go as well. */
+/**
+ * Up to a batch of entries, with the bytes of their names: entries that cannot be shown must be removed as
+ * well.
+ */
 const readBatch = async (
   directory: Dir,
 ): Promise<readonly { readonly name: Buffer; readonly isFolder: boolean }[]> => {
@@ -152,7 +154,7 @@ const removeAll = async (
     for (let start = 0; start < others.length; start += REMOVALS) {
       const group = others.slice(start, start + REMOVALS);
       const removals = group.map(({ name }) => removeTree(confinement, folder, name, false));
-      // All have ended when one has failed: the folder's handle is closed then, and its number given again.
+      // Waits for all of them: afterwards the folder's handle is closed, and its number may be reused.
       const failed = (await Promise.allSettled(removals)).find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;
     }
@@ -162,14 +164,14 @@ const removeAll = async (
   }
 };
 
-/** A folder that lies in the temporary area, and where it was raised from, unless it is the topmost one. */
+/** A folder in the temporary area, and the folder that it was moved up from, unless it is the topmost one. */
 interface Raised {
   readonly name: string;
   readonly from?: { readonly parent: string; readonly name: Name };
   isEmptied: boolean;
 }
 
-/** Puts sub-folders back into their parents, which are still in the area, the deepest ones first. */
+/** Moves subfolders back into their parents, which are still in the area, the deepest first. */
 const lowerAll = async (
   confinement: Confinement,
   area: OpenFolder,
@@ -183,16 +185,16 @@ const lowerAll = async (
 };
 
 /**
- * Removes a folder of the temporary area with all that it holds, however deep: its sub-folders are first
- * renamed up into the area, so that two handles are open at most. A folder that cannot be renamed is emptied
- * where it is. When something resists, what is left lies in the folder again as it did before.
+ * Removes a folder of the temporary area with all its contents, at any depth: its subfolders are first moved
+ * up into the area, so that at most two handles are open. A folder that cannot be moved is emptied in place.
+ * When a removal fails, the remaining entries are moved back to their place in the folder.
  */
 export const removeFlattened = async (
   confinement: Confinement,
   area: OpenFolder,
   name: string,
 ): Promise<void> => {
-  // A folder stays below its raised sub-folders until they are gone.
+  // A folder stays below its moved subfolders on the stack until they are gone.
   const stack: Raised[] = [{ name, isEmptied: false }];
   try {
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
@@ -210,7 +212,9 @@ export const removeFlattened = async (
   }
 };
 
-/** Empties a folder of the area; sub-folders go on the stack. False: it is not there. */
+/**
+ * Empties a folder of the area and pushes its subfolders on the stack. Returns false when it does not exist.
+ */
 const raiseAll = async (
   confinement: Confinement,
   area: OpenFolder,
@@ -233,7 +237,7 @@ const raiseAll = async (
   }
 };
 
-/** Removes all that an open folder holds. `raise` may take a sub-folder elsewhere instead. */
+/** Removes all contents of an open folder. `raise` may move a subfolder away instead. */
 export const emptyFolder = async (
   confinement: Confinement,
   folder: OpenFolder,
@@ -242,8 +246,7 @@ export const emptyFolder = async (
   for (let round = 0; round < ROUNDS; round += 1) {
     const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: BATCH });
     try {
-      // Some file systems leave entries out of a listing while others are being removed: look again until
-      // nothing shows.
+      // Some file systems omit entries from a listing during removals: repeat until the listing is empty.
       if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
     } finally {
       await directory.close();
@@ -252,10 +255,10 @@ export const emptyFolder = async (
 };
 
 /**
- * Removes an entry of an open folder with all that it holds. Every folder is emptied through its own handle:
- * a link, there from the beginning or swapped in at any moment, is unlinked and never followed. An entry that
- * is gone already is fine.
- * @param isFolder what the entry was when it was listed; looked at again in any case
+ * Removes an entry of an open folder with all its contents. Empties every folder through its own handle: a
+ * link, even when swapped in at any moment, is removed and never followed. Succeeds when the entry is already
+ * gone.
+ * @param isFolder the kind of the entry when it was listed; checked again in any case
  */
 export const removeTree = async (
   confinement: Confinement,
@@ -267,7 +270,7 @@ export const removeTree = async (
     try {
       return await unlessGone(unlinkFile(parent.at(name)));
     } catch (error) {
-      // A folder after all: by a swap, or on a file system that does not report kinds.
+      // It is a folder: after a swap, or on a file system that does not report kinds.
       if (systemCode(error) !== 'EISDIR' && systemCode(error) !== 'EPERM') throw error;
     }
   }

@@ -25,14 +25,14 @@ import { createBudget, Tree, type Budget, type FileNode, type Node } from './tre
 
 /** Options of the memory adapter. */
 interface MemoryOptions {
-  /** Most bytes that files, names and content still arriving may take together. Default: 256 MB. */
+  /** Maximum bytes of files, names and content being received, in total. Default: 256 MB. */
   readonly maxBytes?: number | undefined;
 }
 
 const DEFAULT_MAX_BYTES = 256 * 1024 * 1024;
 const WHOLE = 'must be a whole number of bytes above 0';
 
-/** Options as written in a configuration; absent ones are the defaults. */
+/** Options as configured; missing ones get the defaults. */
 const memoryOptionsSchema = z
   .strictObject({ maxBytes: z.int(WHOLE).positive(WHOLE).nullish() }, 'must be an object')
   .nullish()
@@ -61,16 +61,13 @@ const streamOf = (bytes: Buffer, range?: ByteRange): Readable => {
   });
 };
 
-/**
- * A store that lives in the memory of the process and ends with it: for tests and demos. Bounded; every
- * operation is atomic.
- */
+/** A store in the memory of the process, for tests and demos. Bounded; every operation is atomic. */
 export class MemoryAdapter implements StorageAdapter {
   readonly capabilities = capabilitiesOf('memory');
   readonly #budget: Budget;
   readonly #tree: Tree;
   readonly #now: () => number;
-  // Distinguishes the versions of this store from those of an earlier one that clients may have cached.
+  // Distinguishes ETags of this store from those of an earlier one that clients may have cached.
   readonly #instance = randomUUID().slice(0, 8);
   #versions = 0;
 
@@ -232,7 +229,7 @@ export class MemoryAdapter implements StorageAdapter {
   }
 }
 
-/** Makes stores in memory; `storageAdapter: "memory"`. */
+/** Creates stores in memory; `storageAdapter: "memory"`. */
 export const memoryFactory: StorageFactory<MemoryOptions | undefined> = {
   parseOptions: optionsParser(memoryOptionsSchema),
   create: ({ options }) => new MemoryAdapter(options),

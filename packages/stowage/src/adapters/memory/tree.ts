@@ -8,14 +8,14 @@ import {
 } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
-/** Bytes that may still be taken; an adapter that keeps everything in memory must not fill it. */
+/** Limit of the bytes in memory. */
 export interface Budget {
-  /** @throws StorageFullError when that many are not left. */
+  /** @throws StorageFullError when fewer bytes are left. */
   take(bytes: number): void;
   give(bytes: number): void;
 }
 
-/** A budget of `maxBytes`, all of it free. */
+/** A budget of `maxBytes` with none in use. */
 export const createBudget = (maxBytes: number): Budget => {
   let used = 0;
   return {
@@ -30,7 +30,7 @@ export const createBudget = (maxBytes: number): Budget => {
   };
 };
 
-/** A file: its bytes are never changed, only exchanged, so that readers keep what they began with. */
+/** A file. Its bytes are never changed, only replaced, so that running reads keep their content. */
 export interface FileNode {
   readonly kind: 'file';
   readonly bytes: Buffer;
@@ -46,16 +46,15 @@ export interface FolderNode {
 
 export type Node = FileNode | FolderNode;
 
-// What an entry takes besides its content: its name, its object and its place in the map, generously.
+// Memory of an entry besides its content: its name, its object and its slot in the map, estimated generously.
 const ENTRY_BYTES = 256;
 const entryCost = (name: string): number => ENTRY_BYTES + name.length * 2;
 
 const makeNode = (modifiedAt: number): FolderNode => ({ kind: 'folder', children: new Map(), modifiedAt });
 
 /**
- * Folders and files as nested maps. Every method is synchronous: what it does happens in one step for
- * everybody. Entries are paid for from the budget here, bytes of files by their writers; both are given
- * back here.
+ * Folders and files as nested maps. Every method is synchronous and therefore atomic. The tree takes the cost
+ * of entries from the budget, writers take the bytes of files; the tree gives both back.
  */
 export class Tree {
   readonly #budget: Budget;
@@ -98,7 +97,7 @@ export class Tree {
   }
 
   /**
-   * Gives a file its name, replacing a file of that name.
+   * Stores a file under its name, replacing an existing file.
    * @throws AlreadyExistsError, WrongKindError (a folder has the name, or a file is where a folder must be)
    */
   putFile(path: SourcePath, file: FileNode, createOnly: boolean): void {
@@ -118,7 +117,7 @@ export class Tree {
   }
 
   /**
-   * Takes an entry off with all it holds. @throws NotFoundError, WrongKindError, StorageDeniedError (the
+   * Removes an entry with all its contents. @throws NotFoundError, WrongKindError, StorageDeniedError (the
    * root)
    */
   remove(path: SourcePath, kind: Node['kind']): void {
@@ -129,10 +128,7 @@ export class Tree {
     this.#giveBack(node);
   }
 
-  /**
-   * Moves an entry, file or folder, as it is. @throws AlreadyExistsError, NotFoundError, WrongKindError,
-   * IntoItselfError
-   */
+  /** Moves a file or folder. @throws AlreadyExistsError, NotFoundError, WrongKindError, IntoItselfError */
   move(from: SourcePath, to: SourcePath, kind: Node['kind'], createOnly: boolean): void {
     const node = kind === 'file' ? this.getFile(from) : this.getFolder(from);
     const old = this.find(to);

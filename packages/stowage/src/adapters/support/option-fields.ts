@@ -9,12 +9,12 @@ export const textOption = z.string({
 /** Text that is not empty. */
 export const filledOption = textOption.min(1, 'must not be empty');
 
-/** What every file is stored with, as a header. */
+/** `Cache-Control` header that every file is stored with. */
 export const cacheControlOption = filledOption
   .regex(/^[\t\u0020-\u007e]+$/u, 'must be the value of a header, in ASCII')
   .optional();
 
-/** What every key of a source begins with. */
+/** Prefix of all keys of a source. */
 export const prefixOption = textOption
   .refine(
     (value) => !value.split('/').some((part) => part === '.' || part === '..'),
@@ -22,29 +22,29 @@ export const prefixOption = textOption
   )
   .default('');
 
-/** Yes or no. */
+/** A boolean. */
 export const flagOption = z.boolean('must be true or false');
 
-/** A time of more than zero and at most so many seconds. */
+/** A time of more than zero seconds, up to a maximum. */
 export const secondsOption = (most: number) =>
   z
     .number('must be a number of seconds')
     .positive('must be more than 0 seconds')
     .max(most, `must be at most ${String(most)} seconds`);
 
-/** A whole number between two others. */
+/** A whole number in a range. */
 export const countOption = (least: number, most: number) =>
   z
     .int('must be a whole number')
     .min(least, `must be at least ${String(least)}`)
     .max(most, `must be at most ${String(most)}`);
 
-/** How often a request is sent. */
+/** Attempts per request. */
 export const attemptsOption = countOption(1, 10)
   .default(3)
   .describe('Attempts per request, the first included, with growing pauses between them.');
 
-/** How long a store may be silent. */
+/** Longest silence of a store. */
 export const silenceOption = secondsOption(3600)
   .default(60)
   .describe(
@@ -52,18 +52,18 @@ export const silenceOption = secondsOption(3600)
       'with another request.',
   );
 
-/** Whether a text is the http or https URL of a service: without a query or a login. */
+/** Whether a text is the http or https URL of a service, without a query or a login. */
 export const isServiceUrl = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/u.test(url.protocol) && url.search === '' && url.username === '';
 };
 
-/** Where a server is, without its port. */
+/** Host of a server, without its port. */
 export const hostOption = textOption
   .refine((text) => /^[^\s/@\u0000-\u001f]+$/u.test(text), 'must be the name or address of a host')
   .describe('Name or address.');
 
-/** How kept connections to a server are used. `idle`: the seconds by default. */
+/** Options for kept connections to a server. `idle`: default in seconds. */
 export const connectionOptions = (idle: number) => ({
   timeout: secondsOption(3600)
     .default(30)
@@ -84,10 +84,10 @@ const areCertificates = (text: string): boolean => {
   }
 };
 
-/** Certificates of the authorities that are trusted for a server. */
+/** Certificates of the trusted authorities for a server. */
 export const authoritiesOption = textOption
   .refine(areCertificates, 'must be certificates in PEM')
-  // OpenSSL passes over what does not begin on a line of its own.
+  // OpenSSL ignores certificates that do not start on a line of their own.
   .transform((text) => certificatesIn(text).join('\n'))
   .optional()
   .describe(
@@ -101,7 +101,7 @@ const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>
     : [`${issue.path.join('.')}: ${issue.message}`];
 
 /**
- * `parseOptions` of a factory, by a schema and by what a schema cannot say: `check` returns the problems of
+ * Creates `parseOptions` of a factory from a schema and from further checks: `check` returns the problems of
  * options that fit the schema. Every problem begins with its dotted key.
  */
 export const optionsParser =

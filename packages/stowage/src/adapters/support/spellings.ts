@@ -3,7 +3,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 
 const NON_ASCII = /[^\u0000-\u007f]/u;
 
-/** The name as decomposed text, where that is another text: some systems store names so. */
+/** The name in decomposed form, where that differs: some systems store names in this form. */
 export const decomposed = (name: string): string | undefined => {
   if (!NON_ASCII.test(name)) return undefined;
   const form = name.normalize('NFD');
@@ -11,17 +11,17 @@ export const decomposed = (name: string): string | undefined => {
 };
 
 const MOST = 10_000;
-/** Bytes of the longest name that file systems take. Decomposed letters have up to three times as many. */
+/** Bytes of the longest name in file systems. Decomposed letters have up to three times as many. */
 const LONGEST = 255;
 
 /**
- * How entries are written in a store whose names are not composed there; paths always are. Remembers the last
- * 10,000; what is forgotten is found again by listings, or by asking for the decomposed name.
+ * Spellings of entries in a store whose names are not composed; paths always are. Remembers the last 10,000;
+ * forgotten ones are found again by listings, or by a lookup of the decomposed name.
  */
 export class Spellings {
   readonly #written = new Map<string, string>();
 
-  /** The name that an entry has in the store, where it is known to be another one than the path's. */
+  /** The entry's name in the store, where it is known to differ from that in the path. */
   get(path: SourcePath): string | undefined {
     return this.#written.get(path.toString());
   }
@@ -38,7 +38,7 @@ export class Spellings {
     this.#written.delete(path.toString());
   }
 
-  /** The segments of a path as the store has them, as far as that is known. */
+  /** The segments of a path in the store's spelling, as far as it is known. */
   segmentsOf({ segments }: SourcePath): readonly string[] {
     if (this.#written.size === 0) return segments;
     return segments.map(
@@ -48,10 +48,10 @@ export class Spellings {
 }
 
 /**
- * To be asked when nothing was found under a path: whether it, or a folder on the way, is written in
- * decomposed letters. Remembers what it finds. Costs one question for each name that can be written so, and
- * one or two more for folders.
- * @param exists asks the store about a path in the spelling that is known by then
+ * To be called after a path was not found: returns whether it, or one of its parents, has a decomposed name.
+ * Remembers the result. Costs one lookup for each name that can be decomposed, and one or two more for
+ * folders.
+ * @param exists looks up a path in the spellings known so far
  */
 export const respell = async (
   spellings: Spellings,
@@ -69,10 +69,10 @@ export const respell = async (
     try {
       isThere = await exists(one);
     } catch (error) {
-      // Servers have several refusals for a name that is too long for them.
+      // Servers have several errors for a name that is too long for them.
       if (Buffer.byteLength(written) <= LONGEST || !isRefusal(error)) throw error;
     } finally {
-      // Also when the store did not answer: what is not known is not remembered.
+      // Also when the store did not respond: unknown spellings are not remembered.
       if (!isThere) spellings.forget(one);
     }
     if (!isThere) return false;
@@ -82,9 +82,9 @@ export const respell = async (
 };
 
 /**
- * The entries of one listing, each name once: where several spellings of one name lie side by side the
- * composed one counts, which a path reaches. Names that are not composed wait for the end of the listing.
- * Memory: the composed names that could be written otherwise.
+ * The entries of one listing, each name once: of several spellings of one name the composed one counts, which
+ * paths find. Names that are not composed are deferred to the end of the listing. Memory: the composed names
+ * that have another spelling.
  */
 export class ListedNames<Item> {
   readonly #folder: SourcePath;
@@ -97,11 +97,11 @@ export class ListedNames<Item> {
     this.#spellings = spellings;
   }
 
-  /** Whether an entry can be shown immediately. `name` is composed, `written` what the store calls it. */
+  /** Whether an entry can be shown immediately. `name` is composed, `written` the store's spelling. */
   pass(name: string, written: string, item: Item): boolean {
     if (written !== name) {
       const other = this.#waiting.get(name);
-      // Which of several does not matter, only that it is always the same.
+      // Which of several is arbitrary, but must always be the same.
       if (other === undefined || written < other.written) this.#waiting.set(name, { written, item });
       return false;
     }
@@ -112,7 +112,7 @@ export class ListedNames<Item> {
     return true;
   }
 
-  /** What has waited, when the listing has ended. */
+  /** The deferred entries, after the end of the listing. */
   rest(): readonly Item[] {
     const rest = [...this.#waiting].filter(([name]) => !this.#composed.has(name));
     for (const [name, { written }] of rest) this.#spellings.note(this.#folder.below(name), written);

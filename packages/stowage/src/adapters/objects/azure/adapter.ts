@@ -9,7 +9,7 @@ const endpointIn = (connectionString: string): string => {
   return value('BlobEndpoint') ?? `${value('AccountName') ?? ''}.blob.${suffix}`;
 };
 
-/** The container, by its account. */
+/** Identity of the container, including its account. */
 const backendOf = ({ accountUrl, connectionString = '', container }: AzureOptions): string => {
   const account = (accountUrl ?? endpointIn(connectionString))
     .replace(/^https?:\/\//u, '')
@@ -17,7 +17,7 @@ const backendOf = ({ accountUrl, connectionString = '', container }: AzureOption
   return `azure:${account}/${container}`;
 };
 
-/** A container of Azure Blob Storage as a source. */
+/** A source in a container of Azure Blob Storage. */
 export class AzureAdapter extends ObjectStoreAdapter {
   constructor(options: AzureOptions, root?: string) {
     super(new AzureObjects(options), { backend: backendOf(options), prefix: options.prefix, root });

@@ -3,12 +3,12 @@ import type { Batches } from '../core/objects.ts';
 import { failedRequest, type Requests } from '../core/requests.ts';
 import type { AzureClient } from './connection.ts';
 
-/** How a service that knows no batches refuses one. */
+/** Statuses by which services without batch requests reject them. */
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 404, 405, 501]);
 
-/** Removals of several blobs in one request, each under the condition of its version. */
+/** Removes several blobs in one request, each under the condition of its version. */
 export const createBatches = (requests: Requests<AzureClient>): Batches => ({
-  // The most that the service takes.
+  // Limit of the service.
   most: 256,
   remove: async (objects, { signal }) => {
     const operation = `Batch ${objects[0]?.key ?? ''} and so on`;
@@ -23,7 +23,7 @@ export const createBatches = (requests: Requests<AzureClient>): Batches => ({
     const { subResponses } = await sending.catch((error: unknown) => {
       throw NO_BATCHES.has(failedRequest(error)?.status) ? new UnsupportedError({ cause: error }) : error;
     });
-    // A removal alone tells a refusal from what passes in a moment.
+    // The response does not distinguish rejections from temporary errors; a single removal does.
     return objects
       .filter((_, index) => ![202, 404].includes(subResponses[index]?.status ?? 0))
       .map(({ key }) => ({ key, failure: undefined }));

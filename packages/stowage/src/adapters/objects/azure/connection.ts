@@ -8,18 +8,18 @@ import { accountOf, type AzureOptions } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { azureFailures } from './errors.ts';
 
-/** The client of a container, and the service that it belongs to. */
+/** Clients for a container and its service. */
 export interface AzureClient {
   readonly sdk: typeof Sdk;
   readonly service: Sdk.BlobServiceClient;
   readonly container: ContainerClient;
 }
 
-/** Loads the SDK at the first use. @throws UnsupportedError when it is not installed */
+/** Loads the SDK on first use. @throws UnsupportedError when it is not installed */
 const loadSdk = (): Promise<typeof Sdk> =>
   importOptional('Azure storage', '@azure/storage-blob', () => import('@azure/storage-blob'));
 
-/** The library waits for some logins as long as they take. */
+/** The default login, with a time limit: the library itself has none for some logins. */
 const defaultCredential = async (ms: number): Promise<TokenCredential> => {
   const { DefaultAzureCredential } = await importOptional(
     'Azure storage without accountKey, sasToken or connectionString',
@@ -28,7 +28,7 @@ const defaultCredential = async (ms: number): Promise<TokenCredential> => {
   );
   const credential = new DefaultAzureCredential();
   return {
-    // One token is for all who wait for it: it does not end with the request of the first.
+    // All waiting requests share one token, so the first request's abort must not end it.
     getToken: (scopes, options) =>
       inTimeLimit(ms, undefined, (abortSignal) =>
         inTime(credential.getToken(scopes, { ...options, abortSignal }), ms),
@@ -39,7 +39,7 @@ const defaultCredential = async (ms: number): Promise<TokenCredential> => {
 type Login = Sdk.BlobServiceClient['credential'];
 type TokenCredential = Exclude<Login, Sdk.AnonymousCredential | Sdk.StorageSharedKeyCredential>;
 
-/** Where the service is, with the signature if there is one, and who signs. */
+/** URL of the service, with the shared access signature if there is one, and the credential. */
 const addressOf = async (
   sdk: typeof Sdk,
   { accountUrl = '', connectionString, accountKey, sasToken, connectTimeout, readTimeout }: AzureOptions,
@@ -56,7 +56,7 @@ const addressOf = async (
   return { url: accountUrl, login };
 };
 
-/** Has every request use our connections, whose silence has a limit. */
+/** Makes every request use the store's own connections, which have time limits. */
 const through = (agents: Agents): RequestPolicyFactory => ({
   create: (next: RequestPolicy): RequestPolicy => ({
     sendRequest: (request) => {
@@ -67,8 +67,8 @@ const through = (agents: Agents): RequestPolicyFactory => ({
 });
 
 /**
- * A client for the container. It sends each request once: attempts are ours.
- * @throws UnsupportedError where a package is not installed, and what the SDK finds wrong with the options
+ * Creates a client for the container. It sends each request once: `Requests` does the retries.
+ * @throws UnsupportedError when a package is not installed; errors of the SDK for invalid options
  */
 const createClient = async (options: AzureOptions, agents: Agents): Promise<AzureClient> => {
   const sdk = await loadSdk();
@@ -82,7 +82,7 @@ const createClient = async (options: AzureOptions, agents: Agents): Promise<Azur
   return { sdk, service, container: service.getContainerClient(options.container) };
 };
 
-/** The requests of one store. */
+/** Creates the requests of one store. */
 export const openRequests = (options: AzureOptions): Requests<AzureClient> => {
   const { connectTimeout, readTimeout, maxAttempts, ca } = options;
   const silence = { connectMs: connectTimeout * 1000, readMs: readTimeout * 1000 };

@@ -17,8 +17,8 @@ import type { Listing, ObjectFacts } from '../core/objects.ts';
 
 const byCode = errorsByCode(
   [NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
-  // Not "not found": the root of a source always exists, so a missing container is a mistake in the
-  // configuration. ConditionNotMet of the source of a copy has a code of its own.
+  // Not "not found": the root of a source always exists, so a missing container is a configuration error.
+  // ConditionNotMet for the source of a copy has a code of its own.
   [StorageUnavailableError, 'ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'ENOTFOUND'],
   [StorageDeniedError, 'AuthenticationFailed', 'AuthorizationFailure', 'AuthorizationPermissionMismatch'],
   [
@@ -31,7 +31,7 @@ const byCode = errorsByCode(
   [StorageDeniedError, 'BlobImmutableDueToPolicy'],
   [StorageFullError, 'RequestBodyTooLarge', 'BlockCountExceedsLimit'],
   [StorageTimeoutError, 'OperationTimedOut', 'ETIMEDOUT'],
-  // A client that has completed an upload under the same name has dropped the blocks of this one.
+  // Another client that completed an upload under the same name has dropped the blocks of this one.
   [BusyError, 'ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
   [ChangedMeanwhileError, 'ConditionNotMet', 'SourceConditionNotMet', 'TargetConditionNotMet'],
   [ChangedMeanwhileError, 'BlobAlreadyExists', 'InvalidRange'],
@@ -39,7 +39,7 @@ const byCode = errorsByCode(
   [CorruptError, 'PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'],
 );
 
-/** The fields of the SDK's errors that are read here. None need be there. */
+/** The used properties of SDK errors, all optional. */
 interface SdkError {
   readonly name?: unknown;
   readonly code?: unknown;
@@ -52,7 +52,9 @@ interface SdkError {
 const codeOf = ({ name, code, details }: SdkError): string | undefined =>
   [details?.errorCode, code, name].find((value): value is string => typeof value === 'string');
 
-/** What is told of the SDK's errors. Their texts hold the address of the account and what was signed. */
+/**
+ * Converts errors of the SDK. Their texts are not used: they contain the account's address and signed data.
+ */
 export const azureFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   meanings: byCode,
   failureOf: (error) => {
@@ -68,7 +70,7 @@ export const azureFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   },
 };
 
-/** The properties of a blob that are read here, as answers and listings name them. */
+/** The used properties of a blob, named as in responses and listings. */
 interface Reported {
   readonly lastModified?: Date | undefined;
   readonly etag?: string | undefined;
@@ -76,7 +78,7 @@ interface Reported {
   readonly accessTierInferred?: boolean | undefined;
 }
 
-/** What an answer or a listing says of a blob. */
+/** Properties of a blob from a response or a listing. */
 export const factsOf = (
   { lastModified, etag, accessTier, accessTierInferred }: Reported,
   size: number | undefined,

@@ -35,12 +35,12 @@ import { openRequests, type AzureClient } from './connection.ts';
 import { SignedUrls } from './read.ts';
 import type { AzureOptions } from './options.ts';
 
-/** The most that Azure takes. */
+/** Limit of Azure. */
 const MAX_BLOCKS = 50_000;
-/** Metadata by which a write recognises its own blob after its answer was lost. */
+/** Metadata by which a write recognises its own blob after a lost response. */
 const WRITE_MARK = 'stowagewrite';
 const COPY_POLL_MS = 200;
-/** How many times `readTimeout` the service has to make a copy. */
+/** Time limit of a copy at the service, as a multiple of `readTimeout`. */
 const COPY_PATIENCE = 10;
 
 const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
@@ -48,14 +48,14 @@ const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
   ...(ifMatch === undefined ? {} : { ifMatch }),
 });
 
-/** A copy that the service makes, as far as it is made. */
+/** State of a copy at the service. */
 type BegunCopy = Pick<BlobGetPropertiesResponse, 'copyId' | 'copyStatus' | 'etag'>;
 
-/** All of the same length, as the service demands of one blob. */
+/** Ids of one upload have the same length, as the service requires. */
 const blockId = (upload: string, number: number): string =>
   Buffer.from(`${upload}-${String(number).padStart(6, '0')}`).toString('base64');
 
-/** The blobs of a container. The service decides all conditions, also those of copies and removals. */
+/** The blobs of a container. The service decides all conditions, including those of copies and removals. */
 export class AzureObjects extends Uploads implements Objects {
   readonly capabilities = capabilitiesOf('azure');
   readonly decides = { copy: true, remove: true };
@@ -114,7 +114,7 @@ export class AzureObjects extends Uploads implements Objects {
     );
   }
 
-  /** Blocks that are not committed are dropped by the service after a week, or with the next write. */
+  /** The service drops uncommitted blocks after a week, or with the next write. */
   async begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload> {
     const { key } = target;
     const { signal } = options;
@@ -163,7 +163,7 @@ export class AzureObjects extends Uploads implements Objects {
     return this.#requests.close();
   }
 
-  /** Without the signal: an aborted copy could appear after its folder was cleared away. */
+  /** Without the signal: an aborted copy could appear after its folder was removed. */
   #beginCopy({ from, to, etag, createOnly, storageClass }: Copy): Promise<BegunCopy> {
     const tier = this.#options.accessTier ?? storageClass;
     return this.#requests.send(`Copy ${from}`, undefined, async ({ container }) => {
@@ -177,8 +177,8 @@ export class AzureObjects extends Uploads implements Objects {
   }
 
   /**
-   * The copy that an attempt before has begun, whose answer was lost.
-   * @throws NotFoundError (the source), AlreadyExistsError, and the refusal itself
+   * The copy that an earlier attempt started, whose response was lost.
+   * @throws NotFoundError (the source), AlreadyExistsError, and the rejection itself
    */
   async #begunBefore(
     { from, to, etag, createOnly }: Copy,
@@ -196,7 +196,7 @@ export class AzureObjects extends Uploads implements Objects {
     throw isTaken ? new AlreadyExistsError({ cause: refusal }) : refusal;
   }
 
-  /** The copy of an object that has another key; undefined where something else has it. */
+  /** The existing copy of an object under another key; undefined when the key holds another object. */
   async #copyOf(
     from: string,
     { size }: ObjectFacts,
@@ -214,8 +214,9 @@ export class AzureObjects extends Uploads implements Objects {
   }
 
   /**
-   * Waits for a copy that was not made immediately: inside of one account it takes as long for a large blob as for a
-   * small one. One that takes too long, or is wanted no more, is ended, and what is there of it removed.
+   * Waits for a copy that the service has not completed immediately; within one account, copies take the same
+   * time for large and small blobs. Aborts a copy that takes too long or is no longer needed, and removes its
+   * leftovers.
    */
   async #awaitCopy(
     to: string,
@@ -240,19 +241,21 @@ export class AzureObjects extends Uploads implements Objects {
     }
   }
 
-  /** The service leaves an empty blob with the copy's name: nothing else is removed. Never rejects. */
+  /**
+   * Aborts a copy. The service leaves an empty blob with the copy's id: only that is removed. Never rejects.
+   */
   async #endCopy(to: string, copyId: string | undefined): Promise<void> {
     const ending = this.#requests.send(`AbortCopy ${to}`, undefined, ({ container }) =>
       container.getBlobClient(to).abortCopyFromURL(copyId ?? ''),
     );
     try {
-      // It may have failed, or been made meanwhile, by itself.
+      // The copy may have failed or completed in the meantime.
       await ending.catch(() => undefined);
       const left = await this.#properties(to, {});
       const isOurs = left?.copyId === copyId && ['aborted', 'failed'].includes(left?.copyStatus ?? '');
       if (isOurs && left?.etag !== undefined) await this.remove(to, {}, left.etag);
     } catch {
-      // Whose it is now is not known.
+      // It is unknown whether the blob belongs to this copy: leave it.
     }
   }
 
@@ -276,7 +279,7 @@ export class AzureObjects extends Uploads implements Objects {
     );
   }
 
-  /** Attributes of a new blob by its key. */
+  /** Attributes of a new blob, by its key. */
   #attributes(key: string): BlockBlobUploadOptions {
     const { accessTier: tier, cacheControl: blobCacheControl } = this.#options;
     const caching = blobCacheControl === undefined ? {} : { blobCacheControl };

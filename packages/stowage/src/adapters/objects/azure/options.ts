@@ -15,7 +15,7 @@ import {
 
 const seconds = secondsOption(3600);
 
-/** Those whose blobs can be read. Archive keeps them for hours until they are brought back. */
+/** Tiers whose blobs can be read immediately. Reading from Archive takes hours. */
 const TIERS = ['Hot', 'Cool', 'Cold'] as const;
 
 const isConnectionString = (text: string): boolean =>
@@ -23,7 +23,7 @@ const isConnectionString = (text: string): boolean =>
   (/(?:^|;)\s*(?:AccountName|BlobEndpoint)\s*=/iu.test(text) &&
     /(?:^|;)\s*(?:AccountKey|SharedAccessSignature)\s*=\s*[^;\s]/iu.test(text));
 
-/** Options of the azure adapter, as they are written under `sources.<name>.azure`. */
+/** Options of the azure adapter, as configured under `sources.<name>.azure`. */
 export const azureOptionsSchema = z.strictObject(
   {
     container: filledOption
@@ -75,7 +75,7 @@ export const azureOptionsSchema = z.strictObject(
 /** Options of the azure adapter with their defaults filled in. */
 export type AzureOptions = z.output<typeof azureOptionsSchema>;
 
-/** The account that an address names: its first label, or with an emulator its path. */
+/** The account in an address: its first label, or with an emulator its path. */
 export const accountOf = (address: string): string | undefined => {
   const { hostname, pathname } = new URL(address);
   if (/^[^.]+\.(?:[^.]+\.)?blob\./u.test(hostname)) return hostname.split('.')[0];
@@ -101,5 +101,5 @@ const problemsOfLogin = ({
     : [];
 };
 
-/** Checks options as a configuration has them, without nulls. */
+/** Validates options of a configuration, without nulls. */
 export const parseAzureOptions = optionsParser(azureOptionsSchema, problemsOfLogin);

@@ -3,12 +3,12 @@ import type { TemporaryUrlOptions } from '../../../storage/adapter.ts';
 import type { Requests } from '../core/requests.ts';
 import type { AzureClient } from './connection.ts';
 
-/** Keys for signing are asked for rarely: each is good for an hour. */
+/** Lifetime of a key for signing, which limits the requests for new ones. */
 const KEY_MS = 3_600_000;
-/** The service's clock may be behind ours. */
+/** Tolerance for the service's clock being behind. */
 const SKEW_MS = 300_000;
 
-/** URLs by which anybody reads a blob for a while. */
+/** Creates temporary URLs for reading blobs. */
 export class SignedUrls {
   readonly #requests: Requests<AzureClient>;
   #key: { readonly value: Promise<UserDelegationKey>; readonly until: number } | undefined;
@@ -18,8 +18,9 @@ export class SignedUrls {
   }
 
   /**
-   * Signed with the account's key; with a login of Entra ID by a key that the service hands out, which costs
-   * a request an hour. Undefined with a shared access signature. @throws StorageDeniedError without the right to that
+   * A URL signed with the account's key; with a login of Entra ID with a key from the service, which costs
+   * one request an hour. Undefined with a shared access signature. @throws StorageDeniedError without the
+   * permission for that
    */
   of(
     key: string,

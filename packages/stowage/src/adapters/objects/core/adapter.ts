@@ -38,23 +38,23 @@ import type { Objects } from './objects.ts';
 import { hasBelow, Lookup, type FoundFile, openObject } from './lookup.ts';
 import { finishMove, Removals } from './change.ts';
 
-/** A file whose copy was made: the source, and the copy's key and version. */
+/** Called after a file was copied, with the source, and the copy's key and ETag. */
 type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
 
-/** Where a source lies: the service with its bucket, and the prefixes of its keys there. */
+/** Location of a source: the service with its bucket, and the prefixes of its keys. */
 export interface ObjectSource {
   readonly backend: string;
   readonly prefix: string;
   readonly root: string | undefined;
 }
 
-/** An account that may not sign is not asked about it for every file. */
+/** Time during which signing is not retried after the service denied it. */
 const REFUSED_MS = 60_000;
 
 /**
- * A source that lies in a flat space of keys. A folder is an empty object with a slash at its end, or is there
- * because keys lie below it. What the service does not decide by itself is looked at immediately before, and
- * follows one another inside this process.
+ * A source in a flat key space. A folder is an empty object whose key ends with a slash, or exists because of
+ * keys below it. Conditions that the service does not decide are checked immediately before the change, and
+ * such changes are serialized within this process.
  */
 export class ObjectStoreAdapter implements StorageAdapter {
   readonly identity: StoreIdentity;
@@ -79,7 +79,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     return this.#objects.capabilities;
   }
 
-  /** One request where it is what the caller expects, else one more. */
+  /** One request when the item has the expected kind, else one more. */
   async stat(path: SourcePath, options: StatOptions = {}): Promise<Stat> {
     options.signal?.throwIfAborted();
     if (path.isRoot) return folderNamed(path.name);
@@ -132,7 +132,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     return this.#lookup.glimpse(...asked);
   }
 
-  /** On this machine, so that what the service refuses for the moment can be sent again. */
+  /** Stages locally, so that an upload can be repeated when the service is temporarily unavailable. */
   async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
     return stageLocally(content, options, (path, file, more) =>
       this.#write(path, file.open(), { ...more, size: file.size }, () => file.open()),
@@ -144,7 +144,9 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#folders.make(this.#newFolder(path), options);
   }
 
-  /** The version that was looked at, decided by the service where it removes single versions. */
+  /**
+   * Removes only the version that was read, decided by the service where it supports conditional removals.
+   */
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, mayMiss = false, signal } = options;
     const isDecided = this.#objects.decides.remove;
@@ -152,7 +154,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     signal?.throwIfAborted();
     if (mayMiss && ifUnchanged === undefined && !path.isRoot)
       return this.#removals.remove({ key: this.keys.of(path) }, { signal });
-    // Most services remove whatever has the key by then: no write of this process comes after the look.
+    // Most services remove any version: the lock keeps writes of this process from happening after the check.
     await this.#objects.locks.hold(this.keys.of(path), { signal }, async () => {
       const { key, stat } = await this.#lookup.requireFile(path, { signal, seen });
       if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
@@ -184,14 +186,14 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#objects.locks.hold(options.createOnly === true ? [this.keys.toMake(to)] : [], options, copy);
   }
 
-  /** Where the service removes single versions, a source replaced after its copy fails the move. */
+  /** Where the service has conditional removals, a source that is replaced after its copy fails the move. */
   async moveFile(from: SourcePath, to: SourcePath, options: TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    // Also against writes of this process to the source: most services remove whatever has the key by then.
+    // Also locks the source against writes of this process: most services remove any version.
     const move: AfterCopy = async (source, { key, etag }) =>
       finishMove(this.#objects, this.#removals, {
         source: { key: source.key, size: source.size, etag: source.stat.etag },
-        // Not every service reports the version of a copy that was made in parts.
+        // Not every service reports the ETag of a copy that was made in parts.
         target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },
         created: options.createOnly === true,
       });
@@ -230,7 +232,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#objects.close();
   }
 
-  /** @see StorageAdapter.walk; for services that can begin behind any key. */
+  /** @see StorageAdapter.walk; for services whose listings can start after any key. */
   protected async *walkKeys(
     folder: SourcePath,
     options: TreeWalkOptions,
@@ -242,7 +244,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     yield* walk();
   }
 
-  /** `open` gives the content once more. */
+  /** `open` opens the content again for a retry. */
   async #write(
     path: SourcePath,
     content: Readable,
@@ -291,7 +293,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     transfer: (source: string, target: NewFolder) => Promise<void>,
   ): Promise<void> {
     options.signal?.throwIfAborted();
-    // Before the target is made: a missing source must not leave an empty folder.
+    // Before the target is created: a missing source must not leave an empty folder.
     await this.#lookup.requireFolder(from, options);
     await transfer(this.keys.ofFolder(from), this.#newFolder(to));
   }

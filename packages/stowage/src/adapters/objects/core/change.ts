@@ -10,18 +10,18 @@ import { originalMayStay } from '../../../storage/move-tree.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
 import { forEachAtOnce } from '../../../basics/concurrency/queues.ts';
 
-/** A move whose copy was made. */
+/** A move whose copy is complete. */
 export interface CopiedObject {
-  /** The source with its version as reported before the copy. */
+  /** The source with its ETag as reported before the copy. */
   readonly source: { readonly key: string; readonly size: number; readonly etag: string | undefined };
   readonly target: { readonly key: string; readonly etag: string | undefined };
-  /** Nothing had the target's key before. */
+  /** The target's key was free before. */
   readonly created: boolean;
 }
 
 /**
- * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can, else
- * looked at only after a copy in parts, which may have taken minutes
+ * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can; else
+ * checked only after a copy in parts, which may have taken minutes
  */
 const removeSource = async (
   objects: Objects,
@@ -36,8 +36,8 @@ const removeSource = async (
 };
 
 /**
- * Removes the copy of a move that the service has refused, unless another client has replaced it: there is no
- * removing of one version at most services. Returns whether the copy is gone.
+ * Removes the copy of a move that the service has rejected, unless another client has replaced it: most
+ * services have no conditional removal. Returns whether the copy is gone.
  */
 const withdrawCopy = async (objects: Objects, { key, etag }: CopiedObject['target']): Promise<boolean> => {
   if (etag === undefined) return false;
@@ -47,10 +47,10 @@ const withdrawCopy = async (objects: Objects, { key, etag }: CopiedObject['targe
 };
 
 /**
- * Ends a move by removing its source, without the caller's signal: the copy is there. When the removal is
- * refused for certain, nothing has moved: what the move has created is removed again.
- * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError; MovedInPartError where
- *   the source may still be there beside its copy
+ * Completes a move by removing its source, ignoring the caller's signal because the copy exists. When the
+ * removal is definitely rejected, nothing has moved: the created copy is removed.
+ * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError; MovedInPartError
+ * when the source may still exist beside its copy
  */
 export const finishMove = async (
   objects: Objects,
@@ -60,28 +60,29 @@ export const finishMove = async (
   try {
     await removeSource(objects, removals, source);
   } catch (error) {
-    // After "busy" an attempt that had no answer may still be carried out, when the copy is all there is.
+    // After "busy", an attempt without a response may still be carried out: the copy may then be the only
+    // object left.
     const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
     if (!isRefused) throw originalMayStay(error);
-    // An attempt whose answer was lost may have removed it.
+    // An attempt with a lost response may have removed it.
     if ((await objects.find(source.key, {})) === undefined) return;
     const isAlone = !created || (await withdrawCopy(objects, target).catch(() => false));
     throw isAlone ? error : originalMayStay(error);
   }
 };
 
-/** A removal that waits for others. */
+/** A removal waiting to be sent with others. */
 interface WaitingRemoval extends ObjectToRemove {
   readonly end: (failure?: Error) => void;
 }
 
 const SINGLES_AT_ONCE = 16;
 
-/** The removals of one store: several objects in one request where the service has one for that. */
+/** Removals of one store: combined into one request where the service supports batches. */
 export class Removals {
   readonly #objects: Objects;
   #waiting: WaitingRemoval[] = [];
-  /** Until the service refuses them, and removes one object alone. */
+  /** Becomes false when the service rejects batches; objects are then removed one by one. */
   #sendsBatches: boolean;
 
   constructor(objects: Objects) {
@@ -90,9 +91,9 @@ export class Removals {
   }
 
   /**
-   * Removes one object, together with others that are removed at the same time. What becomes of each is its
-   * caller's alone. A removal that has begun is waited for, also when the signal aborts: as long as the service may
-   * carry it out, the caller holds the lock of the key, and nothing is stored there that it would take.
+   * Removes one object, in a batch with others that are removed at the same time; its outcome concerns only
+   * its caller. A removal that was sent is waited for, even when the signal aborts: until then the caller
+   * holds the lock of the key, so that nothing is stored there that the removal would hit.
    * @see Objects.remove
    */
   async remove({ key, etag }: ObjectToRemove, { signal }: OperationOptions): Promise<void> {
@@ -106,8 +107,8 @@ export class Removals {
   }
 
   /**
-   * Removes objects. Returns those that are still there.
-   * @throws StorageDeniedError where many at once are refused, and one alone as well
+   * Removes objects. Returns those that still exist.
+   * @throws StorageDeniedError when batches are denied, and a single removal as well
    */
   async removeAll(
     objects: readonly ObjectToRemove[],
@@ -119,7 +120,7 @@ export class Removals {
     const { refusal } = answer;
     if (first === undefined || !(refusal instanceof StorageDeniedError))
       return this.#removeSingly(objects, options, refusal);
-    // Some services check the right to remove many at the bucket, and that to remove one at its key.
+    // Some services check the permission for batches at the bucket, and that for single removals at the key.
     await this.#objects.remove(first.key, options, first.etag).catch((error: unknown) => {
       throw error instanceof StorageDeniedError ? refusal : error;
     });
@@ -145,7 +146,10 @@ export class Removals {
     }
   }
 
-  /** Returns what is left, or, where the service takes no batches, its refusal if this request has shown it. */
+  /**
+   * Returns the remaining objects, or, where the service has no batches, its rejection if this request
+   * received it.
+   */
   async #removeTogether(
     objects: readonly ObjectToRemove[],
     options: OperationOptions,
@@ -192,7 +196,7 @@ const NAMED = 20;
 
 const nameOfKey = (key: string): string => key.replace(/\/$/u, '').split('/').at(-1) ?? '';
 
-/** The removals of one operation on a folder: removes many keys, and remembers which of them it could not remove. */
+/** Removes many keys for one operation on a folder, and records those that could not be removed. */
 export class FolderRemoval {
   readonly #removals: Removals;
   readonly #failures: NotRemoved[] = [];
@@ -203,7 +207,7 @@ export class FolderRemoval {
     this.#removals = removals;
   }
 
-  /** How many are still there because they were another version. */
+  /** Number of objects that still exist because their version was different. */
   get changed(): number {
     return this.#changed;
   }
@@ -220,7 +224,7 @@ export class FolderRemoval {
     }
   }
 
-  /** @throws StorageDeniedError, StorageUnavailableError when any key is still there, with its name */
+  /** @throws StorageDeniedError, StorageUnavailableError naming the keys that still exist */
   check(): void {
     if (this.#failed === 0) return;
     const messages = this.#failures.map(({ key }) => `"${nameOfKey(key)}" could not be removed.`);

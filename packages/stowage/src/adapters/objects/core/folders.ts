@@ -15,45 +15,45 @@ import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objec
 import { FolderRemoval, type Removals } from './change.ts';
 
 const COPIES_AT_ONCE = 16;
-// Where the service cannot tell versions apart, what other processes replace between the last look and the
-// removal is lost: small steps keep that time short.
+// Without conditional removals, a replacement by another process between the last check and the removal is
+// lost: small steps keep that time short.
 const REMOVALS_WITHOUT_VERSIONS = 100;
 
-/** A folder that is to be made: the key of its object, and that of a file of its name. */
+/** A folder to create: the key of its object, and the key of a file of the same name. */
 export interface NewFolder {
   readonly key: string;
   readonly file: string;
 }
 
-/** Twelve characters for a version, so that a million objects take some 60 MB. */
+/** A version in twelve characters, so that a million objects take some 60 MB. */
 const digestOf = (...parts: readonly unknown[]): string =>
   createHash('sha256').update(parts.join('\n')).digest('base64').slice(0, 12);
 
 const versionOf = ({ key, size, etag, modifiedAt }: ListedObject): string =>
   digestOf(key, size, etag, modifiedAt);
 
-/** A folder on its way: keys of the source and of the target, each with a slash at its end. */
+/** A transfer of a folder: key prefixes of the source and of the target, each with a trailing slash. */
 interface Transfer {
   readonly from: string;
   readonly to: string;
-  /** Versions of the source that have their copy. */
+  /** Versions of the source that have been copied. */
   readonly copied: Set<string>;
-  /** Versions of the copies that were made. */
+  /** Versions of the created copies. */
   readonly made: Set<string>;
 }
 
-/** Where a page of a listing begins. `after`: the last key of the page before. */
+/** Start of a page of a listing. `after`: the last key of the previous page. */
 interface Page {
   readonly prefix: string;
   readonly size: number;
   readonly after: string | undefined;
 }
 
-/** What is done with whole folders: objects by their prefix, also those that no path can name. */
+/** Operations on whole folders: on all objects with the prefix, also those that no path can name. */
 export class Folders {
   readonly #objects: Objects;
   readonly #removals: Removals;
-  /** What is removed of an object that was listed: its version only, where the service decides that. */
+  /** Identifies a listed object for removal: only its listed version, where the service decides that. */
   readonly #seen = ({ key, etag }: ListedObject): ObjectToRemove =>
     this.#objects.decides.remove ? { key, etag } : { key };
 
@@ -62,7 +62,7 @@ export class Folders {
     this.#removals = removals;
   }
 
-  /** Makes a folder where neither a file nor a folder has the name. @throws AlreadyExistsError */
+  /** Creates a folder where neither a file nor a folder has the name. @throws AlreadyExistsError */
   async make({ key, file }: NewFolder, options: OperationOptions): Promise<void> {
     await this.#objects.learn?.(options);
     await this.#objects.locks.hold(key, options, async () => {
@@ -72,7 +72,7 @@ export class Folders {
       ]);
       if (found !== undefined || below) throw new AlreadyExistsError();
       options.signal?.throwIfAborted();
-      // Without the signal: only when it has ended is it known whether there is something to remove.
+      // Without the signal: only a completed request shows whether the object must be removed.
       await this.#objects.putFolder(key, true, {});
       if (options.signal?.aborted === true) await this.#objects.remove(key, {});
       options.signal?.throwIfAborted();
@@ -81,7 +81,7 @@ export class Folders {
 
   /**
    * Copies a folder at the service, 16 objects at a time. When a copy fails, also because others have stored
-   * something in the target meanwhile, nothing of the copy remains.
+   * an object in the target, nothing of the copy remains.
    * @throws AlreadyExistsError and the errors of copying
    */
   async copy(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
@@ -89,12 +89,11 @@ export class Folders {
   }
 
   /**
-   * Moves a folder: copies it, and removes the source only after all copies succeeded, exactly the versions
-   * that were copied. Objects that arrive or change in the source meanwhile stay there. From the first
-   * removal on the signal is ignored, as both folders are half there until the last. When removals fail, the
-   * target is whole and the error names what is left in the source.
-   * @throws MovedInPartError where something stays, AlreadyExistsError, and the errors of copying and
-   * removing
+   * Moves a folder: copies it, and removes exactly the copied versions from the source after all copies have
+   * succeeded. Objects that are added or changed in the source meanwhile stay there. From the first removal
+   * on the signal is ignored, since until the last one both folders are incomplete. When removals fail, the
+   * target is complete, and the error names the objects left in the source.
+   * @throws MovedInPartError when objects stay, AlreadyExistsError, and the errors of copying and removing
    */
   async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
     await this.#objects.locks.hold(`${to.key}*`, options, async () => {
@@ -108,10 +107,9 @@ export class Folders {
   }
 
   /**
-   * Removes a folder's objects, 1,000 per request; where the service removes single versions, as they were
-   * listed.
-   * @throws NotFoundError when there are none; ChangedMeanwhileError where something was replaced and stays;
-   *   StorageDeniedError, StorageUnavailableError
+   * Removes a folder's objects, 1,000 per request; with conditional removals in their listed versions.
+   * @throws NotFoundError when there are none; ChangedMeanwhileError when an object was replaced and stays;
+   * StorageDeniedError, StorageUnavailableError
    */
   async remove(folder: string, options: OperationOptions): Promise<void> {
     const remover = new FolderRemoval(this.#removals);
@@ -126,7 +124,7 @@ export class Folders {
   }
 
   /**
-   * Removes the object of a folder below which no other key lies. Objects that arrive meanwhile stay.
+   * Removes the object of a folder that has no other keys. Objects that are added meanwhile stay.
    * @throws NotEmptyError, NotFoundError
    */
   async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
@@ -139,7 +137,7 @@ export class Folders {
     await this.#objects.remove(folder, options, this.#seen(found).etag);
   }
 
-  /** Gives a folder an object of its own where only a key that was just removed below it made it exist. */
+  /** Creates the object of a folder that existed only because of a key that was just removed. */
   async keep(folder: string, options: OperationOptions): Promise<void> {
     if (!(await hasBelow(this.#objects, folder, options)))
       await this.#objects.putFolder(folder, false, options);
@@ -154,7 +152,7 @@ export class Folders {
         for await (const { objects } of this.#objects.pages(from, options)) {
           for (const object of objects) {
             options.signal?.throwIfAborted();
-            // The object of the target folder was made before, as empty as those of folders are.
+            // The target folder's own object was created before, empty like this one.
             if (object.key === from && object.size === 0) transfer.copied.add(versionOf(object));
             else await limiter.add(() => this.#copyOne(transfer, object, options));
           }
@@ -174,9 +172,9 @@ export class Folders {
     const { key: from, size = 0, etag, storageClass } = object;
     const to = transfer.to + from.slice(transfer.from.length);
     if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
-    // What another tool has stored in the object of the folder itself replaces the one that was made.
+    // An object with content that another tool stored for the folder itself replaces the created one.
     const createOnly = from !== transfer.from;
-    // The folder was made for this copy: one look shows what others have put into it since.
+    // The folder was created for this copy: one lookup detects objects that others have added since.
     const isCheckedFree = createOnly && !this.#objects.decides.copy;
     if (isCheckedFree && (await this.#objects.find(to, options)) !== undefined)
       throw new AlreadyExistsError();
@@ -186,9 +184,9 @@ export class Folders {
       transfer.made.add(digestOf(to, made ?? (await this.#objects.find(to, options))?.etag));
       transfer.copied.add(versionOf(object));
     } catch (error) {
-      // Removed by others after it was listed: there is nothing to take along.
+      // Removed by others after it was listed: there is nothing to copy.
       if (error instanceof NotFoundError && (await this.#objects.find(from, options)) === undefined) return;
-      // The key was free, so what is there after a lost answer is our copy.
+      // The key was free, so an object after a lost response is this copy.
       const found =
         error instanceof AlreadyExistsError
           ? undefined
@@ -198,7 +196,7 @@ export class Folders {
     }
   }
 
-  /** Removes from the source the versions that were copied. Returns how many objects stay. */
+  /** Removes the copied versions from the source. Returns how many objects stay. */
   async #removeCopied({ from, copied }: Transfer): Promise<number> {
     const remover = new FolderRemoval(this.#removals);
     const left = await this.#removeVersions(remover, from, (object) => copied.has(versionOf(object)));
@@ -206,18 +204,21 @@ export class Folders {
     return left + remover.changed;
   }
 
-  /** Removes what a failed transfer has put into its target, and nothing else. Never rejects. */
+  /** Removes the objects that a failed transfer created in its target, and nothing else. Never rejects. */
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
       const remover = new FolderRemoval(this.#removals);
       await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
       await this.removeEmpty(to, {});
     } catch {
-      // The remaining objects are copies, or belong to others; the caller gets the first failure.
+      // The remaining objects are copies, or belong to others; the caller gets the first error.
     }
   }
 
-  /** Removes below a prefix what `isOurs` knows. Returns how many objects stay, without what has failed. */
+  /**
+   * Removes the objects below a prefix for which `isOurs` is true. Returns how many stay, failures not
+   * counted.
+   */
   async #removeVersions(
     remover: FolderRemoval,
     prefix: string,
@@ -238,8 +239,8 @@ export class Folders {
   }
 
   /**
-   * Removes objects of one page where the service does not decide by versions: those that this process is not
-   * writing, if one more look shows them as they were. Returns how many stay.
+   * Removes objects of one page where the service has no conditional removal: those that this process is not
+   * writing, if another lookup shows them unchanged. Returns how many stay.
    */
   async #removeSeenAgain(
     remover: FolderRemoval,
@@ -262,7 +263,7 @@ export class Folders {
     });
   }
 
-  /** The objects that are still there: in nearly all cases by one listing. */
+  /** The objects that still exist, nearly always found with one listing. */
   async #lookAgain(
     objects: readonly ListedObject[],
     { prefix, size, after }: Page,
@@ -274,7 +275,7 @@ export class Folders {
       for (const object of page.objects) found.set(object.key, object);
       if (found.size > 0) break;
     }
-    // The page may have moved on, and not every service begins behind a key.
+    // The page may have shifted, and not every service can start after a key.
     const missing = objects.filter(({ key }) => !found.has(key));
     await forEachAtOnce(COPIES_AT_ONCE, missing, async ({ key }) => {
       const facts = await this.#objects.find(key, {});

@@ -14,28 +14,31 @@ import type { ListedObject, ObjectPage, Objects } from './objects.ts';
 
 const BEYOND_FIRST_PLANE = /[\u{10000}-\u{10FFFF}]/u;
 
-/** Keys are ordered by their bytes, and texts by halves of what lies outside of the first plane. */
+/**
+ * Compares by UTF-8 bytes, the order of keys. JavaScript compares UTF-16 units, which differ outside the
+ * first plane.
+ */
 const isBefore = (left: string, right: string): boolean =>
   BEYOND_FIRST_PLANE.test(left + right)
     ? Buffer.compare(Buffer.from(left), Buffer.from(right)) < 0
     : left < right;
 
-/** The folder and the name in which a key lies. */
+/** The folders and the name in a key. */
 const partsOf = (position: string): { readonly folders: readonly string[]; readonly name: string } => {
   const folders = position.split('/');
   const name = folders.pop() ?? '';
   return { folders, name };
 };
 
-/** Reads a tree out of keys that come in their order. Positions are keys below the folder, as written. */
+/** Derives a tree from sorted keys. Positions are keys below the folder, as stored. */
 class KeyWalk {
   readonly #prefix: string;
   readonly #options: TreeWalkOptions;
   readonly #holdsWords: (name: string) => boolean;
   readonly #entered: WalkedFolders;
-  /** Folders on the way to the last key, as written. */
+  /** Folders of the last key, as stored. */
   #way: readonly string[];
-  /** The same as paths have them; undefined where no path leads there. */
+  /** The same folders as in paths; undefined where no path can name them. */
   #names: readonly string[] | undefined;
   #last: string;
   #isBegun = false;
@@ -59,7 +62,7 @@ class KeyWalk {
     for (const object of objects) {
       const position = object.key.slice(this.#prefix.length);
       if (!isBefore(this.#last, position)) {
-        // The folder's own object, and what a service shows that does not know where to begin.
+        // The folder's own object, or a service that ignores the start of the listing.
         if (!this.#isBegun) continue;
         throw new UnsupportedError({ detail: 'the service does not list keys in their order' });
       }
@@ -70,7 +73,7 @@ class KeyWalk {
     return { found: this.#found, seen: this.#seen, position: this.#last };
   }
 
-  /** Where to go on when the last key lies in a folder that is never entered. */
+  /** Position to resume at when the last key is in a folder that is never entered. */
   get behindNever(): string | undefined {
     const index = this.#way.findIndex(
       (name) => name === HIDDEN_FOLDER || this.#options.never?.test(name.normalize('NFC')) === true,
@@ -88,7 +91,7 @@ class KeyWalk {
     this.#report(name, position, (composed) => ({ name: composed, kind: 'file', size, modifiedAt, etag }));
   }
 
-  /** Goes to the folder of the next key, and reports the folders on the way that are new. */
+  /** Moves to the folder of the next key, and reports the new folders on its path. */
   #enter(folders: readonly string[]): void {
     let depth = 0;
     while (depth < this.#way.length && folders[depth] === this.#way[depth]) depth += 1;
@@ -118,8 +121,8 @@ class KeyWalk {
 }
 
 /**
- * Walks by listing all keys below a folder: a thousand entries for each request, however many folders there
- * are. Returns whether the folder holds anything; else it yields nothing.
+ * Walks by listing all keys below a folder: a thousand entries per request, however many folders there are.
+ * Returns false, without a page, when the folder has no keys.
  * @see StorageAdapter.walk
  */
 export async function* walkKeys(

@@ -5,43 +5,45 @@ import type { Spellings } from '../../support/spellings.ts';
 
 const MAX_KEY_BYTES = 1024;
 
-/** Folder below the root for objects of the service itself. Neither shown nor reached. */
+/** Folder below the root for internal objects of the service. Hidden and inaccessible. */
 export const HIDDEN_FOLDER = '.stowage-tmp';
 
-/** Whether a key is longer than services take. */
+/** Whether a key is longer than services allow. */
 export const isKeyTooLong = (key: string): boolean => Buffer.byteLength(key) > MAX_KEY_BYTES;
 
-/** What an object is called by its key: the object of a folder, or a file. */
+/** Content type of an object by its key: that of a folder's object, or of the file. */
 export const contentTypeOf = (key: string): string =>
   key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(key.slice(key.lastIndexOf('/') + 1));
 
-/** How paths of the source become keys of the bucket, and back. */
+/** Converts paths of the source to keys of the bucket, and back. */
 export interface Keys {
-  /** What every key of the source begins with: empty, or ending with a slash. */
+  /** Prefix of all keys of the source: empty, or with a trailing slash. */
   readonly root: string;
-  /** Key of a file. @throws NotFoundError when nothing can have that key */
+  /** Key of a file. @throws NotFoundError when no object can have that key */
   of(path: SourcePath): string;
-  /** Key of a file that is to be made. @throws UnsafeNameError (reserved), UnsafePathError (too long) */
+  /** Key of a file to be created. @throws UnsafeNameError (reserved), UnsafePathError (too long) */
   toMake(path: SourcePath): string;
-  /** What keys in a folder begin with, and the key of the folder itself. @throws NotFoundError */
+  /**
+   * Prefix of the keys in a folder, which is also the key of the folder's own object. @throws NotFoundError
+   */
   ofFolder(path: SourcePath): string;
-  /** As `ofFolder`, for a folder that is to be made. @throws UnsafeNameError, UnsafePathError */
+  /** As `ofFolder`, for a folder to be created. @throws UnsafeNameError, UnsafePathError */
   ofNewFolder(path: SourcePath): string;
 }
 
 const isHidden = (path: SourcePath): boolean => path.segments.includes(HIDDEN_FOLDER);
 
-/** The parts of the configuration's prefixes. */
+/** The segments of the configured prefixes. */
 export const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
   `${prefix}/${root ?? ''}`.split('/').filter((part) => part !== '');
 
-/** What every key of a source begins with: empty, or ending with a slash. */
+/** Prefix of all keys of a source: empty, or with a trailing slash. */
 export const rootKeyOf = (prefix: string, root: string | undefined): string =>
   partsOf(prefix, root)
     .map((part) => `${part}/`)
     .join('');
 
-/** Keys below `prefix`, and below `root` in it, in the spellings that are known by the time of asking. */
+/** Keys below `prefix`, and below `root` in it, in the spellings known at the time of the call. */
 export const createKeys = (prefix: string, root: string | undefined, spellings: Spellings): Keys => {
   const base = rootKeyOf(prefix, root);
   const find = (path: SourcePath, key: string): string => {

@@ -18,7 +18,7 @@ import { ListedNames, respell, type Spellings } from '../../support/spellings.ts
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
 
-/** What an answer about its object says of a file. */
+/** Stat of a file from the facts of its object. */
 export const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFacts): Stat => ({
   name: path.name,
   kind: 'file',
@@ -27,8 +27,8 @@ export const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFac
   etag,
 });
 
-// A reader that has paused for this long may have lost its connection: we close those on which nothing moves,
-// and so do services.
+// A reader that paused for this long may have lost its connection: idle connections are closed by this
+// process and by services.
 const LONG_PAUSE_MS = 500;
 
 /** Opens an object, or a range of it. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
@@ -57,7 +57,7 @@ export const openObject = async (
   return { stat: fileStat(path, facts), stream };
 };
 
-/** A file that was found: its key, and what the service reports of it. */
+/** A file that was found: its key, and the reported properties. */
 export interface FoundFile {
   readonly key: string;
   readonly size: number;
@@ -65,7 +65,7 @@ export interface FoundFile {
   readonly storageClass: string | undefined;
 }
 
-/** The first key that begins so. */
+/** The first key with this prefix. */
 export const firstKey = async (
   objects: Pick<Objects, 'pages'>,
   prefix: string,
@@ -76,14 +76,14 @@ export const firstKey = async (
   return undefined;
 };
 
-/** Whether any key begins so. */
+/** Whether any key has this prefix. */
 export const hasBelow = async (
   objects: Pick<Objects, 'pages'>,
   prefix: string,
   options: OperationOptions,
 ): Promise<boolean> => (await firstKey(objects, prefix, options)) !== undefined;
 
-/** Names and facts of what one page of keys shows in a folder, the folder's own object left out. */
+/** Names and properties of the entries in one page of a folder, without the folder's own object. */
 const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
   ...objects
     .filter(({ key }) => key !== folder)
@@ -97,7 +97,7 @@ const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
   })),
 ];
 
-/** Finds what lies under paths, in whatever spelling its keys have. */
+/** Finds files and folders by path, in whatever spelling their keys have. */
 export class Lookup {
   readonly #objects: Objects;
   readonly #keys: Keys;
@@ -110,16 +110,16 @@ export class Lookup {
     this.#spellings = spellings;
   }
 
-  /** Whether anything lies below the path. */
+  /** Whether any key is below the path. */
   async isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return path.isRoot || hasBelow(this.#objects, this.#keys.ofFolder(path), options);
   }
 
-  /** What lies in a folder; returns whether the folder is there. Counts objects that no path can name. */
+  /** The entries of a folder; returns whether the folder exists. Counts objects that no path can name. */
   async *entries(folder: SourcePath, options: ListOptions): AsyncGenerator<readonly Entry[], boolean> {
     const key = this.#keys.ofFolder(folder);
     const names = new ListedNames<Entry>(folder, this.#spellings);
-    // A part of what is in a folder says nothing about the folder.
+    // A filtered listing does not show whether the folder exists.
     let exists = folder.isRoot || options.startingWith !== undefined;
     let omitted = 0;
     let respelled = 0;
@@ -140,7 +140,7 @@ export class Lookup {
       if (entries.length > 0) yield entries;
     }
     const rest = names.rest();
-    // Of several spellings of one name only one can be reached.
+    // Of several spellings of one name only one is accessible.
     omitted += respelled - rest.length;
     if (omitted > 0) options.onOmitted?.(omitted);
     if (rest.length > 0) yield rest;
@@ -161,13 +161,13 @@ export class Lookup {
   }
 
   async *#pagesOf(folder: string, { startingWith = '', signal }: ListOptions): AsyncGenerator<ObjectPage> {
-    // Other tools write letters with their marks apart.
+    // Other tools write letters in decomposed form.
     const spellings = new Set([startingWith.normalize('NFC'), startingWith.normalize('NFD')]);
     for (const spelled of spellings)
       yield* this.#objects.pages(folder + spelled, { signal }, { delimiter: '/' });
   }
 
-  /** Does it once more where the store has the path in another spelling, in which it was not found. */
+  /** Repeats `work` when nothing was found and the store has the path in another spelling. */
   async inAnySpelling<T>(path: SourcePath, options: OperationOptions, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -177,20 +177,20 @@ export class Lookup {
     return work();
   }
 
-  /** After nothing was found: whether the store has the path in another spelling, which is remembered. */
+  /** Whether the store has a path that was not found in another spelling, which is then remembered. */
   isRespelled(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return respell(this.#spellings, path, async (spelled) => {
       try {
         const found = await this.#objects.find(this.#keys.of(spelled), options);
         return found !== undefined || (await this.isFolder(spelled, options));
       } catch (error) {
-        // Longer than keys may be, which decomposed names can become.
+        // The decomposed key may exceed the limit of keys.
         return ifMissing(error) ?? false;
       }
     });
   }
 
-  /** Throws the reason why nothing was found. @throws NotFoundError, WrongKindError */
+  /** Throws the reason why no item was found. @throws NotFoundError, WrongKindError */
   async refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
     const other =
       wanted === 'file'
@@ -199,7 +199,7 @@ export class Lookup {
     throw other ? new WrongKindError() : new NotFoundError();
   }
 
-  /** A file by its key and facts, for as long as its `stat` is used. */
+  /** Records a file by its key and properties, for as long as its `stat` is used. */
   found(path: SourcePath, key: string, facts: ObjectFacts): FoundFile {
     const { size = 0, storageClass } = facts;
     const found = { key, size, stat: fileStat(path, facts), storageClass };
@@ -207,12 +207,12 @@ export class Lookup {
     return found;
   }
 
-  /** The file that an earlier look has found. */
+  /** The file of a `stat` that an earlier lookup returned. */
   seen(stat: Stat | undefined): FoundFile | undefined {
     return stat && this.#found.get(stat);
   }
 
-  /** Asks nothing where the file was seen. @throws NotFoundError, WrongKindError */
+  /** Sends no request when `seen` is known. @throws NotFoundError, WrongKindError */
   async requireFile(path: SourcePath, options: OperationOptions & SeenOptions): Promise<FoundFile> {
     if (path.isRoot) throw new WrongKindError();
     const seen = this.seen(options.seen);
@@ -224,7 +224,9 @@ export class Lookup {
     });
   }
 
-  /** Runs `work` with the prefix of a folder, as it is spelled. @throws NotFoundError, WrongKindError */
+  /**
+   * Runs `work` with the prefix of a folder, in its stored spelling. @throws NotFoundError, WrongKindError
+   */
   async withFolder(
     path: SourcePath,
     options: OperationOptions,
@@ -247,7 +249,7 @@ export class Lookup {
     });
   }
 
-  /** The key of a file that is to be made, unless a folder has the name. */
+  /** The key of a file to be created, unless a folder has the name. */
   async freeOfFolder(
     path: SourcePath,
     { isNoFolder, createOnly = false, ...options }: PutOptions,
@@ -257,15 +259,15 @@ export class Lookup {
     const key = this.#keys.toMake(path);
     if (isNoFolder === true) return key;
     if (!(await hasBelow(this.#objects, `${key}/`, options))) return key;
-    // Other tools can store a file beside a folder of its name.
+    // Other tools can store a file beside a folder of the same name.
     if (createOnly || (await this.#objects.find(key, options)) === undefined) throw taken();
     return key;
   }
 
   /**
-   * The key that a copy is to get, unless a folder has the name. Looks for a file, too, where the service does not
-   * decide about a new name by itself. One wrong answer must not cost an object: both a look and a listing, perhaps the
-   * caller's, show that there is none.
+   * The key for a copy, unless a folder has the name. Also looks for a file, where the service does not
+   * decide create-only copies. One wrong response must not cost an object: both a lookup and a listing,
+   * possibly the caller's, must show that there is none.
    * @throws AlreadyExistsError, WrongKindError (a folder, where a file may be replaced)
    */
   async freeForCopy(
@@ -283,7 +285,7 @@ export class Lookup {
     return { key, isCheckedFree: true };
   }
 
-  /** Whether a listing shows a file or a folder of this key: one request unless very many names begin so. */
+  /** Whether a listing shows a file or folder of this key: one request, unless very many names start so. */
   async #isListed(key: string, options: OperationOptions): Promise<boolean> {
     let isFirst = true;
     for await (const { objects, prefixes } of this.#objects.pages(key, options, { delimiter: '/' })) {

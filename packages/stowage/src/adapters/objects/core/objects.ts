@@ -19,24 +19,24 @@ import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
 
 const MB = 1024 * 1024;
 
-/** Up to here one request stores an object; larger ones go in parts. */
+/** Up to this size one request stores an object; larger ones are sent in parts. */
 export const PART_BYTES = 8 * MB;
 
-/** What a service reports of an object. */
+/** Properties of an object that a service reports. */
 export interface ObjectFacts {
   readonly size: number | undefined;
   readonly modifiedAt: number | undefined;
   readonly etag: string | undefined;
-  /** Undefined where it is the usual one. */
+  /** Undefined for the default class. */
   readonly storageClass: string | undefined;
 }
 
-/** An object as a listing reports it. */
+/** An object in a listing. */
 export interface ListedObject extends ObjectFacts {
   readonly key: string;
 }
 
-/** One answer to a listing, with as many objects and common prefixes together as the service gives. */
+/** One response to a listing, with as many objects and common prefixes as the service returns. */
 export interface ObjectPage {
   readonly objects: readonly ListedObject[];
   readonly prefixes: readonly string[];
@@ -44,62 +44,67 @@ export interface ObjectPage {
   readonly isLast: boolean;
 }
 
-/** `after`: only keys behind this one, by their bytes; for services that know to begin there. */
+/** `after`: only keys after this one, in byte order; for services that can start there. */
 export interface PageOptions {
   readonly delimiter?: string;
   readonly size?: number;
   readonly after?: string;
 }
 
-/** An object, or a range of it, on its way. `length`: bytes of this answer. The caller owns the body. */
+/**
+ * A running download of an object, or a range of it. `length`: bytes of this response. The caller owns the
+ * body.
+ */
 export interface Download {
   readonly facts: ObjectFacts;
   readonly length: number | undefined;
   readonly body: Readable;
-  /** The error of ours for one of the body. */
+  /** Converts an error of the body. */
   readonly failure: (error: unknown) => Error;
 }
 
-/** What is to be stored. */
+/** Content to be stored, and its conditions. */
 export interface Upload {
   readonly key: string;
   readonly createOnly: boolean;
   readonly ifMatch: string | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly size: number | undefined;
-  /** Opens the content once more, where that is possible. */
+  /** Opens the content again for a retry, where that is possible. */
   readonly open?: (() => Readable) | undefined;
 }
 
-/** What has been stored. */
+/** Result of an upload. */
 export interface Uploaded {
   readonly size: number;
   readonly etag: string | undefined;
 }
 
-/** One object that is copied at its service. */
+/** A copy of one object at its service. */
 export interface Copy {
   readonly from: string;
   readonly to: string;
   /** Bytes of the source, as just reported. */
   readonly size: number;
-  /** Version of the source, as just reported. */
+  /** ETag of the source, as just reported. */
   readonly etag: string | undefined;
-  /** As just reported. Kept unless the options name one. */
+  /** Storage class as just reported. Kept, unless the options name one. */
   readonly storageClass: string | undefined;
-  /** Refuse a taken key, as far as the service decides that for copies. */
+  /** Reject a taken key, as far as the service decides that for copies. */
   readonly createOnly: boolean;
-  /** Whether the target was just looked at, and nothing had its key. */
+  /** A recent lookup found the target's key free. */
   readonly isCheckedFree: boolean;
 }
 
-/** An object to remove: with an etag only in this version, for services that are known to obey it. */
+/** An object to remove. With an etag only in this version, for services that support that. */
 export interface ObjectToRemove {
   readonly key: string;
   readonly etag?: string | undefined;
 }
 
-/** An object that is still there, by its key. Undefined `failure`: why, a removal alone may show. */
+/**
+ * An object that still exists, by its key. `failure` is undefined when unknown; a single removal may show it.
+ */
 export interface NotRemoved {
   readonly key: string;
   readonly failure: StowageError | undefined;
@@ -107,13 +112,13 @@ export interface NotRemoved {
 
 /** Removals of several objects in one request. */
 export interface Batches {
-  /** Objects in one request. */
+  /** Maximum objects in one request. */
   readonly most: number;
-  /** Returns those that are still there. @throws UnsupportedError where the service has no such request */
+  /** Returns the objects that still exist. @throws UnsupportedError where the service has no batches */
   remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]>;
 }
 
-/** One answer to a listing. `next`: where the following one begins; undefined after the last. */
+/** One response to a listing. `next`: token of the following page; undefined after the last. */
 export type Listing = Pick<ObjectPage, 'objects' | 'prefixes'> & { readonly next: string | undefined };
 
 /** @see Objects.pages. `ask` sends one request. @throws CorruptError for a listing that never ends */
@@ -128,7 +133,7 @@ export async function* pagesOf(
         ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })
         : error;
     });
-    // Before a caller works with a page that may be followed by nothing but an error.
+    // Checked before the caller processes the page.
     if (next !== undefined && next === token)
       throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
     token = next;
@@ -137,55 +142,58 @@ export async function* pagesOf(
 }
 
 /**
- * What a service of objects under keys must do for a source to lie in it: the port between this room and the
- * adapters. Errors are those of the storage port; 412 is ChangedMeanwhileError, 501 UnsupportedError.
+ * The port between the object store adapter and the services: the operations that a service must provide.
+ * Errors are those of the storage port; 412 is ChangedMeanwhileError, 501 UnsupportedError.
  */
 export interface Objects {
   readonly capabilities: StorageCapabilities;
-  /** What the service decides by itself: create-only copies, and removals of one version. */
+  /** Whether the service decides create-only copies, and removals of one version. */
   readonly decides: { readonly copy: boolean; readonly remove: boolean };
-  /** Writes and moves of one key wait for each other where the service does not decide between them. */
+  /** Serializes writes and moves of one key where the service does not decide between them. */
   readonly locks: NameLocks;
 
-  /** Optional: finds out what the service decides, before something depends on it. */
+  /** Optional: detects the conditions that the service supports, before an operation relies on them. */
   learn?(options: OperationOptions): Promise<unknown>;
 
-  /** Undefined where nothing has the key. */
+  /** Undefined when no object has the key. */
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
 
   /**
-   * Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty.
-   * @throws StorageUnavailableError, never NotFoundError: where a listing is not found, all is missing
+   * Keys with this prefix, in byte order; with a delimiter those of one folder. Pages may be empty.
+   * @throws StorageUnavailableError, never NotFoundError: a listing that is not found means an outage
    */
   pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage>;
 
   /** @throws NotFoundError, ChangedMeanwhileError */
   get(key: string, options: ReadOptions): Promise<Download>;
 
-  /** Whole or not at all. @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (`ifMatch`) */
+  /**
+   * Stores the object completely or not at all. @throws AlreadyExistsError, ChangedMeanwhileError,
+   * UnsupportedError (`ifMatch`)
+   */
   upload(upload: Upload, options: OperationOptions): Promise<Uploaded>;
 
   /** Stores the empty object of a folder. @throws AlreadyExistsError where the service decides that */
   putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void>;
 
   /**
-   * Copies an object with its attributes. Returns the version of the copy.
+   * Copies an object with its attributes. Returns the ETag of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError, ChangedMeanwhileError (the source)
    */
   copy(copy: Copy, options: OperationOptions): Promise<string | undefined>;
 
   /**
-   * Succeeds also when nothing has the key.
-   * @param etag only this version; for services that are known to obey it
+   * Also succeeds when no object has the key.
+   * @param etag removes only this version; for services that support that
    * @throws ChangedMeanwhileError for another version
    */
   remove(key: string, options: OperationOptions, etag?: string): Promise<void>;
 
-  /** Optional: how many objects are removed in one request. */
+  /** Optional: removes several objects in one request. */
   readonly batches?: Batches;
 
   /**
-   * A URL by which anybody gets the object for a while. Undefined where the login cannot sign.
+   * A temporary URL for reading the object. Undefined where the login cannot sign.
    * @throws StorageDeniedError where the service refuses to sign for this login
    */
   signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined>;
@@ -194,8 +202,8 @@ export interface Objects {
 }
 
 /**
- * What the first page of a folder shows of names, whose keys begin with `prefix` and come in the order of their bytes.
- * What has two spellings or kinds, or another spelling than its path, is left to `stat`.
+ * Looks names up in the first page of a folder, whose keys begin with `prefix` and are in byte order.
+ * `unknown` for names with two spellings or kinds, or another spelling than the path's: these need a `stat`.
  */
 export const glimpseOf = (
   { objects, prefixes, isLast }: ObjectPage,

@@ -1,7 +1,7 @@
 import { createLimiter, type Slots } from '../../../basics/concurrency/queues.ts';
 import { PART_BYTES } from './objects.ts';
 
-/** Takes a content in pieces of the size that the reader wants. */
+/** Reads a content in pieces of the requested size. */
 export class ContentReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Uint8Array | undefined;
@@ -11,7 +11,7 @@ export class ContentReader {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** Fills the buffer. Returns the number of bytes; fewer than there is room for mean the end. */
+  /** Fills the buffer. Returns the number of bytes; less than its length means the end of the content. */
   async fill(into: Buffer): Promise<number> {
     let at = 0;
     while (at < into.length) {
@@ -38,12 +38,12 @@ export class ContentReader {
     return buffer.subarray(0, filled);
   }
 
-  /** Whether nothing is left. Waits for the next chunk to know. */
+  /** Whether the content is at its end. Waits for the next chunk. */
   async isAtEnd(): Promise<boolean> {
     return (await this.#peek()) === undefined;
   }
 
-  /** The rest in chunks. */
+  /** The remaining chunks. */
   async *remaining(): AsyncGenerator<Uint8Array, void, undefined> {
     for (let chunk = await this.#peek(); chunk !== undefined; chunk = await this.#peek()) {
       this.#rest = undefined;
@@ -62,36 +62,36 @@ export class ContentReader {
 }
 
 const MB = 1024 * 1024;
-// A content of unknown length: parts double after so many of them, so that the most that services take reach
-// far beyond the size of their objects.
+// For a content of unknown length the part size doubles after this number of parts, so that the limit of
+// parts is not reached before the limit of object sizes.
 const PARTS_OF_ONE_SIZE = 2000;
 
 /**
- * Bytes of a part, by the size of the whole, as far as known, the number of parts before, and the most parts
- * that the service takes.
+ * Bytes of a part, by the total size if known, the number of previous parts, and the service's limit of
+ * parts.
  */
 export const partBytes = (size: number | undefined, before: number, mostParts: number): number =>
   size === undefined
     ? PART_BYTES * 2 ** Math.floor(before / PARTS_OF_ONE_SIZE)
     : Math.max(PART_BYTES, Math.ceil(size / mostParts / MB) * MB);
 
-/** Bytes in memory, and what gives the memory back. */
+/** Bytes in memory, and the function that releases the memory. */
 export interface HeldBytes {
   readonly bytes: Buffer;
   readonly free: () => void;
 }
 
-/** A content that goes in parts. */
+/** A content to be sent in parts. */
 export interface PartedContent {
   readonly reader: ContentReader;
   readonly size: number | undefined;
-  /** What has been read of it before. */
+  /** The beginning, which has been read before. */
   readonly first: HeldBytes | undefined;
-  /** Each part in memory takes one. */
+  /** Each part in memory takes one slot. */
   readonly memory: Slots;
 }
 
-/** How a service takes parts. */
+/** Limits of a service for uploads in parts. */
 export interface PartLimits {
   readonly mostParts: number;
   readonly atOnce: number;
@@ -104,8 +104,8 @@ export interface Part {
 }
 
 /**
- * Sends a content as parts, some at a time. Resolves with the bytes of them all, and rejects only when no part
- * is on its way any more. Memory: one part more than are sent at once.
+ * Sends a content as parts, some of them concurrently. Resolves with the total bytes; settles only when no
+ * part is being sent any more. Memory: one part more than are sent concurrently.
  */
 export const sendParts = async (
   { reader, size, first, memory }: PartedContent,
@@ -141,7 +141,7 @@ export const sendParts = async (
       }
     }
   } finally {
-    // Also after a failure: a part that lands after the upload was aborted would stay.
+    // Also after a failure: a part that arrives after the upload was aborted would remain.
     await limiter.drain();
   }
   return sent;

@@ -28,29 +28,29 @@ const LOST: ReadonlySet<string> = new Set([
   'ENETUNREACH',
 ]);
 
-/** What a library or an answer says of a failed request. */
+/** Facts about a failed request, from a library or a response. */
 interface Failure {
   readonly message: string;
   readonly status: number | undefined;
-  /** Of the service, or of the system where there was no answer. */
+  /** Code of the service, or of the system when there was no response. */
   readonly code: string | undefined;
-  /** By which the service finds the request in its own log. */
+  /** Id of the request in the service's own log. */
   readonly requestId?: string | undefined;
-  /** More for the log. */
+  /** Additional text for the log. */
   readonly note?: string | undefined;
-  /** `Retry-After`, as the answer has it. */
+  /** Value of `Retry-After`. */
   readonly retryAfter?: string | undefined;
 }
 
-/** What the log may read of a failed request: nothing that was signed, no key and no token. */
+/** A failed request, for the log: contains no signed data, no key and no token. */
 export class FailedRequest extends Error {
   readonly status: number | undefined;
   readonly code: string | undefined;
   readonly requestId: string | undefined;
   readonly note: string | undefined;
-  /** Milliseconds that the service asks to wait. */
+  /** Wait in milliseconds that the service asks for. */
   readonly retryAfterMs: number | undefined;
-  /** How often the request had been sent by then. */
+  /** Number of attempts so far. */
   attempts = 1;
 
   constructor({ message, status, code, requestId, note, retryAfter: header }: Failure) {
@@ -64,42 +64,42 @@ export class FailedRequest extends Error {
   }
 }
 
-/** The failed request that an error of ours tells of. */
+/** The failed request behind an error. */
 export const failedRequest = (error: unknown): FailedRequest | undefined =>
   error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
 
-/** How often the request that failed so was sent. */
+/** Number of attempts of the request behind an error. */
 export const attemptsOf = (error: unknown): number => failedRequest(error)?.attempts ?? 1;
 
-/** Whether the same request may succeed in a moment: there was no answer, or the service asks for it. */
+/** Whether a retry may succeed: there was no response, or the status or code is a temporary one. */
 export const isPassing = (error: unknown): boolean => {
   const failed = failedRequest(error);
   if (failed === undefined) return false;
-  // Some services say by a code alone that they are busy.
+  // Some services report that they are busy by a code alone.
   if (error instanceof BusyError || error instanceof StorageTimeoutError) return true;
   return failed.status === undefined ? LOST.has(failed.code ?? '') : PASSING.has(failed.status);
 };
 
-/** What one service, or its library, is like. */
+/** Behaviour of one service, or of its library. */
 export interface Service<Client> {
-  /** Makes what sends the requests, each of them once: attempts are those of `Requests`. */
+  /** Creates the client, which sends each request once: `Requests` does the retries. */
   readonly connect: () => Promise<Client>;
-  /** Ends all connections. */
+  /** Closes all connections. */
   readonly disconnect: () => void;
-  /** How long a request may wait while no connection becomes free, in milliseconds. */
+  /** Longest wait for a free connection, in milliseconds. */
   readonly waitMs: number;
   readonly maxAttempts: number;
-  /** Most connections of each of the two kinds. Default: 48. */
+  /** Maximum connections of each of the two kinds. Default: 48. */
   readonly connections?: number;
-  /** Whether a failed request is sent again. Default: after what passes in a moment. */
+  /** Whether a failed request is retried. Default: after temporary errors. */
   readonly mayRepeat?: (error: unknown) => boolean | Promise<boolean>;
-  /** What may be told of an error of the library. */
+  /** Facts of a library's error that may be logged. */
   readonly failureOf: (error: unknown) => Failure;
-  /** Codes that mean more than the status beside them. */
+  /** Codes that are more specific than the status. */
   readonly meanings: ErrorsByCode<string>;
 }
 
-/** What carries the signal to a library. */
+/** Passes the signal to a library. */
 export interface Http {
   readonly abortSignal?: AbortSignal;
 }
@@ -107,7 +107,7 @@ export interface Http {
 /** Sends a request. `attempt` counts from 1. */
 type Work<Client, T> = (client: Client, http: Http, attempt: number) => Promise<T>;
 
-/** What an answer with an object has. */
+/** A response with an object. */
 interface OpenedObject {
   readonly facts: ObjectFacts;
   readonly length: number | undefined;
@@ -115,14 +115,14 @@ interface OpenedObject {
 }
 
 /**
- * The requests of one store: connections for downloads and as many for the rest, each request sent again
- * after what passes. Only requests that may be sent twice are to go this way. The client is made at the first.
- * All methods throw the signal's reason, or one of our errors. `operation`: what is tried and at which key, for
- * the log.
+ * The requests of one store: one pool of connections for downloads and one of the same size for the rest;
+ * each request is retried after temporary errors, so it must be safe to send twice. The client is created
+ * with the first request. All methods throw the signal's reason or a StowageError. `operation`: name and key,
+ * for the log.
  */
 export class Requests<Client> {
-  // Reads have connections of their own: a download that waits for its reader must not keep an upload from
-  // starting, or both would wait for each other when one feeds the other.
+  // Separate connections for reads: otherwise an upload could wait for a connection held by the download that
+  // feeds it, and both would wait forever.
   readonly #reads: Slots;
   readonly #others: Slots;
   readonly #service: Service<Client>;
@@ -145,7 +145,7 @@ export class Requests<Client> {
     return this.#repeat(signal, once);
   }
 
-  /** As `send`, for an answer with an object: its connection counts as used until the body is closed. */
+  /** As `send`, for a response with an object: its connection counts as used until the body is closed. */
   async download(
     operation: string,
     signal: AbortSignal | undefined,
@@ -165,7 +165,7 @@ export class Requests<Client> {
     return this.#repeat(signal, once);
   }
 
-  /** Has the client do what needs no request. */
+  /** Runs work of the client that sends no request. */
   locally<T>(
     operation: string,
     signal: AbortSignal | undefined,
@@ -174,7 +174,7 @@ export class Requests<Client> {
     return this.#run(operation, signal, work);
   }
 
-  /** What is sent from now on fails. */
+  /** Later requests fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#client.begun?.catch(() => undefined);
@@ -204,7 +204,7 @@ export class Requests<Client> {
     work: (client: Client, http: Http) => Promise<T>,
     ended: () => void = () => undefined,
   ): Promise<T> {
-    // One of its own: one signal may stand for very many requests, and warns when too many listen to it.
+    // A signal for each request: a shared one may have very many listeners, which causes warnings.
     const abortSignal = signal === undefined ? undefined : AbortSignal.any([signal]);
     const running = async (): Promise<T> => {
       if (this.#isClosed) throw new StorageUnavailableError({ detail: 'the store was closed' });
@@ -219,7 +219,7 @@ export class Requests<Client> {
     }
   }
 
-  /** By the code of the failure where that is known, else by its status. Ours pass as they are. */
+  /** Converts an error by its code if that is known, else by its status. StowageErrors stay as they are. */
   #errorOf(error: unknown, operation: string): StowageError {
     if (error instanceof StowageError) return error;
     const cause = new FailedRequest(this.#service.failureOf(error));

@@ -13,20 +13,20 @@ import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } 
 import { PART_BYTES, type ObjectFacts, type Objects, type Upload, type Uploaded } from './objects.ts';
 import { failedRequest, isPassing } from './requests.ts';
 
-// Contents wait in memory, up to 8 MB each, while they are sent: together at most some 200 MB.
+// Contents are in memory while they are sent, up to 8 MB each: some 200 MB in total at most.
 const BUFFERS = 24;
 const MAY_WAIT = 2000;
 
-/** What an object is stored under, and by what the service decides. */
+/** Key of an object, and the conditions for storing it. */
 export type UploadTarget = Pick<Upload, 'key' | 'createOnly' | 'ifMatch'>;
 
-/** An upload in parts that has begun. Nothing has the key before it is complete. */
+/** A running upload in parts. No object has the key before it is complete. */
 export interface PartedUpload {
-  /** Bytes of the parts before this one, where they follow one another. */
+  /** `start`: total bytes of the previous parts, where parts are sent in order. */
   send(part: Part & { readonly start: number }): Promise<void>;
-  /** Gives the parts their key. Resolves with the version. */
+  /** Completes the object. Resolves with its ETag. */
   complete(parts: number, size: number): Promise<string | undefined>;
-  /** Drops what was sent, as far as the service can; never rejects. */
+  /** Discards the parts, as far as the service can; never rejects. */
   abort(): Promise<void>;
 }
 
@@ -36,28 +36,34 @@ export interface LargeContent {
   readonly reader: ContentReader;
 }
 
-/** Stores contents under their keys, whole or not at all, as one service takes them. */
+/**
+ * Stores contents under their keys, completely or not at all. Subclasses implement the requests of a service.
+ */
 export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'putFolder'> {
-  /** Writes and moves of one key follow one another inside this process. */
+  /** Serializes writes and moves of one key within this process. */
   readonly locks: NameLocks = createNameLocks();
   abstract readonly limits: PartLimits;
   readonly #memory = createSlots(BUFFERS, MAY_WAIT);
 
-  /** Optional: called before anything of the content is read. @throws UnsupportedError (`ifMatch`) */
+  /** Optional: called before the content is read. @throws UnsupportedError (`ifMatch`) */
   prepare?(upload: Upload, options: OperationOptions): Promise<void>;
-  /** Optional: stores a large content in one request; undefined where it is to go in parts. */
+  /** Optional: stores a large content in one request; undefined where it must be sent in parts. */
   putLarge?(upload: Upload, content: LargeContent, options: OperationOptions): Promise<Uploaded | undefined>;
   abstract find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
-  /** Resolves with the version. @throws ChangedMeanwhileError for a refused condition */
+  /** Resolves with the ETag. @throws ChangedMeanwhileError when a condition fails */
   abstract put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined>;
-  /** @throws ChangedMeanwhileError for a refused condition */
+  /** @throws ChangedMeanwhileError when a condition fails */
   abstract begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload>;
 
-  /** Up to 8 MB: one request. Above: parts of 8 MB. @throws AlreadyExistsError, ChangedMeanwhileError */
+  /**
+   * One request up to 8 MB; larger contents in parts of 8 MB. @throws AlreadyExistsError,
+   * ChangedMeanwhileError
+   */
   async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
     await this.prepare?.(upload, options);
     try {
-      // The key before the memory: uploads that wait for a key must not hold what its holder needs to go on.
+      // The lock before the memory: an upload waiting for a lock must not hold memory that the lock's holder
+      // needs.
       return await this.locks.hold(upload.key, options, () => this.#send(upload, options));
     } catch (error) {
       const isTaken =
@@ -88,9 +94,9 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   }
 
   /**
-   * Settles a removal of what is there. "Not found" and "changed" may mean that an attempt before has removed it, and
-   * the former is not believed of what a look still finds.
-   * @throws ChangedMeanwhileError where another version has the key, StorageUnavailableError
+   * Handles the result of removing an existing object. "Not found" and "changed" may mean that an earlier
+   * attempt has removed it; "not found" is checked by a lookup.
+   * @throws ChangedMeanwhileError when another version has the key, StorageUnavailableError
    */
   protected async settleRemoval(
     removal: Promise<unknown>,
@@ -109,7 +115,10 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     }
   }
 
-  /** What one request could store, if the content may be so small. Waits for memory before it reads. */
+  /**
+   * Reads as much as fits into one request, if the content may be that small. Waits for memory before
+   * reading.
+   */
   async #readFirst(
     { size }: Upload,
     reader: ContentReader,
@@ -149,7 +158,7 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     }
   }
 
-  /** Looks before a large content is sent for nothing; the service decides all the same. */
+  /** Checks the conditions before a large content is sent in vain; the service still decides. */
   async #avoidRefusal({ key, createOnly, ifMatch }: Upload, options: OperationOptions): Promise<void> {
     if (!createOnly && ifMatch === undefined) return;
     const found = await this.find(key, options);
@@ -157,16 +166,16 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   }
 }
 
-/** What is read of an object to recognise it. */
+/** Properties that identify an object after a lost response. */
 export interface MarkedObject {
   readonly mark: string | undefined;
   readonly etag: string | undefined;
 }
 
 /**
- * What lies under the key of a write that has failed, where an attempt before may have stored it whose answer was lost.
- * Its mark, a random text in the metadata, shows whose object it is. A version would not: it may be that of the same
- * content of another writer.
+ * The object under the key of a failed write, when an earlier attempt with a lost response may have stored
+ * it. Its mark, a random text in the metadata, identifies the writer. An ETag would not: another writer may
+ * have stored the same content.
  */
 export const seenAfter = async (
   failure: unknown,
@@ -174,15 +183,16 @@ export const seenAfter = async (
 ): Promise<MarkedObject | undefined> => {
   const failed = failedRequest(failure);
   if (failed === undefined) return undefined;
-  // A refusal of the first attempt: nothing was stored. Busy: parts may be gone because another upload is complete.
+  // The first attempt was rejected, so nothing was stored. Busy: parts may be gone because another upload is
+  // complete.
   const mayBeStored = failed.attempts > 1 || failed.status === undefined || isPassing(failure);
   return mayBeStored ? find().catch(() => undefined) : undefined;
 };
 
 /**
- * A write that succeeds also when it is refused because an attempt before has stored it. `write` gets the mark for the
- * metadata, none where the write has no condition, and resolves with the version.
- * @throws ChangedMeanwhileError for a create-only write whenever something has the key, and what `write` throws
+ * A write that also succeeds when it is rejected because an earlier attempt has stored the object. `write`
+ * gets the mark for the metadata (none for a write without a condition), and resolves with the ETag.
+ * @throws ChangedMeanwhileError for a create-only write whenever an object has the key, and errors of `write`
  */
 export const markedWrite = async (
   { createOnly, ifMatch }: Pick<UploadTarget, 'createOnly' | 'ifMatch'>,

@@ -4,7 +4,7 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { GcsObjects } from './objects.ts';
 import type { GcsOptions } from './options.ts';
 
-/** A bucket of Google Cloud Storage as a source. */
+/** A source in a bucket of Google Cloud Storage. */
 export class GcsAdapter extends ObjectStoreAdapter {
   constructor(options: GcsOptions, root?: string) {
     const { endpoint, bucket, prefix } = options;

@@ -7,17 +7,17 @@ import { gcsFailures, Refusal } from './errors.ts';
 import { openLogin, type Login } from './login.ts';
 import type { GcsOptions } from './options.ts';
 
-/** What is sent. */
+/** An HTTP request. */
 export interface Sent {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent one after the other. */
+  /** Pieces, sent in order. */
   readonly body: readonly Uint8Array[];
   readonly signal: AbortSignal | undefined;
 }
 
-/** An answer of any status. The caller reads or destroys the body. */
+/** A response of any status. The caller reads or destroys the body. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -35,12 +35,12 @@ export const exchange = (agents: Agents, { method, url, headers, body, signal }:
       method,
       headers: isBodiless ? headers : { ...headers, 'content-length': String(length) },
       agent: agents.of(url.href),
-      // One of its own: one signal may stand for very many requests, and warns when too many listen to it.
+      // A signal for each request: a shared one may have very many listeners, which causes warnings.
       ...(signal === undefined ? {} : { signal: AbortSignal.any([signal]) }),
     });
     request.once('error', reject);
     request.once('response', (answer) => {
-      // Before it is read, an error must not end the process.
+      // An error before the body is read must not crash the process.
       answer.on('error', () => undefined);
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
     });
@@ -48,7 +48,7 @@ export const exchange = (agents: Agents, { method, url, headers, body, signal }:
     request.end();
   });
 
-/** The whole of a small answer. Rejects when it breaks off, or is larger than any that is asked for. */
+/** The text of a small response. Rejects when it is incomplete, or larger than any expected one. */
 export const textOf = async ({ body }: Answer): Promise<string> => {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -60,7 +60,7 @@ export const textOf = async ({ body }: Answer): Promise<string> => {
   return Buffer.concat(pieces).toString();
 };
 
-/** Parameters of an address; those that are undefined are left out. */
+/** Parameters of a URL; undefined ones are left out. */
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
 /** A request to the service. */
@@ -69,18 +69,18 @@ export interface GcsRequest {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: readonly Uint8Array[];
-  /** Statuses that are not refusals, besides 2xx. */
+  /** Accepted statuses besides 2xx. */
   readonly allowed?: readonly number[];
 }
 
-/** An answer with its text. */
+/** A response with its text. */
 export interface GcsAnswer {
   readonly status: number;
   readonly headers: Answer['headers'];
   readonly text: string;
 }
 
-/** An answer that must be JSON. @throws CorruptError */
+/** Parses a response as JSON. @throws CorruptError */
 export const jsonOf = <T>({ text }: GcsAnswer): T => {
   try {
     return JSON.parse(text) as T;
@@ -92,7 +92,7 @@ export const jsonOf = <T>({ text }: GcsAnswer): T => {
   }
 };
 
-/** The requests of one store: signed, bounded, repeated; failures are errors of ours. */
+/** The requests of one store: signed, bounded and retried, with converted errors. */
 export class GcsClient {
   readonly requests: Requests<Login>;
   readonly #options: GcsOptions;
@@ -112,7 +112,7 @@ export class GcsClient {
     });
   }
 
-  /** An address of the JSON interface below the bucket. */
+  /** A URL of the JSON API below the bucket. */
   url(path: string, query: Query, door = '/storage/v1'): URL {
     const { endpoint, bucket, userProject } = this.#options;
     const url = new URL(`${endpoint}${door}/b/${encodeURIComponent(bucket)}/o${path}`);
@@ -125,7 +125,7 @@ export class GcsClient {
     return this.url(`/${encodeURIComponent(key)}`, query);
   }
 
-  /** @see Requests.send. `request` is asked for each attempt, counted from 1. */
+  /** @see Requests.send. `request` is called for each attempt, counted from 1. */
   send(
     operation: string,
     signal: AbortSignal | undefined,

@@ -21,11 +21,11 @@ const byReason = errorsByCode(
   [StorageDeniedError, 'ENOENT', 'EACCES', 'NoCredentials'],
 );
 
-/** An answer that is a refusal. */
+/** A response with an error status. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string | undefined;
-  /** `Retry-After`, as the answer has it. */
+  /** Value of `Retry-After`. */
   readonly retryAfter: string | undefined;
 
   constructor(status: number, text: string, retryAfter?: string) {
@@ -36,7 +36,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The reason that an error of the JSON interface names first. */
+/** The first reason in an error of the JSON API. */
 const reasonIn = (text: string): string | undefined => {
   try {
     const { error } = JSON.parse(text) as {
@@ -49,7 +49,10 @@ const reasonIn = (text: string): string | undefined => {
   }
 };
 
-/** What is told of a refusal, or of an error of the system. Their texts hold the bucket and the login. */
+/**
+ * Converts a Refusal or an error of the system. Their texts are not used: they contain the bucket and the
+ * login.
+ */
 export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   meanings: byReason,
   failureOf: (error) => {
@@ -62,7 +65,7 @@ export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   },
 };
 
-/** An object as the JSON interface describes it, as far as it was asked for. */
+/** The requested fields of an object in the JSON API. */
 export interface Resource {
   readonly name: string;
   readonly size?: string;
@@ -80,24 +83,24 @@ export interface ListAnswer {
   readonly nextPageToken?: string;
 }
 
-/** The validator of a content: its generation, which the service never gives twice. */
+/** The ETag of an object: its generation, which the service never reuses. */
 export const versionOf = (generation: string | undefined): string | undefined =>
   generation === undefined ? undefined : `"${generation}"`;
 
-/** The generation of a validator. @throws ChangedMeanwhileError for one that this store has never given */
+/** The generation in an ETag. @throws ChangedMeanwhileError for one that this store never returned */
 export const generationOf = (etag: string): string => {
   const generation = /^"(\d{1,19})"$/u.exec(etag)?.[1];
   if (generation === undefined) throw new ChangedMeanwhileError();
   return generation;
 };
 
-/** Milliseconds since 1970; undefined for what is not a time. */
+/** Milliseconds since 1970; undefined for an invalid time. */
 export const timeOf = (text: string | undefined): number | undefined => {
   const time = Date.parse(text ?? '');
   return Number.isNaN(time) ? undefined : time;
 };
 
-/** What an answer or a listing says of an object. */
+/** Properties of an object from a response or a listing. */
 export const factsOf = ({ size, timeCreated, generation, storageClass }: Resource): ObjectFacts => ({
   size: size === undefined ? undefined : Number(size),
   modifiedAt: timeOf(timeCreated),

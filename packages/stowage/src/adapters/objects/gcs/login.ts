@@ -6,26 +6,26 @@ import { inTime } from '../../remote/core/connections.ts';
 import { Refusal } from './errors.ts';
 import type { GcsOptions } from './options.ts';
 
-/** Who asks. */
+/** The login of a store. */
 export interface Login {
-  /** Headers of a request to this address. */
+  /** Headers of a request to this URL. */
   headers(url: URL): Promise<Readonly<Record<string, string>>>;
-  /** Of the service account; undefined where the login is none. */
+  /** Email of the service account; undefined for other logins. */
   email(): Promise<string | undefined>;
   sign(text: string): Promise<Buffer>;
 }
 
 const noCredentials = (): Refusal => Object.assign(new Refusal(401, ''), { code: 'NoCredentials' });
 
-/** What the library may say of a failure. None need be there. */
+/** Optional properties of the library's errors. */
 interface LibraryError {
   readonly status?: unknown;
   readonly code?: unknown;
 }
 
 /**
- * The issuer of tokens may be away for a moment, and a file may be unreadable. All else that the library
- * throws means that there is no login; it does not say of what kind its errors are.
+ * Classifies an error of the library: the token issuer may be temporarily unavailable, or a file unreadable.
+ * All other errors count as missing credentials, because the library does not classify them.
  */
 const reasonOf = (error: unknown): Error => {
   const { status, code } = error instanceof Error ? (error as LibraryError) : {};
@@ -35,7 +35,7 @@ const reasonOf = (error: unknown): Error => {
     : noCredentials();
 };
 
-/** The library waits for some logins as long as they take. */
+/** Adds a time limit, which the library lacks for some logins, and converts errors. */
 const orRefused = <T>(work: Promise<T>, ms: number): Promise<T> =>
   inTime(work, ms).catch((error: unknown) => {
     throw reasonOf(error);
@@ -54,7 +54,7 @@ const anonymousLogin: Login = {
   sign: () => Promise.reject(noCredentials()),
 };
 
-/** @throws UnsupportedError where the package is not installed */
+/** @throws UnsupportedError when the package is not installed */
 export const openLogin = async (options: GcsOptions): Promise<Login> => {
   const { anonymous, credentialsFile, projectId, timeout } = options;
   if (anonymous) return anonymousLogin;
@@ -69,11 +69,11 @@ export const openLogin = async (options: GcsOptions): Promise<Login> => {
       ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
       ...(projectId === undefined ? {} : { projectId }),
     });
-    // Keys of service accounts sign their requests themselves, without asking for a token first.
+    // Keys of service accounts sign requests themselves, without requesting a token.
     auth.useJWTAccessWithScope = true;
     return auth;
   };
-  // A token for the one is none for the other.
+  // Each needs a token with its own scope.
   return loginOf(authFor('devstorage.read_write'), authFor('iam'), timeout * 1000);
 };
 
@@ -81,9 +81,9 @@ const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/gu, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * A URL by which anybody reads the object for a while (V4 of the service's signatures). Undefined where the
- * login cannot sign. With the key of a service account it costs no request; other service accounts are asked
- * to sign. @throws as `Login.sign`
+ * A temporary URL for reading the object (V4 signature). Undefined where the login cannot sign. With the key
+ * of a service account it costs no request; other service accounts sign through the service. @throws as
+ * `Login.sign`
  */
 export const signedUrlOf = async (
   login: Login,

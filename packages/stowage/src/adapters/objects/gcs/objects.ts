@@ -15,18 +15,18 @@ import { jsonOf, type GcsAnswer, type GcsRequest, type Query } from './connectio
 import { signedUrlOf } from './login.ts';
 import { ResumableUpload } from './write.ts';
 
-/** What a copy takes along. */
+/** Attributes that a copy keeps. */
 const EDITABLE =
   'contentType,cacheControl,contentDisposition,contentEncoding,contentLanguage,customTime,metadata,storageClass';
 
 const UPLOAD = '/upload/storage/v1';
 
-/** What the service decides a write by. */
+/** The precondition of a write. */
 const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly' | 'ifMatch'>) => ({
   ifGenerationMatch: createOnly ? '0' : ifMatch === undefined ? undefined : generationOf(ifMatch),
 });
 
-/** Attributes and content in one body, with a boundary that no content can know. */
+/** Attributes and content in one body, with a boundary that the content cannot predict. */
 const multipartOf = (attributes: Attributes, bytes: Buffer, boundary: string): readonly Buffer[] => {
   const json = `--${boundary}\r\ncontent-type: application/json\r\n\r\n${JSON.stringify(attributes)}\r\n`;
   const before = `${json}--${boundary}\r\ncontent-type: ${attributes.contentType}\r\n\r\n`;
@@ -37,7 +37,7 @@ const multipartOf = (attributes: Attributes, bytes: Buffer, boundary: string): r
 export class GcsObjects extends GcsBucket implements Objects {
   readonly capabilities = capabilitiesOf('gcs');
   readonly decides = { copy: true, remove: true };
-  // Parts of one session follow one another.
+  // Parts of one session must be sent in order.
   readonly limits = { mostParts: Number.MAX_SAFE_INTEGER, atOnce: 1 };
 
   put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
@@ -60,7 +60,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     return markedWrite(target, write, () => this.markOf(key), options);
   }
 
-  /** A session that is not completed leaves nothing, and ends after a week. */
+  /** A session that is not completed leaves no object, and expires after a week. */
   async begin(target: UploadTarget, { signal }: OperationOptions): Promise<PartedUpload> {
     const { key } = target;
     const attributes = this.attributes(key);
@@ -112,7 +112,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     return this.client.requests.close();
   }
 
-  /** A large object may take several requests; nothing is there before the last. */
+  /** A large object may take several requests; the copy appears with the last. */
   async #rewrite(
     { from, to, query }: Pick<Copy, 'from' | 'to'> & { readonly query: Query },
     attributes: object,
@@ -125,7 +125,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     for (let rewriteToken: string | undefined; ;) {
       signal?.throwIfAborted();
       const url = this.client.url(path, { ...query, rewriteToken });
-      // Without the signal: an aborted copy could appear after its folder was cleared away.
+      // Without the signal: an aborted copy could appear after its folder was removed.
       const answer = await this.#post(`Copy ${from}`, undefined, { url, headers, body });
       const copied = jsonOf<{ done: boolean; resource?: Resource; rewriteToken?: string }>(answer);
       if (copied.done) return versionOf(copied.resource?.generation);

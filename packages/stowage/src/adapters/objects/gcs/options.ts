@@ -12,7 +12,7 @@ import {
   textOption,
 } from '../../support/option-fields.ts';
 
-/** Options of the gcs adapter, as they are written under `sources.<name>.gcs`. */
+/** Options of the gcs adapter, as configured under `sources.<name>.gcs`. */
 export const gcsOptionsSchema = z.strictObject(
   {
     bucket: filledOption
@@ -56,7 +56,7 @@ export const gcsOptionsSchema = z.strictObject(
 /** Options of the gcs adapter with their defaults filled in. */
 export type GcsOptions = z.output<typeof gcsOptionsSchema>;
 
-/** Checks options as a configuration has them, without nulls. */
+/** Validates options of a configuration, without nulls. */
 export const parseGcsOptions = optionsParser(gcsOptionsSchema, ({ anonymous, credentialsFile }) =>
   anonymous && credentialsFile !== undefined
     ? ['anonymous: must not be used together with credentialsFile']

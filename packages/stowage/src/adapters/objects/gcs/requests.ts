@@ -14,11 +14,11 @@ import { factsOf, generationOf, timeOf, versionOf, type ListAnswer, type Resourc
 import { GcsClient, jsonOf, type Answer } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 
-/** Metadata by which a write recognises its own object after its answer was lost. */
+/** Metadata by which a write recognises its own object after a lost response. */
 export const WRITE_MARK = 'stowage-write';
 const KNOWN = 'name,size,timeCreated,generation,storageClass';
 
-/** What an object is stored with. */
+/** Attributes of a new object. */
 export interface Attributes {
   readonly name: string;
   readonly contentType: string;
@@ -27,7 +27,7 @@ export interface Attributes {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** What an answer with an object says of it. @throws CorruptError */
+/** Properties of a response with an object. @throws CorruptError */
 const contentOf = ({ headers }: Answer): Pick<Download, 'facts' | 'length'> => {
   const one = (name: string): string | undefined => [headers[name] ?? []].flat()[0];
   const length = Number(one('content-length') ?? Number.NaN);
@@ -40,7 +40,7 @@ const contentOf = ({ headers }: Answer): Pick<Download, 'facts' | 'length'> => {
   return { facts, length: Number.isNaN(length) ? undefined : length };
 };
 
-/** What is asked of single objects and listings. */
+/** Requests for single objects and listings. */
 export abstract class GcsBucket extends Uploads {
   protected readonly client: GcsClient;
   protected readonly options: GcsOptions;
@@ -69,7 +69,7 @@ export abstract class GcsBucket extends Uploads {
       const { kind, items = [], prefixes = [], nextPageToken } = jsonOf<ListAnswer>(answer);
       if (kind !== 'storage#objects')
         throw new CorruptError({ detail: 'no listing came back: is endpoint the address of the service?' });
-      // A listing begins with the offset itself.
+      // The listing includes the start offset itself.
       const objects = items.filter(({ name }) => name !== after);
       const listed = objects.map((item) => ({ key: item.name, ...factsOf(item) }));
       return { objects: listed, prefixes, next: nextPageToken };
@@ -79,7 +79,7 @@ export abstract class GcsBucket extends Uploads {
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const ifGenerationMatch = ifMatch === undefined ? undefined : generationOf(ifMatch);
     const url = this.client.objectUrl(key, { alt: 'media', ifGenerationMatch });
-    // Without it the service unpacks what was stored packed.
+    // Without this header the service decompresses stored gzip content.
     const packed = { 'accept-encoding': 'gzip' };
     const headers = range === undefined ? packed : { ...packed, range: `bytes=${range.start}-${range.end}` };
     return this.client.requests.download(`Get ${key}`, signal, async (login, http) => {
@@ -116,7 +116,7 @@ export abstract class GcsBucket extends Uploads {
     };
   }
 
-  /** Some fields of an object; undefined where nothing has the key. */
+  /** Some fields of an object; undefined when no object has the key. */
   async resource(key: string, fields: string, { signal }: OperationOptions): Promise<Resource | undefined> {
     const url = this.client.objectUrl(key, { fields });
     const answer = await this.client

@@ -6,22 +6,25 @@ import { jsonOf, type GcsAnswer, type GcsClient, type GcsRequest } from './conne
 
 type SessionPart = Part & { readonly start: number };
 
-/** The service has kept what was sent, or a part of it. */
+/** The service has stored all or a part of the sent bytes. */
 const INCOMPLETE = 308;
 
-/** The service may keep a part of what it is sent, and lose answers. */
+/**
+ * Maximum status queries of a session: the service may store only a part of the bytes, and responses may get
+ * lost.
+ */
 const MOST_ASKED = 8;
 
 const lost = (cause?: unknown): Error =>
   new StorageUnavailableError({ detail: 'an upload session does not hold what was sent', cause });
 
-/** Bytes that a session holds by its own account. */
+/** Number of bytes that the session holds, as the service reports. */
 const keptIn = ({ headers }: GcsAnswer): number => {
   const last = /^bytes=0-(\d+)$/u.exec(headers.range ?? '')?.[1];
   return last === undefined ? 0 : Number(last) + 1;
 };
 
-/** An upload session: its parts follow one another, and the last request makes the object. */
+/** A resumable upload session: its parts are sent in order, and the last request creates the object. */
 export class ResumableUpload implements PartedUpload {
   readonly #client: GcsClient;
   readonly #key: string;
@@ -29,7 +32,7 @@ export class ResumableUpload implements PartedUpload {
   readonly #signal: AbortSignal | undefined;
   #held: SessionPart | undefined;
 
-  /** @throws CorruptError without an address */
+  /** @throws CorruptError without a URL */
   constructor(client: GcsClient, key: string, location: string | undefined, signal: AbortSignal | undefined) {
     if (location === undefined || !URL.canParse(location))
       throw new CorruptError({ detail: 'an upload session has no address' });
@@ -39,7 +42,7 @@ export class ResumableUpload implements PartedUpload {
     this.#signal = signal;
   }
 
-  /** The last part has to say that it is the last: each waits for the next, or for the completion. */
+  /** The last part must be marked as the last: each part waits for the next one or the completion. */
   async send(part: SessionPart): Promise<void> {
     const before = this.#held;
     this.#held = part;
@@ -52,14 +55,17 @@ export class ResumableUpload implements PartedUpload {
     return versionOf(jsonOf<Resource>(answer).generation);
   }
 
-  /** Without the caller's signal: an aborted upload must be cleared away too. */
+  /** Without the caller's signal: an aborted upload must be removed too. */
   async abort(): Promise<void> {
     await this.#client
       .send(`Abort ${this.#key}`, undefined, () => ({ method: 'DELETE', url: this.#url, allowed: [499] }))
       .catch(() => undefined);
   }
 
-  /** Sends what the session does not hold yet. Resolves with the answer that has the object, if any. */
+  /**
+   * Sends the bytes that the session does not hold yet. Resolves with the response that contains the object,
+   * if any.
+   */
   async #put({ start, bytes }: SessionPart, total: number | undefined): Promise<GcsAnswer | undefined> {
     const end = start + bytes.length;
     for (let kept = start, asked = 0; asked < MOST_ASKED; asked += 1) {
@@ -82,7 +88,8 @@ export class ResumableUpload implements PartedUpload {
   ): Promise<GcsAnswer> {
     const whole = total === undefined ? '*' : String(total);
     const request = (attempt: number): GcsRequest => {
-      // Bytes that arrived in an attempt whose answer was lost need not be sent again.
+      // Bytes that arrived in an attempt with a lost response need not be sent again: ask for the status
+      // first.
       const isQuestion = attempt > 1 || from === end;
       const range = isQuestion ? `bytes */${whole}` : `bytes ${from}-${end - 1}/${whole}`;
       const headers = { 'content-range': range };
@@ -92,7 +99,7 @@ export class ResumableUpload implements PartedUpload {
     try {
       return await this.#client.send(`PutPart ${this.#key}`, this.#signal, request);
     } catch (error) {
-      // Of the session, not of the file.
+      // The session was not found, not the file.
       throw error instanceof NotFoundError ? lost(error) : error;
     }
   }

@@ -8,7 +8,7 @@ import { ConditionalWrites } from './conditional-writes.ts';
 import { KnownServices } from './known-services.ts';
 import { S3Objects } from './objects.ts';
 
-/** A bucket of S3 or of a service that speaks like it, as a source. */
+/** A source in a bucket of S3 or a compatible service. */
 export class S3Adapter extends ObjectStoreAdapter {
   readonly #options: S3Options;
 
@@ -20,7 +20,7 @@ export class S3Adapter extends ObjectStoreAdapter {
     this.#options = options;
   }
 
-  /** Where everybody can read the object, if the bucket lets them. Never signed. */
+  /** The unsigned URL of the object, for buckets with public read access. */
   publicUrl(path: SourcePath): string {
     return publicUrlOf(this.#options, this.keys.of(path));
   }

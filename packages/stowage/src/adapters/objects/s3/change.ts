@@ -31,13 +31,13 @@ const storedAs = (bucket: Bucket, storageClass: string | undefined) => ({
   ...bucket.storedAs,
 });
 
-/** `Expires` as it was stored, where it is a date. */
+/** The stored `Expires`, where it is a date. */
 const expiryOf = ({ ExpiresString }: HeadObjectCommandOutput): { readonly Expires?: Date } => {
   const time = Date.parse(ExpiresString ?? '');
   return Number.isNaN(time) ? {} : { Expires: new Date(time) };
 };
 
-/** Attributes of the source that parts do not take along by themselves. */
+/** Attributes of the source that a copy in parts does not keep by itself. */
 const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...(head.ContentType === undefined ? {} : { ContentType: head.ContentType }),
   ...(head.CacheControl === undefined ? {} : { CacheControl: head.CacheControl }),
@@ -52,15 +52,15 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
 /** An object as it was found. */
 type Found = readonly [key: string, head: HeadObjectCommandOutput];
 
-/** Copies objects at the service, without their bytes passing through here. */
+/** Copies objects at the service, without passing bytes through this process. */
 export class Copier {
   readonly #bucket: Bucket;
   readonly #conditional: ConditionalWrites;
-  // Sent until a service refuses the header: some obey it, some ignore it.
+  // Sent until the service rejects the header: some services support it, some ignore it.
   #sendsCondition = true;
-  // Sent until a service refuses it: Swift for what was stored in parts, others the header as such.
+  // Sent until the service rejects it: Swift does for objects stored in parts, others always.
   #namesVersions = true;
-  // Until a service turns out not to have them (GCS).
+  // Until the service turns out to lack it (GCS).
   #copiesParts = true;
 
   constructor(bucket: Bucket, conditional: ConditionalWrites) {
@@ -68,14 +68,14 @@ export class Copier {
     this.#conditional = conditional;
   }
 
-  /** Whether the service refuses a taken key by itself. */
+  /** Whether the service itself rejects a taken key. */
   get isDecided(): boolean {
     return this.#conditional.known.copy && this.#sendsCondition;
   }
 
   /**
    * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and
-   * two or three more). Returns the version of the copy.
+   * two or three more). Returns the ETag of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError
    */
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
@@ -93,8 +93,8 @@ export class Copier {
   }
 
   /**
-   * Looks where the service does not decide by itself. One wrong answer must not cost an object, so a listing
-   * is asked as well. @throws AlreadyExistsError
+   * Checks that a key is free, where the service does not decide that. One wrong response must not cost an
+   * object, so a listing is checked as well. @throws AlreadyExistsError
    */
   async #requireFree(key: string, options: OperationOptions): Promise<void> {
     if (this.isDecided) return;
@@ -104,7 +104,7 @@ export class Copier {
   }
 
   /**
-   * The version of a copy that an earlier attempt has made, whose answer was lost.
+   * The ETag of a copy that an earlier attempt with a lost response has made.
    * @throws AlreadyExistsError
    */
   async #ownCopy(
@@ -118,7 +118,7 @@ export class Copier {
       );
       if (source !== undefined && target !== undefined && source.ContentLength === target.ContentLength) {
         const [etag, copied] = [strongEtag(source.ETag), strongEtag(target.ETag)];
-        // An object keeps its mark when it is copied.
+        // A copied object keeps its mark.
         const mark = source.Metadata?.[WRITE_MARK];
         const haveSameMark = mark !== undefined && mark === target.Metadata?.[WRITE_MARK];
         if ((etag !== undefined && etag === copied) || haveSameMark) return copied;
@@ -129,8 +129,8 @@ export class Copier {
   }
 
   /**
-   * Reads both, as neither ETags nor marks tell: under a key of a key service every object has another ETag,
-   * and other tools leave no mark. Copies in one request have up to 8 MB.
+   * Compares the contents of both, where neither ETags nor marks decide: with KMS encryption every object has
+   * another ETag, and other tools set no mark. Copies in one request have up to 8 MB.
    */
   async #haveSameContent(one: Found, other: Found, options: OperationOptions): Promise<boolean> {
     if ((one[1].ContentLength ?? 0) > PART_BYTES) return false;
@@ -160,7 +160,7 @@ export class Copier {
     };
     signal?.throwIfAborted();
     try {
-      // Without the signal: an aborted copy could appear after its folder was cleared away.
+      // Without the signal: an aborted copy could appear after its folder was removed.
       const answer = await this.#bucket.requests.send(`CopyObject ${from}`, undefined, (s3) =>
         s3.copyObject(input),
       );
@@ -174,7 +174,7 @@ export class Copier {
   async #copyParts(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const head = await this.#bucket.head(copy.from, options);
     const size = head.ContentLength ?? copy.size;
-    // An object that has shrunk meanwhile, down to nothing, has no ranges.
+    // An object that has been emptied in the meantime has no ranges.
     if (size === 0) return this.copy({ ...copy, size }, options);
     const conditional = copy.createOnly && this.#conditional.known.complete;
     const etag = strongEtag(head.ETag);
@@ -198,8 +198,8 @@ export class Copier {
   }
 
   /**
-   * Changes how copies in parts are sent from now on, where their refusal says something about the service.
-   * @throws the error elsewhere
+   * Changes how further copies in parts are sent, where the rejection shows a limitation of the service.
+   * @throws the error otherwise
    */
   async #learnFrom(
     error: unknown,
@@ -213,13 +213,14 @@ export class Copier {
   ): Promise<void> {
     const { copy, conditional, named, etag } = sent;
     if (error instanceof UnsupportedError) {
-      // The condition or the request: without the condition it shows.
+      // Either the condition or the request is unsupported: the next attempt without the condition shows
+      // which.
       if (named === undefined) this.#copiesParts = false;
       this.#namesVersions = false;
       return;
     }
     if (!(error instanceof ChangedMeanwhileError)) throw error;
-    // Refused is a source that has changed, or a target that is taken.
+    // Either the source has changed, or the target is taken.
     if (conditional && (await this.#bucket.find(copy.to, options)) !== undefined)
       throw new AlreadyExistsError({ cause: error });
     if (named === undefined || etag === undefined) throw error;
@@ -234,7 +235,7 @@ export class Copier {
     options: OperationOptions,
   ): Promise<string | undefined> {
     const length = Math.max(RANGE_BYTES, partBytes(size, 0, MAX_PARTS));
-    // All ranges are of one version.
+    // All ranges must be of the same version.
     const condition = etag === undefined ? {} : { CopySourceIfMatch: etag };
     const source = { CopySource: sourceOf(this.#bucket, from), ...condition };
     const upload = await beginMultipart(this.#bucket, target, options);
@@ -256,7 +257,7 @@ export class Copier {
       await limiter.drain();
       return await upload.complete();
     } catch (error) {
-      // A part that lands after the upload was aborted would stay.
+      // A part that arrives after the upload was aborted would remain.
       await limiter.drain().catch(() => undefined);
       await upload.abort();
       throw error;

@@ -14,10 +14,10 @@ export const isUnknownCondition = (error: unknown): boolean => {
 };
 
 /**
- * Learns once what conditional writes the service has: some obey them, some refuse them (501), some ignore
- * them, which only a trial shows. AWS is known. Any other service is asked at the first conditional write,
- * with an empty object in the hidden folder that is removed again (at most seven small requests). A trial
- * that fails for another reason is not remembered.
+ * Detects once which conditional writes the service supports: some support them, some reject them (501), some
+ * ignore them, which only a trial shows. AWS is known. Other services are tested before the first conditional
+ * write, with an empty object in the hidden folder that is removed again (at most seven small requests). A
+ * trial that fails for another reason is repeated.
  */
 export class ConditionalWrites {
   readonly #bucket: Bucket;
@@ -34,17 +34,17 @@ export class ConditionalWrites {
     this.#remember = (support) => services.set(service, support);
   }
 
-  /** What is known by now; nothing is promised before it has been tried. */
+  /** The capabilities known so far; none before the trial. */
   get known(): Support {
     return this.#known() ?? NOTHING;
   }
 
-  /** What the service has, after asking it where that is not known. Errors are those of writing. */
+  /** The capabilities of the service, after a trial where they are unknown. Errors are those of writing. */
   async learn({ signal }: OperationOptions): Promise<Support> {
     signal?.throwIfAborted();
     const known = this.#known();
     if (known !== undefined) return known;
-    // Shared by all who ask, so that the signal of one does not end it for the others.
+    // Shared by all callers, so that the signal of one does not abort it for the others.
     this.#learning ??= this.#try().finally(() => {
       this.#learning = undefined;
     });

@@ -8,15 +8,15 @@ import { Requests } from '../core/requests.ts';
 import { isOfOldKeys, s3Failures } from './errors.ts';
 
 /**
- * Loads the SDK, which takes some 200 ms and 24 MB: at the first use only.
+ * Loads the SDK on first use, since it takes some 200 ms and 24 MB.
  * @throws UnsupportedError when it is not installed
  */
 const loadSdk = (): Promise<typeof SdkModule> =>
   importOptional('S3 storage', '@aws-sdk/client-s3', () => import('@aws-sdk/client-s3'));
 
 /**
- * DeleteObjects with the checksum that every service understands: `Content-MD5` in place of the SDK's own,
- * which older ones refuse. Before signing, as the headers are signed.
+ * Sends DeleteObjects with `Content-MD5`, which every service supports, instead of the SDK's own checksums,
+ * which older services reject. Runs before signing, as the headers are signed.
  */
 const useContentMd5 = (client: S3): void => {
   client.middlewareStack.add(
@@ -40,11 +40,11 @@ const silent = (): void => undefined;
 
 const configOf = (options: S3Options, services: KnownServices, agents: Agents): S3ClientConfig => {
   const { region, endpoint, forcePathStyle } = options;
-  // The SDK writes into the object that it is given.
+  // The SDK modifies the object that it is given.
   const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
   return {
     region,
-    // Attempts are ours.
+    // `Requests` does the retries.
     maxAttempts: 1,
     // Services other than AWS may not understand the SDK's own checksums, some store their framing as
     // content.
@@ -52,11 +52,10 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
     responseChecksumValidation: 'WHEN_REQUIRED',
     // It would open connections outside of the pool.
     expectContinueHeader: false,
-    // A variable of the environment must not lead to a service that is not AWS while its guarantees are
-    // trusted.
+    // An environment variable must not redirect to a service other than AWS, whose guarantees are assumed.
     ignoreConfiguredEndpointUrls: true,
     followRegionRedirects: endpoint === undefined,
-    // It writes to the console.
+    // The SDK's logger writes to the console.
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {
       connectionTimeout: options.connectTimeout * 1000,
@@ -64,7 +63,7 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
       httpAgent: agents.http,
       httpsAgent: agents.https,
     },
-    // Of the shared files, which are read again only when keys are looked for again.
+    // Reads the shared credential files again; this happens only when credentials are refreshed.
     ...{ ignoreCache: true },
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
@@ -75,9 +74,9 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
 };
 
 /**
- * A client for the bucket. Stores without keys of their own share one chain of credentials, so that many
- * tenants do not ask for the role of the machine once each.
- * @throws UnsupportedError where the SDK is not installed, and whatever the SDK finds wrong with the options
+ * Creates a client for the bucket. Stores without their own keys share one credential chain, so that many
+ * tenants do not each request the role of the machine.
+ * @throws UnsupportedError when the SDK is not installed, and errors of the SDK for invalid options
  */
 const createClient = async (options: S3Options, services: KnownServices, agents: Agents): Promise<S3> => {
   const sdk = await loadSdk();
@@ -88,8 +87,8 @@ const createClient = async (options: S3Options, services: KnownServices, agents:
 };
 
 /**
- * A URL by which anybody gets the object for some seconds. Sends nothing.
- * @throws UnsupportedError where the package for it is not installed
+ * A URL that gives read access to the object for some seconds. Sends no request.
+ * @throws UnsupportedError when the package for it is not installed
  */
 export const signedUrlOf = async (
   client: S3,
@@ -105,13 +104,13 @@ export const signedUrlOf = async (
   return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime });
 };
 
-/** The requests of one store. */
+/** Creates the requests of one store. */
 export const openRequests = (options: S3Options, services: KnownServices): Requests<S3> => {
   const { connections, maxAttempts, readTimeout, connectTimeout } = options;
   const agents = services.takeAgents(options.ca);
   return new Requests({
     connect: () => createClient(options, services, agents),
-    // Not by the client, which would close the connections of others too.
+    // Not by the client, which would also close the connections of other stores.
     disconnect: () => agents.release(),
     connections,
     // Longer than a download keeps its connection while its reader pauses.

@@ -16,8 +16,7 @@ import { attemptsOf, failedRequest, isPassing, type Service } from '../core/requ
 
 const byName = errorsByCode(
   [NotFoundError, 'NoSuchKey', 'NotFound', 'NoSuchUpload'],
-  // Not "not found": the root of a source always exists, so a missing bucket is a mistake in the
-  // configuration.
+  // Not "not found": the root of a source always exists, so a missing bucket is a configuration error.
   [StorageUnavailableError, 'NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
   [StorageDeniedError, 'AccessDenied', 'AllAccessDisabled', 'AccountProblem', 'InvalidAccessKeyId'],
   [StorageDeniedError, 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken', 'RequestTimeTooSkewed'],
@@ -32,14 +31,14 @@ const byName = errorsByCode(
   [UnsupportedError, 'NotImplemented'],
   [ChangedMeanwhileError, 'PreconditionFailed', 'InvalidRange'],
   [UnsafeNameError, 'KeyTooLongError', 'InvalidObjectName', 'InvalidURI'],
-  // What the SDK throws for an answer that it cannot read.
+  // Errors of the SDK for a response that it cannot read.
   [CorruptError, 'SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
   // Codes of the system.
   [StorageTimeoutError, 'ETIMEDOUT', 'ESOCKETTIMEDOUT'],
   [StorageUnavailableError, 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'],
 );
 
-/** The fields of the SDK's errors that are read here. None need be there. */
+/** The used properties of SDK errors, all optional. */
 interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;
@@ -53,10 +52,10 @@ interface SdkError {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Codes of the system; the SDK has its own name for some errors that have one. */
+/** Codes of the system; the SDK renames some errors that have one. */
 const ofSystem = (code: unknown): string | undefined => /^E[A-Z_]{2,}$/u.exec(textOf(code) ?? '')?.[0];
 
-/** A client whose clock is wrong corrects it by the answer. */
+/** The SDK corrects a wrong clock by the response, so a retry can succeed. */
 const mayRepeat = (error: unknown): boolean =>
   isPassing(error) || failedRequest(error)?.code === 'RequestTimeTooSkewed';
 
@@ -68,8 +67,8 @@ const OLD_KEYS: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Whether a request was refused, for the first time, because its keys have expired or are not known any more.
- * The refusal of a HEAD has no code.
+ * Whether a request was rejected, at its first attempt, because its keys have expired or are no longer known.
+ * The response to a HEAD has no code.
  */
 export const isOfOldKeys = (error: unknown): boolean => {
   const failed = failedRequest(error);
@@ -78,8 +77,8 @@ export const isOfOldKeys = (error: unknown): boolean => {
 };
 
 /**
- * What is told of the SDK's errors. They are not passed on: services put the key id, the session token and what was
- * signed into their fields. Error bodies differ and may be empty.
+ * Converts errors of the SDK, which are not passed on: services put the key id, the session token and signed
+ * data into their fields. Error bodies differ and may be empty.
  */
 export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings'> & {
   readonly mayRepeat: (error: unknown) => boolean;
@@ -101,6 +100,6 @@ export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings'> & {
   },
 };
 
-/** What an object means that a batch has left, by its code there. */
+/** The error for an object that a batch did not remove, by its code. */
 export const errorOfCode = (code = 'unknown'): StowageError =>
   new (byName.get(code) ?? StorageUnavailableError)({ detail: code });

@@ -2,21 +2,24 @@ import { Agent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import type { S3 } from '@aws-sdk/client-s3';
 
-/** Which writes the service decides by itself. */
+/** The conditional requests that a service supports. */
 export interface Support {
-  /** PutObject with `If-None-Match: *` refuses a key that is taken. */
+  /** PutObject with `If-None-Match: *` rejects a taken key. */
   readonly create: boolean;
-  /** How PutObject takes a version in `If-Match`: with quotes, bare (Ceph), or not at all. */
+  /** The form of the ETag in `If-Match` that PutObject supports: quoted, bare (Ceph), or none. */
   readonly match: 'quoted' | 'bare' | undefined;
-  /** CompleteMultipartUpload obeys both. Other services may ignore it here, so only AWS is trusted. */
+  /**
+   * CompleteMultipartUpload supports both conditions. Other services may ignore them here, so only AWS is
+   * trusted.
+   */
   readonly complete: boolean;
-  /** CopyObject obeys `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
+  /** CopyObject supports `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
   readonly copy: boolean;
-  /** DeleteObject and DeleteObjects remove only the version that is named. Only AWS is trusted. */
+  /** DeleteObject and DeleteObjects remove only the given version. Only AWS is trusted. */
   readonly remove: boolean;
 }
 
-/** What is promised of a service that has not been asked. */
+/** Assumed for a service that has not been tested. */
 export const NOTHING: Support = {
   create: false,
   match: undefined,
@@ -24,13 +27,13 @@ export const NOTHING: Support = {
   copy: false,
   remove: false,
 };
-/** What AWS decides by itself. */
+/** The conditions that AWS supports. */
 export const AWS: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
 const MAX_SERVICES = 200;
-/** The chain may start a program, or ask a server, for its keys. */
+/** Limits refreshes: the credential chain may start a program or contact a server. */
 const RENEWED_EVERY_MS = 10_000;
 
-/** Kept connections. A store releases them when it is closed. */
+/** Agents with kept connections. A store releases them when it is closed. */
 export interface Agents {
   readonly http: Agent;
   readonly https: SecureAgent;
@@ -38,8 +41,8 @@ export interface Agents {
 }
 
 /**
- * What the stores of one connector share, so that a tenant's new store neither asks nor connects again: what
- * was learnt of services (bounded), the standard chain of credentials, and connections.
+ * State shared by the stores of one connector, so that a tenant's new store need not test or connect again:
+ * capabilities of services (bounded), the default credential chain, and connections.
  */
 export class KnownServices {
   credentials: S3['config']['credentials'] | undefined;
@@ -49,8 +52,8 @@ export class KnownServices {
   readonly #agents = new Map<string, { readonly http: Agent; readonly https: SecureAgent; users: number }>();
 
   /**
-   * Has the chain look for keys again, which keeps those without an expiry for ever: another program may have
-   * replaced them in a shared file. Never rejects: the next request fails as this would.
+   * Refreshes the credential chain, which caches keys without an expiry forever: another program may have
+   * replaced them in a shared file. Never rejects: the next request reports the failure.
    */
   async renewCredentials(): Promise<void> {
     const now = performance.now();
@@ -71,7 +74,7 @@ export class KnownServices {
     if (this.#supports.size > MAX_SERVICES && oldest !== undefined) this.#supports.delete(oldest);
   }
 
-  /** Shared by the stores that trust the same authorities, and closed with the last of them. */
+  /** Shared by the stores with the same certificate authorities, and closed with the last of them. */
   takeAgents(ca: string | undefined): Agents {
     const key = ca ?? '';
     const pool = this.#agents.get(key) ?? {
@@ -95,6 +98,6 @@ export class KnownServices {
   }
 }
 
-/** How a version is written in `If-Match`. */
+/** The form of an ETag in `If-Match`. */
 export const writtenVersion = (etag: string, { match }: Support): string =>
   match === 'bare' ? etag.replace(/^"(.*)"$/u, '$1') : etag;

@@ -25,10 +25,13 @@ import { S3Uploads } from './write.ts';
 
 const DECLARED = capabilitiesOf('s3');
 const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]);
-/** Characters that XML cannot hold: with one of them a service refuses the whole batch. */
+/** Characters that XML cannot contain: one of them makes a service reject the whole batch. */
 const NOT_IN_XML = /[\0-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/u;
 
-/** What a batch has left of an object. A removal alone tells what passes in a moment from a refusal. */
+/**
+ * An object that a batch did not remove. The batch does not distinguish temporary errors from rejections; a
+ * single removal does.
+ */
 const leftFor = (key: string, code: string | undefined): NotRemoved => {
   const failure = errorOfCode(code);
   const isRefusal = failure instanceof StorageDeniedError || failure instanceof ChangedMeanwhileError;
@@ -36,14 +39,14 @@ const leftFor = (key: string, code: string | undefined): NotRemoved => {
 };
 
 /**
- * The objects of a bucket. Create-only writes are decided by the service where it has conditional writes
- * (tried once); copies and moves look first, as most services ignore conditions on copies.
+ * The objects of a bucket. The service decides create-only writes where it has conditional writes (tested
+ * once); copies and moves check before, as most services ignore conditions on copies.
  */
 export class S3Objects extends S3Uploads implements Objects {
   readonly batches: Batches = { most: 1000, remove: (...given) => this.#removeBatch(...given) };
   readonly #copier = new Copier(this.bucket, this.conditional);
 
-  /** `atomicCreate` and `ifMatch` are false until the first conditional write has shown them. */
+  /** `atomicCreate` and `ifMatch` are false until the first conditional write has tested them. */
   get capabilities(): StorageCapabilities {
     const { create, match } = this.conditional.known;
     return { ...DECLARED, atomicCreate: create, ifMatch: match !== undefined };
@@ -73,7 +76,7 @@ export class S3Objects extends S3Uploads implements Objects {
     return this.settleRemoval(this.bucket.remove(key, options, etag), key, options);
   }
 
-  /** Sends nothing. @throws UnsupportedError where the package for it is not installed */
+  /** Sends no request. @throws UnsupportedError when the package for it is not installed */
   signedUrl(Key: string, options: TemporaryUrlOptions): Promise<string> {
     const { lifetime, contentType, disposition, signal } = options;
     const as = { ResponseContentType: contentType, ResponseContentDisposition: disposition };

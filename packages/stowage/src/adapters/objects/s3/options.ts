@@ -36,7 +36,7 @@ const credentials = z
       'profile, role of the instance, task or pod.',
   );
 
-/** Options of the s3 adapter, as they are written under `sources.<name>.s3`. */
+/** Options of the s3 adapter, as configured under `sources.<name>.s3`. */
 export const s3OptionsSchema = z.strictObject(
   {
     bucket: filledOption
@@ -85,7 +85,7 @@ export const s3OptionsSchema = z.strictObject(
 /** Options of the s3 adapter with their defaults filled in. */
 export type S3Options = z.output<typeof s3OptionsSchema>;
 
-/** Checks options as a configuration has them, without nulls. */
+/** Validates options of a configuration, without nulls. */
 export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, serverSideEncryption }) =>
   sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
     ? ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"']

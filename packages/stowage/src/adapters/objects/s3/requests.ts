@@ -33,16 +33,16 @@ import type { KnownServices } from './known-services.ts';
 import { openRequests } from './connection.ts';
 import { sendsChecksums, type S3Options } from './options.ts';
 
-/** Metadata by which a write recognises its own object after its answer was lost. */
+/** Metadata by which a write recognises its own object after a lost response. */
 export const WRITE_MARK = 'stowage-write';
 
-/** What a write is decided by, at the service itself. */
+/** The condition of a write, decided by the service. */
 export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
 
-/** Attributes that this source's objects are stored with, besides those of the single object. */
+/** Configured attributes of all new objects of the source. */
 type StoredAs = Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSEKMSKeyId' | 'StorageClass'>;
 
-/** A content that can be read as often as it has to be sent. */
+/** Content that can be opened again for every attempt. */
 export interface SizedContent {
   readonly size: number;
   open(): Readable;
@@ -51,7 +51,7 @@ export interface SizedContent {
 const present = <T extends object>(values: T): T =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
 
-/** Some services say that they have encoded, and have not. */
+/** Decodes a key. Some services declare an encoding that they have not applied. */
 const decoded = (text: string, encoding: string | undefined): string => {
   if (encoding !== 'url') return text;
   try {
@@ -61,7 +61,7 @@ const decoded = (text: string, encoding: string | undefined): string => {
   }
 };
 
-/** An answer that is not a listing would read as an empty one. @throws CorruptError */
+/** Rejects a response that is not a listing, which would look like an empty one. @throws CorruptError */
 const requireListing = (answer: ListObjectsV2CommandOutput): void => {
   const { Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes } = answer;
   if ([Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes].every((part) => part === undefined))
@@ -86,7 +86,7 @@ const listingIn = (answer: ListObjectsV2CommandOutput): Listing => {
   };
 };
 
-/** What an answer about an object says of it. */
+/** Properties of an object from a response or a listing. */
 export const factsOf = (
   head: Partial<
     Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'> & { StorageClass: string | undefined }
@@ -120,7 +120,7 @@ export class Bucket {
     });
   }
 
-  /** Attributes of a new object by its key. Never an ACL: the bucket decides who may read. */
+  /** Attributes of a new object, by its key. Never an ACL: the bucket decides who may read. */
   attributes(key: string): StoredAs & Pick<PutObjectCommandInput, 'ContentType' | 'CacheControl'> {
     const named = { CacheControl: this.#cacheControl, ContentType: contentTypeOf(key) };
     return { ...this.storedAs, ...present(named) };
@@ -133,13 +133,13 @@ export class Bucket {
     );
   }
 
-  /** What is known of an object; undefined where nothing has the key. */
+  /** Properties of an object; undefined when no object has the key. */
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const head = await this.findHead(key, options);
     return head === undefined ? undefined : factsOf(head, head.ContentLength);
   }
 
-  /** As `head`, undefined where nothing has the key. */
+  /** As `head`; undefined when no object has the key. */
   async findHead(key: string, options: OperationOptions): Promise<HeadObjectCommandOutput | undefined> {
     try {
       return await this.head(key, options);
@@ -149,15 +149,15 @@ export class Bucket {
     }
   }
 
-  /** By what a write recognises its own object. */
+  /** Properties by which a write recognises its own object. */
   async findMarked(key: string): Promise<MarkedObject | undefined> {
     const head = await this.findHead(key, {});
     return head && { mark: head.Metadata?.[WRITE_MARK], etag: strongEtag(head.ETag) };
   }
 
   /**
-   * Whether a refusal only hides that nothing has the key: who may only list below a prefix (a condition of
-   * the policy) gets 403 for what does not exist. Costs one listing.
+   * Whether a denied request only hides that no object has the key: a login that may list only below a prefix
+   * (a policy condition) gets 403 for missing objects. Costs one listing.
    */
   async isMissing(refusal: unknown, key: string, options: OperationOptions): Promise<boolean> {
     if (!(refusal instanceof StorageDeniedError)) return false;
@@ -186,7 +186,7 @@ export class Bucket {
     }
   }
 
-  /** Keys that begin so, by their bytes; with a delimiter those of one folder. Pages may be empty. */
+  /** Keys with this prefix, in byte order; with a delimiter those of one folder. Pages may be empty. */
   pages(
     prefix: string,
     { signal }: OperationOptions,
@@ -205,9 +205,9 @@ export class Bucket {
   }
 
   /**
-   * Stores an object in one request. A conditional one whose answer was lost is recognised as our own.
-   * Returns its version.
-   * @throws ChangedMeanwhileError where the service refuses by the condition
+   * Stores an object in one request. After a lost response, a conditional write recognises its own object.
+   * Returns its ETag.
+   * @throws ChangedMeanwhileError when the condition fails
    */
   async put(
     key: string,
@@ -226,8 +226,9 @@ export class Bucket {
   }
 
   /**
-   * @param etag only this version; for services that are known to obey it
-   * @throws ChangedMeanwhileError for another version, NotFoundError for none: AWS, and only under a condition
+   * @param etag removes only this version; for services that support that
+   * @throws ChangedMeanwhileError for another version; NotFoundError for a missing object, only on AWS and
+   * with a condition
    */
   async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
@@ -236,19 +237,19 @@ export class Bucket {
         s3.deleteObject(input, http),
       );
     } catch (error) {
-      // A region of AWS that lacks the condition.
+      // A region of AWS without conditional removal.
       if (etag === undefined || !(error instanceof UnsupportedError)) throw error;
       await this.remove(key, options);
     }
   }
 
-  /** @throws ChangedMeanwhileError when this version does not have the key */
+  /** @throws ChangedMeanwhileError when the key has no object of this version */
   async requireVersion(key: string, etag: string, options: OperationOptions): Promise<void> {
     const found = await this.find(key, options);
     if (found === undefined || found.etag !== etag) throw new ChangedMeanwhileError();
   }
 
-  /** The content of a file is opened once more for each attempt. */
+  /** The content of a file is opened again for each attempt. */
   async #put(
     input: PutObjectCommandInput,
     content: Uint8Array | SizedContent,
@@ -277,7 +278,7 @@ const putStream = async (
     const http = { abortSignal: AbortSignal.any(signals) };
     return await s3.putObject({ ...input, Body, ContentLength: content.size }, http);
   } finally {
-    // A request that was answered before its end must not keep its connection.
+    // A request whose response came before its end must release its connection.
     end.abort();
     Body.destroy();
   }

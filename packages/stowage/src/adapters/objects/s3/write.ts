@@ -24,28 +24,28 @@ import { WRITE_MARK, type Bucket, type Condition, type SizedContent } from './re
 import { NOTHING, writtenVersion, type Support } from './known-services.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 
-/** The most that S3 takes. */
+/** Limit of S3. */
 export const MAX_PARTS = 10_000;
 const PARTS_AT_ONCE = 3;
-// The most that services take in one request.
+// Limit of services for one request.
 const MAX_SINGLE_BYTES = 5 * 1024 ** 3;
 
-/** Where parts go, and how the object is stored. */
+/** Target of an upload in parts: its key, attributes and conditions. */
 export interface MultipartTarget {
   readonly key: string;
   readonly attributes: Omit<CreateMultipartUploadCommandInput, 'Bucket' | 'Key'>;
-  /** Obeyed by services that know it on completion. */
+  /** Applied at the completion, where the service supports that. */
   readonly condition: Condition;
   /** Called just before the completion; rejects to abort the upload. */
   readonly check?: (() => Promise<void>) | undefined;
 }
 
-/** An upload in parts that has begun. */
+/** A running upload in parts. */
 export interface Multipart {
-  /** What names the upload in the requests for its parts. */
+  /** Identifies the upload in the requests for its parts. */
   readonly named: { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
   add(part: CompletedPart): void;
-  /** Resolves with the version. @throws ChangedMeanwhileError */
+  /** Resolves with the ETag. @throws ChangedMeanwhileError */
   complete(): Promise<string | undefined>;
   /** Never rejects. */
   abort(): Promise<void>;
@@ -84,7 +84,7 @@ export const beginMultipart = async (
         throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
       }
     },
-    // Without the caller's signal: an aborted upload must be cleared away too.
+    // Without the caller's signal: an aborted upload must be removed too.
     abort: async () => {
       await bucket.requests
         .send(`AbortMultipartUpload ${key}`, undefined, (s3, http) => s3.abortMultipartUpload(named, http))
@@ -95,16 +95,16 @@ export const beginMultipart = async (
 
 const isConditional = ({ createOnly, ifMatch }: UploadTarget): boolean => createOnly || ifMatch !== undefined;
 
-/** What the service is to decide a write by. */
+/** The condition for the service. */
 const conditionOf = ({ createOnly, ifMatch }: UploadTarget, support: Support): Condition => ({
   ...(createOnly && support.create ? { IfNoneMatch: '*' } : {}),
   ...(ifMatch === undefined ? {} : { IfMatch: writtenVersion(ifMatch, support) }),
 });
 
 /**
- * How S3 and its like take contents. A large conditional write goes as one request from a temporary file where
- * the service decides only those (up to 5 GB); beyond, and where it has no conditional writes, the key is
- * looked at just before the completion.
+ * Uploads to S3 and compatible services. A large conditional write is sent as one request from a temporary
+ * file, where the service supports conditions only there (up to 5 GB); beyond that size, and without
+ * conditional writes, the key is checked just before the completion.
  */
 export abstract class S3Uploads extends Uploads {
   readonly limits = { mostParts: MAX_PARTS, atOnce: PARTS_AT_ONCE };
@@ -191,7 +191,7 @@ export abstract class S3Uploads extends Uploads {
     return isConditional(target) ? this.conditional.learn(options) : NOTHING;
   }
 
-  /** Decides where the service does not. */
+  /** Checks the conditions, where the service does not. */
   async #requireFree({ key, createOnly, ifMatch }: UploadTarget, options: OperationOptions): Promise<void> {
     if (createOnly && (await this.bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
     if (ifMatch !== undefined) await this.bucket.requireVersion(key, ifMatch, options);

@@ -3,27 +3,29 @@ import { ChangedMeanwhileError, CorruptError, StowageError } from '../../../erro
 
 const CHUNK = 64 * 1024;
 
-/** How the body of a download is passed on. */
+/** Options for passing on the body of a download. */
 export interface BodyOptions {
-  /** Bytes that must arrive; CorruptError when there are more or fewer. Undefined: not known. */
+  /** Expected bytes; CorruptError when there are more or fewer. Undefined when unknown. */
   readonly length: number | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Asked when the length is another one: whether the file was replaced meanwhile, which is no CorruptError then. */
+  /**
+   * Called when the length differs: returns whether the file was replaced meanwhile, which is not a
+   * CorruptError.
+   */
   readonly isReplaced?: (() => Promise<boolean>) | undefined;
-  /** The error of ours for one of the connection. */
+  /** Converts an error of the connection. */
   readonly failure: (error: unknown) => Error;
   /**
    * Opens the rest of the same version again. Used when the connection ended while the reader paused for at
-   * least `afterMs`: servers and we ourselves close connections on which nothing moves. Without it such a
-   * download fails.
+   * least `afterMs`: servers and this process close idle connections. Without it such a download fails.
    */
   readonly reopen?:
     { readonly afterMs: number; readonly open: (offset: number) => Promise<Readable> } | undefined;
 }
 
 /**
- * The body of a download as a stream that fails with errors of ours. The transfer ends when the stream is
- * destroyed or the signal aborts; the stream then fails with the signal's reason.
+ * The body of a download as a stream with converted errors. The transfer ends when the stream is destroyed or
+ * the signal aborts; the stream then fails with the signal's reason.
  */
 export const passBody = (
   first: Readable,
@@ -61,7 +63,7 @@ export const passBody = (
   }
   const use = (opened: Readable): void => {
     body = opened;
-    // The reader learns of errors as it reads; one that comes before must not end the process.
+    // The reader gets errors when it reads; an earlier one must not crash the process.
     body.on('error', () => undefined);
     if (stream.destroyed) body.destroy();
   };
@@ -74,13 +76,13 @@ export const passBody = (
         (error: unknown) => stream.destroy(error as Error),
       );
     },
-    // The body first: a read that waits for it ends only with it.
+    // Destroy the body first: a pending read of it ends only then.
     destroy: (error, done) => {
       signal?.removeEventListener('abort', abort);
       body.destroy();
       done(error);
     },
-    // As with the body: the signal may abort before anybody reads.
+    // Likewise: the signal may abort before the stream is read.
   }).on('error', () => undefined);
   use(first);
   const abort = (): void => void stream.destroy(signal?.reason as Error);

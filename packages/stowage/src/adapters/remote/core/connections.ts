@@ -2,27 +2,32 @@ import { inTimeLimit, orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { createSlots, type Slots } from '../../../basics/concurrency/queues.ts';
 
-/** A connection that outlives the operations that use it. */
+/** A connection that several operations use in turn. */
 export interface PooledConnection {
-  /** False once it was closed, lost, or left in a state that others cannot use. */
+  /** False after it was closed, lost, or left in a state that others cannot use. */
   readonly isOpen: boolean;
-  /** Ends it and all that waits on it. May be called several times; never throws. */
+  /**
+   * Closes the connection and fails everything that waits on it. May be called several times; never throws.
+   */
   close(): void;
 }
 
-/** How a pool opens, shares and closes its connections. */
+/** Options of a connection pool. */
 export interface PoolOptions<Connection> {
   readonly connections: number;
   /** Users that share one connection at the same time. */
   readonly perConnection: number;
-  /** Most users that read at the same time, for as long as their readers take. */
+  /** Maximum number of concurrent readers, which may hold their connections for long. */
   readonly readers: number;
   readonly idleMs: number;
-  /** How long a user waits while no connection becomes free. */
+  /** Longest wait of a user while no connection becomes free. */
   readonly waitMs: number;
-  /** Opens one, within its own limit of time; the signal aborts when the pool is closed. */
+  /** Opens a connection, within its own time limit; the signal aborts when the pool is closed. */
   readonly open: (signal: AbortSignal) => Promise<Connection>;
-  /** Whether the server refused another connection, so that those that are open have to do for a while. */
+  /**
+   * Whether the error means that the server rejects further connections, so that the open ones must suffice
+   * for a while.
+   */
   readonly isRefusal?: (error: unknown) => boolean;
 }
 
@@ -33,26 +38,26 @@ interface Member<Connection> {
   idle: NodeJS.Timeout | undefined;
 }
 
-/** A connection in use. Its holder gives it back, once. */
+/** A connection in use. Its holder releases it, once. */
 export interface Lease<Connection> {
   readonly connection: Connection;
   readonly release: () => void;
 }
 
 const MAY_WAIT = 1000;
-/** How long a connection that the server refused beside others is not asked for again. */
+/** Pause before another connection is tried after the server rejected one. */
 const REFUSED_MS = 10_000;
 const CLOSED = 'the store was closed';
 
 /**
- * A bounded number of connections to one server, opened when they are needed, shared as `perConnection` says,
- * and closed when they were not used for a while. Lost ones are forgotten; the next user opens another.
+ * A bounded pool of connections to one server: opened on demand, shared as `perConnection` says, and closed
+ * when idle. Lost connections are dropped; the next user opens another.
  */
 export class ConnectionPool<Connection extends PooledConnection> {
   readonly #options: PoolOptions<Connection>;
   readonly #members = new Set<Member<Connection>>();
   readonly #users;
-  // Whatever readers do, others find room: a reader takes as long as it likes.
+  // Readers may take as long as they like, so their number is limited: other operations must find free slots.
   readonly #readers;
   readonly #closing = new AbortController();
 
@@ -64,7 +69,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     this.#readers = createConnectionSlots({ ...limits, connections: readers });
   }
 
-  /** Runs `work` with a connection. `work` must not take another one: all could wait for all. */
+  /** Runs `work` with a connection. `work` must not take another one, which could deadlock. */
   async use<T>(signal: AbortSignal | undefined, work: (connection: Connection) => Promise<T>): Promise<T> {
     const { connection, release } = await this.take(signal);
     try {
@@ -74,7 +79,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     }
   }
 
-  /** A connection for a read, which its reader gives back. @throws as createConnectionSlots */
+  /** A connection for a read; its reader releases it. @throws as createConnectionSlots */
   async takeForReading(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
     const free = await this.#readers.take(signal);
     try {
@@ -90,7 +95,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     }
   }
 
-  /** Closes all connections, those in use too. */
+  /** Closes all connections, including those in use. */
   async close(): Promise<void> {
     this.#closing.abort(new StorageUnavailableError({ detail: CLOSED }));
     const members = [...this.#members];
@@ -98,7 +103,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     await Promise.allSettled(members.map(async ({ opening }) => (await opening).close()));
   }
 
-  /** A connection, which its user gives back. @throws as createConnectionSlots */
+  /** A connection; its user releases it. @throws as createConnectionSlots */
   async take(signal: AbortSignal | undefined): Promise<Lease<Connection>> {
     for (;;) {
       const free = await this.#users.take(signal);
@@ -121,13 +126,13 @@ export class ConnectionPool<Connection extends PooledConnection> {
           release();
           throw error;
         }
-        // Its slot stays taken: the caller waits for one of the others.
+        // Its slot stays taken for the pause: the caller waits for another connection.
         setTimeout(release, REFUSED_MS).unref();
       }
     }
   }
 
-  /** The open connection with the fewest users, unless all are in use and there may be another. */
+  /** The open connection with the fewest users; a new one when all are in use and the limit allows it. */
   #choose(): Member<Connection> {
     for (const member of this.#members) if (member.opened?.isOpen === false) this.#forget(member);
     const [least] = [...this.#members].sort((one, other) => one.users - other.users);
@@ -177,19 +182,19 @@ export class ConnectionPool<Connection extends PooledConnection> {
   }
 }
 
-/** How connections to a server are shared. */
+/** Limits for sharing the connections to a server. */
 export interface ConnectionLimits {
   readonly connections: number;
-  /** Requests that may wait for one; one more fails with BusyError. */
+  /** Maximum number of waiting requests; further ones fail with BusyError. */
   readonly mayWait: number;
-  /** How long a request waits while no connection becomes free. */
+  /** Longest wait of a request while no connection becomes free. */
   readonly waitMs: number;
 }
 
 /**
  * Slots for the connections to one server. A download keeps its slot as long as its reader takes, so waiting
- * has a limit: a request fails with StorageTimeoutError when no slot has become free for `waitMs`. While
- * slots become free it keeps waiting.
+ * is limited: a request fails with StorageTimeoutError when no slot has become free for `waitMs`. While slots
+ * become free it keeps waiting.
  */
 export const createConnectionSlots = ({ connections, mayWait, waitMs }: ConnectionLimits): Slots => {
   const slots = createSlots(connections, mayWait);
@@ -222,15 +227,15 @@ export const createConnectionSlots = ({ connections, mayWait, waitMs }: Connecti
   };
 };
 
-/** No answer came within the time; the connection was given up. */
+/** No response arrived in time; the connection was given up. */
 export class SilenceError extends Error {
   readonly code = 'ETIMEDOUT';
 }
 
-/** The connection ended while something waited for its answer. */
+/** The connection ended while a request waited for its response. */
 export class LostConnectionError extends Error {}
 
-/** What a promise gives, unless it takes longer. @throws SilenceError */
+/** Adds a time limit to a promise. @throws SilenceError */
 export const inTime = <Value>(promise: Promise<Value>, ms: number): Promise<Value> =>
   inTimeLimit(
     ms,

@@ -15,15 +15,15 @@ import {
   UnsupportedError,
 } from '../../../errors/errors.ts';
 
-/** How long connections may say nothing, in milliseconds. */
+/** Longest silence of connections, in milliseconds. */
 export interface Silence {
-  /** While one is opened, TLS included. */
+  /** While a connection is opened, TLS included. */
   readonly connectMs: number;
-  /** Afterwards, while a request is under way. */
+  /** Afterwards, while a request is running. */
   readonly readMs: number;
 }
 
-/** Kept connections to the servers of one store. */
+/** HTTP agents with the kept connections of one store. */
 export interface Agents {
   of(url: string): Agent;
   destroy(): void;
@@ -31,7 +31,7 @@ export interface Agents {
 
 type Connect = (...given: readonly unknown[]) => Socket;
 
-/** A silent connection fails with ETIMEDOUT. Idle ones end quietly. */
+/** Makes a silent connection fail with ETIMEDOUT. Idle ones end without an error. */
 const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: Silence): Kind => {
   const maker = agent as unknown as { createConnection: Connect };
   const connect = maker.createConnection;
@@ -50,9 +50,9 @@ const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: 
 };
 
 /**
- * Agents for libraries that take no other limits. A request that waits for the server, and a download whose
- * reader does not go on, end after the silence that is permitted.
- * @param ca authorities that are trusted in place of the usual ones, in PEM
+ * Creates agents for libraries that support no other limits. A request that waits for the server, and a
+ * download whose reader pauses, end after the configured silence.
+ * @param ca trusted authorities instead of the default ones, in PEM
  */
 export const createAgents = (silence: Silence, ca: string | undefined): Agents => {
   const pool = { keepAlive: true, timeout: silence.readMs };
@@ -67,15 +67,13 @@ export const createAgents = (silence: Silence, ca: string | undefined): Agents =
   };
 };
 
-/**
- * The `ETag` of an answer as a strong quoted validator; undefined where the server sent none or a weak one.
- */
+/** The `ETag` of a response as a strong quoted validator; undefined for a missing or weak one. */
 export const strongEtag = (etag: string | undefined): string | undefined => {
   if (etag === undefined || etag === '' || etag.startsWith('W/')) return undefined;
   return etag.startsWith('"') ? etag : `"${etag}"`;
 };
 
-/** Size of the whole file by `Content-Range` of a part; undefined where the header does not say it. */
+/** Total size from the `Content-Range` of a part; undefined when the header does not include it. */
 export const wholeSize = (contentRange: string | undefined): number | undefined => {
   const total = /\/(\d+)$/u.exec(contentRange ?? '')?.[1];
   return total === undefined ? undefined : Number(total);
@@ -91,31 +89,31 @@ const byStatus = errorsByCode(
   [StorageFullError, 507],
 );
 
-/** The error that a status of a store's server means, where the adapter knows nothing better. */
+/** The error for a status of a store's server, where the adapter has no more specific one. */
 export const errorOfStatus = (
   status: number | undefined,
   facts: { readonly detail: string; readonly cause?: unknown },
 ): StowageError => new (byStatus.get(status) ?? StorageUnavailableError)(facts);
 
-/** How many milliseconds an answer asks its client to wait by `Retry-After`; undefined where it does not. */
+/** Milliseconds to wait by `Retry-After`; undefined without one. */
 export const retryAfter = (header: string | undefined): number | undefined => {
   if (header === undefined) return undefined;
   const ms = /^\d+$/u.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return ms > 0 ? ms : undefined;
 };
 
-/** Pauses that double with every attempt. */
+/** Parameters of exponential backoff. */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;
-  /** What the server asks for: no pause is shorter, unless this is longer than the longest. */
+  /** Minimum wait requested by the server, limited by `longestMs`. */
   readonly leastMs?: number | undefined;
 }
 
 /**
- * Waits before a request is sent again: longer with every attempt, and partly at random, so that clients that
- * failed together do not come back together.
- * @param attempt how often the request has been sent, from 1
+ * Waits before a retry: exponentially longer with every attempt, and partly random, so that clients that
+ * failed together do not retry together.
+ * @param attempt number of attempts so far, from 1
  * @throws the signal's reason
  */
 export const pause = async (

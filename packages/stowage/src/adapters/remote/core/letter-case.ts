@@ -3,10 +3,13 @@ import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 
-/** On Windows other names of a file: trailing dots and blanks, `PRIVAT~1`, streams (`a.txt::$DATA`). */
+/**
+ * Names that Windows treats as aliases of others: trailing dots and blanks, `PRIVAT~1`, streams
+ * (`a.txt::$DATA`).
+ */
 const WINDOWS_ALIAS = /[. ]$|~\d|:/u;
 
-/** The error for a name that a store keeps from its users: nothing is seen to be there, and it is not given. */
+/** The error for a name that a store reserves: it counts as missing, and cannot be created. */
 export const refusedName = (detail: string, isWrite: boolean): StowageError =>
   isWrite ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
 
@@ -15,24 +18,24 @@ const otherCase = (name: string): string =>
     letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
   );
 
-/** Looks at entries of a store, by the very names that it is given. */
+/** Stats entries of a store, by exactly the given names. */
 interface Looks {
   /** @throws NotFoundError */
   stat(path: SourcePath, options: OperationOptions): Promise<Stat>;
 }
 
 /**
- * Whether `a` and `A` are two names on the server, found out once by asking for something that is there in
- * the other letter case. Until it is known names count as one, so that access rules deny too much rather than
- * too little.
+ * Whether `a` and `A` are different names on the server, detected once by a stat of an existing entry in the
+ * other letter case. Until then names count as equal, so that access rules deny too much rather than too
+ * little.
  */
 export class LetterCase {
   readonly #isRefusal: (error: unknown) => boolean;
   #isSensitive: boolean | undefined;
 
   /**
-   * @param isSensitive where the options say so, nothing is asked
-   * @param isRefusal whether the server has answered with that error: it knows the other name, then
+   * @param isSensitive the configured value; without it the store detects it
+   * @param isRefusal whether the error is a response of the server, which then knows the other name
    */
   constructor(isSensitive: boolean | undefined, isRefusal: (error: unknown) => boolean) {
     this.#isSensitive = isSensitive;
@@ -47,14 +50,14 @@ export class LetterCase {
     return this.#isSensitive !== undefined;
   }
 
-  /** Whether the server may take a name for another one. */
+  /** Whether the server may treat the name as an alias of another one. */
   isAlias(name: string): boolean {
     return !this.isSensitive && WINDOWS_ALIAS.test(name);
   }
 
   /**
-   * Refuses a path with a name that the server may take for another one: access rules would not meet it.
-   * @param tryOut finds out about letter case with something of the store's own; asked for at most once
+   * Rejects a path with a name that may be an alias of another one, which access rules would not match.
+   * @param tryOut detects letter case with an entry of the store's own; called at most once
    * @throws NotFoundError, for writes StorageDeniedError; as `tryOut`
    */
   async requireOwnNames(
@@ -68,7 +71,7 @@ export class LetterCase {
     if (hasAlias()) throw refusedName('a name that may be another one on this server', isWrite);
   }
 
-  /** Tries it on a path where something was just seen. Costs two requests, and none when it is known. */
+  /** Detects letter case with an existing path. Costs two requests, none when it is known. */
   async learn(store: Looks, path: SourcePath, options: OperationOptions): Promise<void> {
     const name = otherCase(path.name);
     if (this.isKnown || name === path.name) return;
@@ -83,7 +86,7 @@ export class LetterCase {
         if (this.#isRefusal(error)) this.#isSensitive = false;
         return;
       }
-      // Only when it is still there under its own name.
+      // Only valid if the entry still exists under its own name.
       if (await store.stat(path, options).catch(() => undefined)) this.#isSensitive = true;
     }
   }

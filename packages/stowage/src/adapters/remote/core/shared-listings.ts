@@ -3,10 +3,10 @@ import type { Entry, ListOptions, StagedFile, StorageAdapter } from '../../../st
 import { containsLocation, type StoreLocation } from '../../../storage/location.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 
-/** Entries that are kept for other readers while listings run, of all listings together: some 20 MB. */
+/** Maximum entries kept for other readers while listings run, of all listings together: some 20 MB. */
 const MOST_KEPT = 100_000;
 
-/** What a listing has shown by its end. `left`: its reader went away; `large`: too many entries to keep. */
+/** Outcome of a listing. `left`: its reader stopped; `large`: too many entries to keep. */
 type Outcome = { readonly pages: readonly (readonly Entry[])[]; readonly omitted: number } | 'left' | 'large';
 
 interface Running extends StoreLocation {
@@ -28,16 +28,15 @@ const CHANGES: ReadonlySet<PropertyKey> = new Set<keyof StorageAdapter>([
 ]);
 
 /**
- * Lets readers that allow it (`mayJoin`) share the listing of a folder that is under way in the same store. A
- * listing is joined until an operation of any of these stores that may have changed what it shows has ended,
- * so what this process has written is always in the next listing. Nothing is kept longer than the listing
- * runs.
+ * Lets readers that allow it (`mayJoin`) share a running listing of the same folder and store. A listing is
+ * shared until an operation of any of these stores that may have changed the folder has ended, so that every
+ * later listing includes this process's changes. Entries are kept only while the listing runs.
  */
 export class SharedListings {
   readonly #running = new Set<Running>();
   #kept = 0;
 
-  /** The same store, with its listings shared. */
+  /** Wraps a store so that its listings are shared. */
   shareIn(storage: StorageAdapter): StorageAdapter {
     const list = (folder: SourcePath, options: ListOptions = {}) =>
       options.mayJoin === true
@@ -57,7 +56,7 @@ export class SharedListings {
     });
   }
 
-  /** A method that changes what lies at the paths that it is given, whether it succeeds or not. */
+  /** Wraps a method that changes entries at the given paths, whether it succeeds or not. */
   #noting(storage: StorageAdapter, method: Method): Method {
     return async (...given) => {
       try {
@@ -83,7 +82,7 @@ export class SharedListings {
     };
   }
 
-  /** No caller joins a listing of a folder above or below what has changed, in whichever store it runs. */
+  /** Stops sharing listings of folders above or below the changed path, in every store. */
   #close(changed: StoreLocation): void {
     for (const running of this.#running)
       if (containsLocation(running, changed) || containsLocation(changed, running))
@@ -96,7 +95,7 @@ export class SharedListings {
   ): AsyncGenerator<readonly Entry[], void, undefined> {
     const { storage, path } = location;
     for (;;) {
-      // Never that of another store, which may have other rights.
+      // Never a listing of another store, which may have other permissions.
       const joined = [...this.#running].find((one) => one.storage === storage && one.path.equals(path));
       if (joined === undefined) return yield* this.#run(location, options);
       const outcome = await orAborted(joined.outcome, options.signal);
@@ -121,7 +120,7 @@ export class SharedListings {
       settle = resolve;
       fail = reject;
     });
-    // Waiting callers learn of a failure; without any it is only that of the first reader.
+    // Waiting callers get the failure; without any it concerns only the first reader.
     outcome.catch(() => undefined);
     const running = { storage, path, outcome };
     this.#running.add(running);

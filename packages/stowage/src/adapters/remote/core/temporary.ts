@@ -4,24 +4,22 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 const TEMP = /^\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/u;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Such names are neither listed nor reached. */
+/** Whether the name is a temporary one, which is neither listed nor accessible. */
 export const isTempName = (name: string): boolean => TEMP.test(name);
 
-/**
- * A name for content that is not whole yet: `.<random>.tmp`, a UUID of version 7, which begins with the time.
- */
+/** A name for incomplete content: `.<random>.tmp`, with a UUID of version 7, which begins with the time. */
 export const newTempName = (): string => {
   const time = Date.now().toString(16).padStart(12, '0');
   return `.${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}.tmp`;
 };
 
-/** A temporary name for something that must not be lost: it is never taken for a leftover. */
+/** A temporary name for a file that must not be lost: it never counts as a leftover. */
 export const newAsideName = (): string => `.${randomUUID()}.tmp`;
 
 /**
- * Whether something temporary is a day old, so that it cannot be in use any more. Of content and copies
- * the name says when they began: servers may give a copy the time of its original. Reservations are folders
- * that were just made, so their time counts, by the server's clock.
+ * Whether a temporary entry is a day old, so that it cannot be in use any more. For content and copies the
+ * name has the time of creation, because servers may give a copy the time of its original. Reservations are
+ * new folders, so their modification time is used, by the server's clock.
  */
 export const isStale = (
   name: string,
@@ -40,11 +38,11 @@ export const isStale = (
 const MOST = 1000;
 const PAUSE_MS = 200;
 
-/** Something temporary that is to be removed. */
+/** A temporary entry to be removed. */
 export interface Leftover {
   readonly path: SourcePath;
   readonly kind: 'file' | 'folder';
-  /** Milliseconds since 1970 from when on the name may belong to another process. */
+  /** Milliseconds since 1970; from then on the name may belong to another process. */
   readonly until?: number;
 }
 
@@ -52,8 +50,8 @@ export interface Leftover {
 type Task = () => Promise<boolean>;
 
 /**
- * Removes temporary files and folders, now or, when the server cannot be reached, with later operations.
- * Remembers at most 1,000; what it has to forget is found by listings a day later.
+ * Removes temporary files and folders immediately or, when the server cannot be reached, along with later
+ * operations. Remembers at most 1,000; listings find forgotten ones a day later.
  */
 export class Leftovers {
   readonly #removed: (leftover: Leftover) => Promise<boolean>;
@@ -61,12 +59,12 @@ export class Leftovers {
   #last = 0;
   #isTrying = false;
 
-  /** @param removed removes something once, and tells whether it is gone; may reject */
+  /** @param removed tries once to remove a leftover, and returns whether it is gone; may reject */
   constructor(removed: (leftover: Leftover) => Promise<boolean>) {
     this.#removed = removed;
   }
 
-  /** Removes it now or remembers it. No signal: an abort must leave nothing behind. Never throws. */
+  /** Removes a leftover now, or remembers it. No signal: an abort must leave nothing behind. Never throws. */
   async remove(leftover: Leftover): Promise<void> {
     const task = (): Promise<boolean> => this.removed(leftover);
     if (await task().catch(() => false)) return;
@@ -74,14 +72,16 @@ export class Leftovers {
     this.later(0, task);
   }
 
-  /** Remembers something to be done from a time on, in milliseconds since 1970. */
+  /** Remembers a task to be done after a time, in milliseconds since 1970. */
   later(from: number, task: Task): void {
     const [oldest] = this.#waiting;
     if (this.#waiting.size >= MOST && oldest !== undefined) this.#waiting.delete(oldest);
     this.#waiting.add({ task, from });
   }
 
-  /** Tries in the background what is remembered, up to the first failure, which is tried last the next time. */
+  /**
+   * Tries the remembered tasks in the background, up to the first failure, which is tried last the next time.
+   */
   retry(): void {
     if (this.#waiting.size === 0 || this.#isTrying || Date.now() - this.#last < PAUSE_MS) return;
     this.#isTrying = true;
@@ -91,7 +91,7 @@ export class Leftovers {
     });
   }
 
-  /** Removes it once; whether it is gone, or may belong to another process by now. */
+  /** Tries once to remove a leftover. Returns whether it is gone, or may belong to another process by now. */
   async removed(leftover: Leftover): Promise<boolean> {
     const { until } = leftover;
     return (until !== undefined && Date.now() >= until) || this.#removed(leftover);
@@ -103,7 +103,7 @@ export class Leftovers {
       const isDone = await entry.task().catch(() => false);
       this.#waiting.delete(entry);
       if (isDone) continue;
-      // Behind the others, which it must not keep: the server may refuse it for ever.
+      // At the end, so that it does not block the others: the server may reject it forever.
       this.#waiting.add(entry);
       return;
     }

@@ -34,9 +34,9 @@ import { createNameLocks, type NameLocks } from '../../../basics/concurrency/nam
 import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
-/** What operations share on an FTP server: connections, the root, and its own way of each step. */
+/** A store on an FTP server: connections, the root, and the protocol's steps of operations. */
 export class FtpStore extends PathStore<Session> {
-  /** The protocol has no step that only one can make and that gives a file its name. */
+  /** FTP has no operation that atomically creates a name for a file. */
   readonly decidesNames = false;
   readonly #pool: ConnectionPool<FtpConnection>;
   readonly #prefix: SourcePath;
@@ -44,7 +44,7 @@ export class FtpStore extends PathStore<Session> {
   readonly #attempts: number;
   readonly #dialect: Dialect = { hasFacts: true, hasStat: true, list: undefined };
 
-  /** `prefix` is a folder below the directory of the options, made when it is missing. */
+  /** `prefix` is a folder below the directory of the options, created when it is missing. */
   constructor(options: FtpOptions, prefix: SourcePath, locks: PathLocks) {
     super(isFinalRefusal, locks);
     const { connections, timeout, idleTimeout } = options;
@@ -72,7 +72,7 @@ export class FtpStore extends PathStore<Session> {
     });
   }
 
-  /** The connection is free again before the first page is read. */
+  /** The connection is released before the first page is read. */
   async *entries(
     folder: SourcePath,
     options: OperationOptions,
@@ -83,23 +83,26 @@ export class FtpStore extends PathStore<Session> {
     });
   }
 
-  /** The connection is free again when the server has sent all, less what waits for the reader. */
+  /**
+   * The connection is released when the server has sent everything, except buffered bytes that wait for the
+   * reader.
+   */
   read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
     return this.#lend(options, 'takeForReading', async (session, release) => {
       const stat = await this.stat(session, path);
       if (stat.kind === 'folder') throw new WrongKindError();
-      // The protocol has no versions.
+      // The protocol has no ETags.
       if (options.ifMatch !== undefined) throw new ChangedMeanwhileError();
       await this.learnCase(session, path, options);
       const { start, end } = options.range ?? { start: 0, end: undefined };
       const length = end === undefined ? stat.size : end - start + 1;
-      // What ends with the file is left to end by itself.
+      // A transfer to the end of the file is left to end by itself.
       const isWhole = length === undefined || start + length === stat.size;
       const part = { offset: start, length: isWhole ? Number.POSITIVE_INFINITY : length };
       const { body, ended } = await session.retrieve(path, part);
       void ended.finally(release);
       const failure = (error: unknown): Error => errorOf(`read /${path.toString()}`, error);
-      // Another client may have replaced it between the look and the transfer.
+      // Another client may have replaced it between the stat and the transfer.
       const isReplaced = async (): Promise<boolean> => {
         const now = await this.run(options, (again) => this.find(again, path));
         return now?.kind !== 'file' || !isSameVersion(now as Stat, stat);
@@ -117,7 +120,7 @@ export class FtpStore extends PathStore<Session> {
     return { ...found, size };
   }
 
-  /** By a file of this machine: one connection cannot do both, and two could wait for each other. */
+  /** Copies through a local file: one connection cannot transfer both ways, and two could deadlock. */
   async copyFile(names: Names, options: PutOptions): Promise<void> {
     if (!(await this.run(options, (session) => isElsewhere(this, session, names, options)))) return;
     if (options.createOnly === true)
@@ -134,8 +137,8 @@ export class FtpStore extends PathStore<Session> {
   }
 
   /**
-   * Under the lock of the name, after a look that it is free: a rename of the protocol replaces silently. One
-   * wrong answer must not cost a file, so a second command is asked.
+   * Called under the lock of the name, after a lookup found it free: an FTP rename overwrites silently. One
+   * wrong response must not cost a file, so a second command checks it.
    */
   async moveToNewName(session: Session, names: Names): Promise<void> {
     if (await session.isFile(names.to)) throw new AlreadyExistsError();
@@ -151,7 +154,10 @@ export class FtpStore extends PathStore<Session> {
     return this.moveToNewName(session, names);
   }
 
-  /** In one step where the server replaces by a rename, else the other file is moved aside for a moment. */
+  /**
+   * Moves in one step where the server overwrites with a rename; else moves the other file aside for a
+   * moment.
+   */
   async moveOver(session: Session, { from, to }: Names): Promise<void> {
     try {
       return await session.rename({ from, to });
@@ -180,8 +186,8 @@ export class FtpStore extends PathStore<Session> {
   }
 
   /**
-   * Runs an operation on a connection. Servers close connections that are not used: what has only looked
-   * begins again on another one. `work` gives the connection back by `release`, unless it fails.
+   * Runs an operation on a connection. Servers close idle connections: an operation that has only read is
+   * retried on another one. `work` releases the connection by `release`, unless it fails.
    */
   async #lend<T>(
     { signal }: OperationOptions,
@@ -209,7 +215,7 @@ export class FtpStore extends PathStore<Session> {
     return { base, spellings: this.spellings, dialect: this.#dialect };
   }
 
-  /** Where the directory really lies; it may be, or lie below, a link. What lies below it may not. */
+  /** Detects the real path of the directory, which may be a link, or below one. Folders below it may not. */
   async #findBase(connection: FtpConnection): Promise<Base> {
     const commands = new Commands(connection, undefined);
     try {
@@ -221,7 +227,7 @@ export class FtpStore extends PathStore<Session> {
       return { directory, prefix: this.#prefix.segments };
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
-      // Nothing of the source was asked for yet: its absence is not an answer for a client.
+      // The client has not asked for anything yet, so a missing directory must not become its response.
       if (!(failure instanceof NotFoundError) && !isPlainRefusal(failure)) throw failure;
       throw missingRoot(error);
     }
@@ -241,8 +247,8 @@ const isLost = (error: unknown): boolean =>
 export type FtpAdapter = PathAdapter<Session>;
 
 /**
- * Opens a store on an FTP server; asks the server nothing yet. `root` is a path below the directory. Stores
- * that share their `locks` let one of several writers have a new name.
+ * Creates a store on an FTP server without contacting it. `root` is a path below the directory. Stores that
+ * share `locks` let exactly one of several writers create a name.
  */
 export const openFtpAdapter = (
   options: FtpOptions,
@@ -252,14 +258,14 @@ export const openFtpAdapter = (
   const { host, port, username, directory } = options;
   const prefix = SourcePath.parse(root);
   const server = `${host}:${String(port)}`;
-  // By the last name alone: directories may be spelled in several ways, and logins have roots of their own.
+  // By the last name alone: directories may be spelled in several ways, and logins have their own roots.
   const keyOf = ({ name }: SourcePath): string => `${server}/${name}`;
   const store = new FtpStore(options, prefix, { locks, keyOf });
   const folders = posix
     .join('/', directory, ...prefix.segments)
     .split('/')
     .filter(Boolean);
-  // Logins may begin in different folders.
+  // Logins may start in different folders.
   const isAbsolute = directory.startsWith('/');
   const backend = `ftp:${username}@${server}${isAbsolute ? '' : ':~'}`;
   return new PathAdapter(store, { backend, root: folders }, capabilitiesOf('ftp'));

@@ -9,39 +9,39 @@ import { createDataStrategy, logIn } from './login.ts';
 import { codeOf, errorOf, isFinalRefusal } from './errors.ts';
 import type { FtpOptions } from './options.ts';
 
-/** How long a transfer that was broken off may take to be answered, before its connection is given up. */
+/** Longest wait for the response to an aborted transfer, before its connection is given up. */
 const SETTLE_MS = 5000;
-/** Characters of one answer that are kept until it is whole. */
+/** Maximum characters of one response. */
 const LONGEST_ANSWER = 64 * 1024;
-/** Bytes of a listing, which is held whole: some 600,000 entries. */
+/** Maximum bytes of a listing, which is kept in memory: some 600,000 entries. */
 const LONGEST_LISTING = 64 * 1024 * 1024;
-/** Bytes of a file that are kept for a slow reader: smaller ones free their connection without it. */
+/** Bytes of a file that are buffered for a slow reader: smaller files release their connection without it. */
 const READ_AHEAD = 256 * 1024;
 
-/** What a download takes of a file. */
+/** Part of a file to download. */
 export interface Part {
   readonly offset: number;
-  /** Bytes; Infinity: all that follow. */
+  /** Bytes; Infinity for all that follow. */
   readonly length: number;
 }
 
-/** What a server sends. `ended` resolves when the connection is free again; it never rejects. */
+/** A running download. `ended` resolves when the connection is free again; it never rejects. */
 export interface Received {
   readonly body: Readable;
   readonly ended: Promise<void>;
 }
 
-/** A control connection with its login. One command at a time: the others wait for their turn. */
+/** A control connection with its login. Runs one command at a time; others are queued. */
 export class FtpConnection implements PooledConnection {
-  /** It has served an operation before, so that the server may have closed it meanwhile. */
+  /** It was used by an earlier operation, so the server may have closed it since. */
   wasUsed = false;
-  /** Whether the server may know MLSD and MLST. */
+  /** Whether the server may support MLSD and MLST. */
   hasFacts = true;
   readonly parseLine: RawListParser;
   readonly #client: Client;
   #turn: Promise<unknown> = Promise.resolve();
   #isAsked = true;
-  /** The last command has its last answer. */
+  /** The last command has its final response. */
   #isAnswered = true;
   #listing = '';
 
@@ -68,8 +68,9 @@ export class FtpConnection implements PooledConnection {
   }
 
   /**
-   * Connects, encrypts where that is wanted, and logs in.
-   * @throws UnsupportedError without the package; StorageDeniedError for a refused login; the signal's reason
+   * Connects, starts TLS where it is configured, and logs in.
+   * @throws UnsupportedError without the package; StorageDeniedError for a rejected login; the signal's
+   * reason
    */
   static async open(options: FtpOptions, signal: AbortSignal): Promise<FtpConnection> {
     const { Client: FtpClient } = await importOptional('FTP storage', 'basic-ftp', () => import('basic-ftp'));
@@ -97,8 +98,9 @@ export class FtpConnection implements PooledConnection {
   }
 
   /**
-   * Sends commands, each after the answer to the one before, and returns the last answer. Nothing is sent twice.
-   * @throws what the server refused with, as the library tells it; LostConnectionError
+   * Sends commands, each after the response to the previous one, and returns the last response. Sends nothing
+   * twice.
+   * @throws the library's error for a rejection by the server; LostConnectionError
    */
   command(...texts: readonly string[]): Promise<FTPResponse> {
     return this.#inTurn(async () => {
@@ -108,7 +110,7 @@ export class FtpConnection implements PooledConnection {
     });
   }
 
-  /** What MLSD or LIST sends, once the server has confirmed that it is whole. @throws as command */
+  /** The text of MLSD or LIST, after the server has confirmed that it is complete. @throws as command */
   list(command: string): Promise<string> {
     return this.#inTurn(async () => {
       this.#client.availableListCommands = [command];
@@ -117,7 +119,7 @@ export class FtpConnection implements PooledConnection {
     });
   }
 
-  /** Has the server send a file. It has accepted the command when this resolves. @throws as command */
+  /** Starts the download of a file. Resolves when the server has accepted the command. @throws as command */
   receive(path: string, { offset, length }: Part): Promise<Received> {
     const body = new PassThrough({ readableHighWaterMark: READ_AHEAD });
     body.on('error', () => undefined);
@@ -129,16 +131,16 @@ export class FtpConnection implements PooledConnection {
       };
       const transfer = this.#inTurn(() =>
         download(offset).catch((error: unknown) => {
-          // Not every server goes on from the midst of a file.
+          // Not every server can start in the middle of a file.
           if (offset === 0 || !isFinalRefusal(error)) throw error;
           return download(0);
         }),
       );
-      // The end of a file is believed when the server has confirmed it.
+      // The end of a file counts only when the server has confirmed it.
       const ended = transfer.then(
         () => void body.end(),
         (error: Error) => {
-          // A part that is whole is left before the server's end of it.
+          // A complete part ends before the server's response.
           if (!body.writableEnded) body.destroy(error);
           reject(error);
         },
@@ -146,7 +148,7 @@ export class FtpConnection implements PooledConnection {
     });
   }
 
-  /** Sends content, whose errors are the caller's. @throws as command */
+  /** Sends content, whose errors are left to the caller. @throws as command */
   send(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
     const content = Readable.from(this.#onceSecured(chunks), { objectMode: false });
     const sending = this.#inTurn(() => this.#transfer(() => this.#client.uploadFrom(content, path)));
@@ -154,8 +156,8 @@ export class FtpConnection implements PooledConnection {
   }
 
   /**
-   * The library takes a resumed session for a handshake that is done: the end of a file without bytes would
-   * overtake the handshake, or its last packet.
+   * Waits for the TLS handshake before sending: the library treats a resumed session as completed, so the end
+   * of an empty file could overtake the handshake or its last packet.
    */
   async *#onceSecured(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     const data = this.#client.ftp.dataSocket;
@@ -175,7 +177,7 @@ export class FtpConnection implements PooledConnection {
         return await work();
       } catch (error) {
         if (codeOf(error) !== 421) throw error;
-        // The server says good-bye.
+        // The server closes the connection.
         this.#end('the server ends the connection');
         throw new LostConnectionError('the server ends the connection', { cause: error });
       } finally {
@@ -187,7 +189,9 @@ export class FtpConnection implements PooledConnection {
     return turn;
   }
 
-  /** Runs a transfer. One that was broken off is answered too, and what the server refuses it with says why. */
+  /**
+   * Runs a transfer. After an aborted one, waits for the server's response, whose rejection gives the reason.
+   */
   async #transfer(work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
@@ -198,7 +202,10 @@ export class FtpConnection implements PooledConnection {
     }
   }
 
-  /** Waits for the answer to what was broken off; returns a refusal. Without an answer the connection ends. */
+  /**
+   * Waits for the response to an aborted transfer; returns a rejection. Without a response the connection is
+   * closed.
+   */
   async #settle(): Promise<unknown> {
     const { ftp } = this.#client;
     try {
@@ -213,16 +220,16 @@ export class FtpConnection implements PooledConnection {
       this.#end('a transfer that was broken off was not answered');
       return undefined;
     } finally {
-      // Servers forget a session of TLS 1.2 with it, and take no data without one.
+      // Servers drop the TLS 1.2 session with it, and accept no data connection without one.
       if (ftp.socket instanceof TLSSocket && ftp.socket.getProtocol() === 'TLSv1.2')
         this.#end('a transfer in TLS 1.2 was broken off');
     }
   }
 
   /**
-   * Passes answers on to the library in whole lines: it takes the end of a packet for the end of a line, which
-   * a slow network can put anywhere. An answer to no command, or one that does not end, ends the connection:
-   * what came after it would be taken for the answer to something else.
+   * Passes responses to the library in complete lines: the library treats the end of a packet as the end of a
+   * line, but a slow network can split lines anywhere. Closes the connection for a response without a
+   * command, or one that does not end: later data would be taken for the response to another command.
    */
   #watch(socket: Socket): void {
     const listeners = socket.listeners('data') as ((text: string) => void)[];
@@ -244,7 +251,7 @@ export class FtpConnection implements PooledConnection {
   }
 }
 
-/** Passes a part of what is written on to a body, as fast as that takes it, and leaves when it is whole. */
+/** Passes a part of the written data to a body, with backpressure, and ends when the part is complete. */
 const passPart = (body: PassThrough, { offset, length }: Part): Writable => {
   let [before, missing] = [offset, length];
   const sink = new Writable({
@@ -260,7 +267,7 @@ const passPart = (body: PassThrough, { offset, length }: Part): Writable => {
       else body.once('drain', done);
     },
   });
-  // The reader leaves.
+  // The reader stopped.
   body.once('close', () => void sink.destroy());
   return sink;
 };

@@ -10,32 +10,32 @@ import {
 import { SilenceError } from '../core/connections.ts';
 import { errorOfRefusal, refusalOf } from '../paths/session.ts';
 
-/** Replies of RFC 959 that mean more than a failure. What 550 means, a look afterwards shows. */
+/** Replies of RFC 959 with a specific meaning. The meaning of 550 needs a check afterwards. */
 const byCode = errorsByCode(
   [BusyError, 450],
   [StorageFullError, 452, 552],
-  // 500 and 501, of the commands that every server knows: a line that is too long for it.
+  // 500 and 501, for commands that every server supports: the line is too long for it.
   [UnsafeNameError, 500, 501],
   [UnsupportedError, 502, 504],
   [StorageDeniedError, 530, 532, 550, 553],
 );
 
-/** The code that the server refused a command with; undefined for what is not a refusal. */
+/** The code of a rejection by the server; undefined for other errors. */
 export const codeOf = refusalOf;
 
-/** The server does not know a command. */
+/** The server does not support the command. */
 export const isUnknownCommand = (error: unknown): boolean => [500, 502, 504].includes(codeOf(error) ?? 0);
 
-/** Refused for what was asked: neither for the moment (4xx) nor because of the login. */
+/** Rejected permanently because of the arguments: not temporarily (4xx), nor because of the login. */
 export const isFinalRefusal = (error: unknown): boolean => {
   const code = codeOf(error) ?? 0;
   return code >= 500 && code !== 530 && code !== 532;
 };
 
-/** Refused for something missing or in the way, or because the login may not: the code does not say. */
+/** Rejected because of a missing or existing entry, or missing permissions: the code does not say which. */
 export const isPlainRefusal = (error: unknown): boolean => [521, 550, 553].includes(codeOf(error) ?? 0);
 
-/** The library's error for a server that says nothing. */
+/** The library's error for a server that does not respond. */
 export const isSilence = (error: unknown): boolean =>
   error instanceof Error && /^Timeout \(/u.test(error.message);
 

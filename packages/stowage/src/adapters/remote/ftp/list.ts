@@ -5,17 +5,19 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import type { Commands } from './requests.ts';
 import { errorOf, isPlainRefusal, isUnknownCommand } from './errors.ts';
 
-/** What is known of a server, found out by use. */
+/** Capabilities of a server, detected in use. */
 export interface Dialect {
   /** MLSD and MLST of RFC 3659; else LIST. */
   hasFacts: boolean;
-  /** STAT shows a file as `ls` does. */
+  /** STAT shows a file in the format of `ls`. */
   hasStat: boolean;
-  /** How LIST shows hidden names too; undefined: not known yet. */
+  /** The form of LIST that includes hidden names; undefined until detected. */
   list: 'LIST' | 'LIST -a' | undefined;
 }
 
-/** The listings of one session, in the way that its server knows. They are of the folder that was entered last. */
+/**
+ * The listings of one session, with the commands that its server supports. They apply to the current folder.
+ */
 export class Listings {
   readonly #commands: Commands;
   readonly #dialect: Dialect;
@@ -25,13 +27,13 @@ export class Listings {
     this.#dialect = dialect;
   }
 
-  /** Has the server list the folder; the entries are those of that moment. */
+  /** Lists the folder; the entries are a snapshot. */
   async entries(folder: SourcePath): Promise<AsyncGenerator<readonly ListedEntry[], void, undefined>> {
     const lines = linesOf(await this.#list(folder));
     return entriesIn(lines, this.#dialect.hasFacts ? entryOfFacts : this.#entryOfText, folder);
   }
 
-  /** The lines of LIST with hidden names; none where the server refuses that. */
+  /** The lines of LIST with hidden names; none where the server rejects that. */
   async lines(folder: SourcePath): Promise<readonly string[]> {
     try {
       return linesOf(await this.#commands.list('LIST -a', folder));
@@ -41,7 +43,7 @@ export class Listings {
     }
   }
 
-  /** The names of links in a folder, where LIST tells of them and MLSD may not. */
+  /** The names of links in a folder, where LIST shows them and MLSD may not. */
   async links(folder: SourcePath, whole: string): Promise<ReadonlySet<string>> {
     if (!this.#dialect.hasFacts || (await this.#commands.enter(whole)) !== 'real') return new Set();
     const links = (await this.lines(folder)).filter((line) => showsLink(line));
@@ -60,7 +62,7 @@ export class Listings {
         this.#dialect.hasFacts = false;
       }
     }
-    // Whether `-a` is understood shows in the folder itself, which is listed then too.
+    // Support of `-a` shows in the folder itself, which is then listed too.
     if (this.#dialect.list === undefined) {
       const showsItself = (await this.lines(folder)).some((line) => / \.$/u.test(line));
       this.#dialect.list ??= showsItself ? 'LIST -a' : 'LIST';
@@ -69,12 +71,12 @@ export class Listings {
   }
 }
 
-/** Characters of one line: a name has 255 bytes, facts have less. */
+/** Maximum characters of one line: a name has 255 bytes, facts are shorter. */
 const LONGEST = 8192;
 
 const PAGE = 1000;
 
-/** A length in bytes; undefined for anything but digits. */
+/** A length in bytes; undefined unless it is digits only. */
 export const sizeIn = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 
@@ -94,7 +96,7 @@ export const timeIn = (text: string | undefined): number | undefined => {
   return date + Number(fraction.padEnd(3, '0').slice(0, 3));
 };
 
-/** What the facts of RFC 3659, `type=file;size=5;`, say; undefined for the folder itself and the one above. */
+/** Parses facts of RFC 3659, `type=file;size=5;`; undefined for the folder itself and its parent. */
 export const foundFrom = (facts: string): Found | undefined => {
   const values = new Map<string, string>();
   for (const fact of facts.split(';')) {
@@ -109,24 +111,24 @@ export const foundFrom = (facts: string): Found | undefined => {
   return { ...ROOT, kind: 'file', size: sizeIn(values.get('size')), modifiedAt };
 };
 
-/** An entry in a line of MLSD. */
+/** Parses a line of MLSD. */
 const entryOfFacts = (line: string): ListedEntry | undefined => {
   const at = line.indexOf(' ');
   const found = at < 0 ? undefined : foundFrom(line.slice(0, at));
   return found === undefined ? undefined : { written: line.slice(at + 1), found };
 };
 
-/** `lrwxrwxrwx`, by which `ls` and many servers after it begin a line. */
+/** `lrwxrwxrwx`, the start of a line of `ls` and of many servers. */
 const MODE = /^([-dlbcps])[-rwxsStTlL]{9}/u;
 
-/** Whether a line as of `ls` shows a link; of that name, where one is given. */
+/** Whether a line in the format of `ls` is a link, with that name if one is given. */
 export const showsLink = (line: string, name?: string): boolean =>
   MODE.exec(line.trimStart())?.[1] === 'l' && (name === undefined || isLineOf(line, name));
 
 const isLineOf = (line: string, name: string): boolean =>
   line.endsWith(` ${name}`) || line.includes(` ${name} -> `);
 
-/** What an answer to STAT shows at a path or name: a link, anything else, only other entries, or none at all. */
+/** The result of a STAT response for a path or name: a link, another entry, only other names, or nothing. */
 export const shownByStat = (
   answer: string,
   names: readonly string[],
@@ -137,13 +139,13 @@ export const shownByStat = (
   return shown.length > 0 ? 'others' : 'nothing';
 };
 
-/** How `ls` begins a listing, in the language of its server. */
+/** The first line of `ls`, in the language of the server. */
 const TOTAL = /^\p{L}+:? \d+$/u;
 
 /**
- * An entry in a line of LIST, as `ls` or DOS have it. Such lines tell no time that is sure: they leave out
- * year, seconds and time zone.
- * @param parse the library's; throws for what it does not know
+ * Parses a line of LIST, in the format of `ls` or DOS. The times in such lines are not used: they lack year,
+ * seconds or time zone.
+ * @param parse the library's parser; throws for unknown formats
  */
 const entryOfText = (line: string, parse: (text: string) => readonly FileInfo[]): ListedEntry | undefined => {
   if (TOTAL.test(line)) return undefined;
@@ -162,8 +164,8 @@ const entryOfText = (line: string, parse: (text: string) => readonly FileInfo[])
 const linesOf = (text: string): readonly string[] => text.split(/\r?\n/u).filter(Boolean);
 
 /**
- * The entries of a listing, some at a time so that others get their turn. A line that is not understood stands
- * for something that is left out. @throws as errorOf, where no line at all is understood
+ * The entries of a listing, in pages so that other work can run in between. An unparsable line counts as an
+ * entry that is left out. @throws as errorOf, when no line at all can be parsed
  */
 async function* entriesIn(
   lines: readonly string[],

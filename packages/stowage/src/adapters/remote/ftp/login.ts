@@ -7,16 +7,16 @@ import { codeOf, isSilence } from './errors.ts';
 import type { FtpOptions } from './options.ts';
 import { inTime, LostConnectionError, SilenceError } from '../core/connections.ts';
 
-/** How TLS is spoken, on both connections. */
+/** TLS options for both connections. */
 export const tlsOptionsOf = ({ host, verifyCertificate, ca }: FtpOptions): ConnectionOptions => ({
   host,
   rejectUnauthorized: verifyCertificate,
   ...(ca === undefined ? {} : { ca }),
-  // An address is not a server name in TLS.
+  // TLS server names must not be IP addresses.
   ...(isIP(host) === 0 ? { servername: host } : {}),
 });
 
-/** Runs a step of the login; what the server refuses it with becomes this error. */
+/** Runs a step of the login; a rejection by the server becomes the error of `refused`. */
 const step = async <T>(running: Promise<T>, refused: (code: number) => Error): Promise<T> => {
   try {
     return await running;
@@ -25,16 +25,16 @@ const step = async <T>(running: Promise<T>, refused: (code: number) => Error): P
     if (code !== undefined) throw refused(code);
     if (isSilence(error)) throw error;
     const { message, code: system } = error as NodeJS.ErrnoException;
-    // Messages of TLS name the host.
+    // Messages of TLS contain the host.
     const reason = typeof system === 'string' ? system : message;
     throw new StorageUnavailableError({ detail: `the connection was not made: ${reason}`, cause: error });
   }
 };
 
-/** A server does not take a connection or its login: perhaps because it has as many as it wants. */
+/** A server rejected a connection or its login, perhaps because it has too many. */
 class RefusedConnection extends Error {}
 
-/** Whether the server refused a connection or its login. */
+/** Whether the server rejected a connection or its login. */
 export const isRefusedConnection = (error: unknown): boolean =>
   error instanceof Error && error.cause instanceof RefusedConnection;
 
@@ -43,7 +43,7 @@ const unavailable =
   (code: number): Error =>
     new StorageUnavailableError({ detail: `${detail} (${String(code)})` });
 
-/** Servers may answer with what they were sent: the log hears of a refused login by its code only. */
+/** A rejected login is logged by its code only, because servers may repeat what they were sent. */
 const denied = (code: number): Error => {
   const detail = `the server refuses the login (${String(code)})`;
   const cause = new RefusedConnection(detail);
@@ -53,8 +53,8 @@ const denied = (code: number): Error => {
 };
 
 /**
- * Connects and logs in. `watch` gets each control socket before it says anything. Returns whether the server may
- * know MLSD and MLST. @throws StorageUnavailableError, StorageDeniedError, and what the library throws
+ * Connects and logs in. `watch` gets each control socket before its first data. Returns whether the server
+ * may support MLSD and MLST. @throws StorageUnavailableError, StorageDeniedError, and errors of the library
  */
 export const logIn = async (
   client: Client,
@@ -75,14 +75,14 @@ export const logIn = async (
   }
   await step(client.login(username, password), denied);
   if (tls) {
-    // Nothing goes over a data connection in the clear.
+    // Data connections must be encrypted too.
     const open = unavailable('the server does not encrypt files');
     await step(client.send('PBSZ 0'), open);
     const { code } = await step(client.send('PROT P'), open);
     if (code >= 300) throw open(code);
   }
   await step(client.send('TYPE I'), unavailable('the server has no binary mode'));
-  // Servers that do not know it speak it, or nothing else.
+  // Servers that do not know this command use UTF-8 anyway, or support no other encoding.
   await client.sendIgnoringError('OPTS UTF8 ON');
   const features = await client.sendIgnoringError('FEAT');
   const hasFacts = features.code >= 300 || /^ *MLST/imu.test(features.message);
@@ -90,19 +90,19 @@ export const logIn = async (
   return hasFacts;
 };
 
-/** The port that a server listens on for data, by its answer to EPSV or PASV. What address it names is not used. */
+/** The port for a data connection, from the response to EPSV or PASV. The address in it is ignored. */
 const portIn = (reply: string): number => {
   const [, , extended] = /\(([!-~])\1\1(\d{1,5})\1\)/u.exec(reply) ?? [];
   const [, high, low] = /(?:\d{1,3},){4}(\d{1,3}),(\d{1,3})/u.exec(reply) ?? [];
   const port = extended === undefined ? Number(high) * 256 + Number(low) : Number(extended);
-  // No server listens for data on the port of another service.
+  // Servers never use privileged ports, which belong to other services, for data.
   if (!(port >= 1024 && port <= 65_535)) throw new LostConnectionError('the server names no port for data');
   return port;
 };
 
 /**
- * How the library comes to a data connection: by EPSV until the server refuses that, else by PASV, and to the
- * very address that the control connection goes to.
+ * How the library opens data connections: by EPSV until the server rejects it, else by PASV, always to the
+ * address of the control connection.
  */
 export const createDataStrategy = (): TransferStrategy => {
   let isExtended = true;
@@ -124,7 +124,8 @@ export const createDataStrategy = (): TransferStrategy => {
       const { message } = error as Error;
       throw new LostConnectionError(`the data connection was lost: ${message}`, { cause: error });
     }
-    // Servers want the session of the control connection, or the newest of it, which only this client can have.
+    // Servers require the TLS session of the control connection, or its latest one, as proof of the same
+    // client.
     const data =
       ftp.socket instanceof TLSSocket
         ? connectSecurely({
@@ -135,7 +136,7 @@ export const createDataStrategy = (): TransferStrategy => {
         : plain;
     data.on('error', () => undefined);
     ftp.dataSocket = data;
-    // The library would end the session with it, but the server's answer says why it broke.
+    // The library would end the session on these events, but the server's response gives the reason.
     for (const event of ['error', 'close']) {
       const [last] = data.listeners(event).slice(-1);
       data.off(event, last as () => void);

@@ -10,7 +10,7 @@ import {
   textOption,
 } from '../../support/option-fields.ts';
 
-/** What ends a command would begin another one. */
+/** Line breaks or NUL would start another command. */
 const isOneLine = (text: string): boolean => !/[\r\n\0]/u.test(text);
 const ONE_LINE = 'must not hold line breaks or NUL characters';
 
@@ -41,8 +41,8 @@ export const ftpOptionsSchema = z
   )
   .refine(({ ca, tls }) => ca === undefined || tls, { path: ['ca'], message: 'is for tls' });
 
-/** Options after their check. */
+/** Validated options. */
 export type FtpOptions = z.output<typeof ftpOptionsSchema>;
 
-/** Checks options as written in a configuration; every problem begins with its dotted key. */
+/** Validates options of a configuration; every problem begins with its dotted key. */
 export const parseFtpOptions = optionsParser(ftpOptionsSchema);

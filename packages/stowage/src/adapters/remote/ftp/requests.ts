@@ -3,17 +3,17 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, errorOf, isFinalRefusal, isUnknownCommand } from './errors.ts';
 
-/** Where a CWD has led: `link` to somewhere else, `closed` nowhere. */
+/** Result of CWD: `real` the folder itself, `link` another folder through a link, `closed` rejected. */
 export type Entered = 'real' | 'link' | 'closed';
 
 /**
- * The commands of one operation, by the errors of this package. What only looks is given up when the signal
- * aborts; what changes something is waited for.
+ * The commands of one operation, with errors of this package. When the signal aborts, reading commands are
+ * abandoned; changing ones are waited for.
  */
 export class Commands {
   readonly connection: FtpConnection;
   readonly signal: AbortSignal | undefined;
-  /** Something was asked for that must not be asked for twice. */
+  /** A command was sent that must not be repeated. */
   hasChanged = false;
 
   constructor(connection: FtpConnection, signal: AbortSignal | undefined) {
@@ -28,13 +28,13 @@ export class Commands {
     await this.#run(texts[0], path, () => this.connection.command(...texts));
   }
 
-  /** Sends what only looks. @throws as errorOf, the signal's reason */
+  /** Sends a command that only reads. @throws as errorOf, the signal's reason */
   ask(text: string): Promise<FTPResponse> {
     return this.#look(text, undefined, () => this.connection.command(text));
   }
 
   /**
-   * The answer; undefined where the server refuses it, not only for the moment: nothing is known then.
+   * The response; undefined where the server rejects the command permanently: nothing is known then.
    * @throws UnsupportedError for an unknown command
    */
   async answer(text: string): Promise<FTPResponse | undefined> {
@@ -46,7 +46,7 @@ export class Commands {
     }
   }
 
-  /** The answer; undefined where the server refuses it or does not know the command. */
+  /** The response; undefined where the server rejects or does not support the command. */
   async answerIfKnown(text: string): Promise<FTPResponse | undefined> {
     try {
       return await this.answer(text);
@@ -57,8 +57,8 @@ export class Commands {
   }
 
   /**
-   * Whether an error says that the server does not know a command. Servers refuse a line that is too long for
-   * them in the same words, so a short one is tried too.
+   * Whether an error means that the server does not support a command. Servers respond in the same way to a
+   * line that is too long for them, so a short one is tried too.
    */
   async isUnknown(verb: string, error: unknown): Promise<boolean> {
     if (!isUnknownCommand(error)) return false;
@@ -71,7 +71,7 @@ export class Commands {
     }
   }
 
-  /** Goes to a folder. A server that resolves links calls it by another name then. */
+  /** Changes to a folder. When links were resolved, the server reports another path. */
   async enter(whole: string): Promise<Entered> {
     if ((await this.answer(`CWD ${whole}`)) === undefined) return 'closed';
     const { message } = (await this.answerIfKnown('PWD')) ?? { message: '' };
@@ -89,21 +89,22 @@ export class Commands {
     return folderIn((await this.answerIfKnown('PWD'))?.message);
   }
 
-  /** What the server sends of the folder that was entered last. */
+  /** The text of a listing of the current folder. */
   list(text: string, folder: SourcePath): Promise<string> {
     return this.#look(text, folder, () => this.connection.list(text));
   }
 
-  /** Has the server send a file. What it has accepted goes on until its reader leaves. */
+  /** Downloads a file. An accepted download continues until its reader stops. */
   receive(path: SourcePath, whole: string, part: Part): Promise<Received> {
     return this.#look('RETR', path, () => this.connection.receive(whole, part));
   }
 
-  /** Stores content; returns its length. @throws what the content throws, errorOf, the signal's reason */
+  /** Stores content; returns its length. @throws errors of the content, errorOf, the signal's reason */
   async store(path: SourcePath, whole: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
     let size = 0;
     let failure: readonly [unknown] | undefined;
-    // The file ends where content fails, so that the connection goes on; the caller removes it.
+    // When the content fails, the file just ends, so that the connection remains usable; the caller removes
+    // it.
     const sent = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
       try {
         for await (const chunk of chunks) {
@@ -122,7 +123,7 @@ export class Commands {
   }
 
   async #look<T>(text: string, path: SourcePath | undefined, work: () => Promise<T>): Promise<T> {
-    // The answer would be taken for that of the next command: the connection goes.
+    // A late response would be taken for that of the next command, so the connection is closed.
     const leave = (): void => this.connection.close();
     this.signal?.throwIfAborted();
     this.signal?.addEventListener('abort', leave, { once: true });

@@ -20,7 +20,7 @@ const FILE: Found = { ...ROOT, kind: 'file' };
 const nameOf = (whole: string): string => whole.slice(whole.lastIndexOf('/') + 1);
 const parentOf = (whole: string): string => whole.slice(0, whole.lastIndexOf('/')) || '/';
 
-/** What a session works with. */
+/** Context of a session. */
 export interface SessionContext {
   readonly base: Base;
   readonly spellings: Spellings;
@@ -53,21 +53,21 @@ export class Session implements PathSession {
   }
 
   /**
-   * Links on the way show in the name that the server has for the folder after CWD, and a link to a file in
-   * what STAT shows, where a server tells of them at all.
+   * A link in the path is detected by the server's name for the folder after CWD, and a link to a file by
+   * STAT, where the server shows links at all.
    */
   async look(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
     if (path.isRoot) return (await this.#commands.enter(whole)) === 'real' ? ROOT : undefined;
     const { hasFacts } = this.#context.dialect;
-    // Without facts a folder shows by being entered, and a listing of the one above it is saved.
+    // Without facts, entering the folder shows its kind and saves a listing of its parent.
     const entered = hasFacts ? 'closed' : await this.#commands.enter(whole);
     const folder = { ...ROOT, name: path.name };
     const found = entered === 'closed' ? await this.#lookAt(whole, path) : folder;
     if (found?.kind === 'folder') {
       const reached = hasFacts ? await this.#commands.enter(whole) : entered;
       if (reached === 'real') return found;
-      // Its rights may keep this login out of it.
+      // The login may lack the permission to enter it.
       if ((await this.#enterParent(whole)) !== 'real') return undefined;
       return { ...found, kind: reached === 'link' ? 'other' : 'folder' };
     }
@@ -75,7 +75,7 @@ export class Session implements PathSession {
     return found.kind === 'file' && (await this.#isLink(whole, path)) ? { ...found, kind: 'other' } : found;
   }
 
-  /** A folder that the login may not enter cannot be told from a real one; it cannot be emptied either. */
+  /** A folder that the login may not enter looks like a real one; it cannot be emptied either. */
   async kindAt(_path: SourcePath, whole: string): Promise<Found['kind']> {
     return (await this.#commands.enter(whole)) === 'link' ? 'other' : 'folder';
   }
@@ -84,7 +84,7 @@ export class Session implements PathSession {
     folder: SourcePath,
     whole?: string,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
-    // A folder that goes with all it holds: some servers show links as what they lead to.
+    // For the removal of a folder tree: some servers list links as their targets.
     const links = whole === undefined ? new Set() : await this.#listings.links(folder, whole);
     for await (const page of await this.list(folder, whole))
       yield page.map((entry) =>
@@ -92,7 +92,7 @@ export class Session implements PathSession {
       );
   }
 
-  /** Has the server list a folder. The connection is free before the first page is read. */
+  /** Lists a folder. The connection is free before the first page is read. */
   async list(
     folder: SourcePath,
     whole = this.pathOf(folder),
@@ -102,19 +102,19 @@ export class Session implements PathSession {
     return this.#needing(whole, () => this.#listings.entries(folder));
   }
 
-  /** Has the server send a file. @throws NotFoundError for one that went after it was looked at */
+  /** Downloads a file. @throws NotFoundError for one that was removed after the lookup */
   retrieve(path: SourcePath, part: Part): Promise<Received> {
     const whole = this.pathOf(path);
     return this.#needing(whole, () => this.#commands.receive(path, whole, part));
   }
 
-  /** Stores content; returns how many bytes it had. @throws what the content throws */
+  /** Stores content; returns its length in bytes. @throws errors of the content */
   store(path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<number> {
     const whole = this.pathOf(path);
     return this.#needing(parentOf(whole), () => this.#commands.store(path, whole, chunks));
   }
 
-  /** What the server says of a file that was just stored; undefined where it has none. */
+  /** The server's metadata of a file that was just stored; undefined where it is missing. */
   async stored(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
     if (this.#context.dialect.hasFacts) return this.#lookAt(whole, path);
@@ -123,7 +123,7 @@ export class Session implements PathSession {
     return { ...FILE, name: path.name, size, modifiedAt: await this.#timeOf(whole) };
   }
 
-  /** Whether a file has a name, by another command than those of `look`. */
+  /** Whether a file has the name, by another command than those of `look`. */
   async isFile(path: SourcePath): Promise<boolean> {
     return (await this.#sizeOf(this.pathOf(path))) !== undefined;
   }
@@ -166,14 +166,14 @@ export class Session implements PathSession {
     return this.#commands.enter(parentOf(whole));
   }
 
-  /** What lies at a path or at the end of a link. */
+  /** The entry at a path, or the target of a link there. */
   async #lookAt(whole: string, path: SourcePath): Promise<Found | undefined> {
     const { dialect } = this.#context;
     if (!dialect.hasFacts) return this.#lookInList(whole, path);
     try {
       const answer = await this.#commands.answer(`MLST ${whole}`);
       const [, facts] = /\n ?(\S*) /u.exec(answer?.message ?? '') ?? [];
-      // Of a folder it may say that it is the one that was asked for.
+      // A response for a folder may call it the requested one (`cdir`).
       const found =
         facts === undefined ? undefined : foundFrom(facts.replace(/\btype=[cp]dir\b/iu, 'type=dir'));
       return found === undefined ? undefined : { ...found, name: path.name };
@@ -184,7 +184,7 @@ export class Session implements PathSession {
     }
   }
 
-  /** A file by STAT and SIZE, where the server tells so much; all else by a listing of its folder. */
+  /** Finds a file by STAT and SIZE, where the server supports them; other entries by listing their folder. */
   async #lookInList(whole: string, path: SourcePath): Promise<Found | undefined> {
     if ((await this.#enterParent(whole)) !== 'real') return undefined;
     const size = (await this.#statOf(whole)) === 'no link' ? await this.#sizeOf(whole) : undefined;
@@ -210,11 +210,11 @@ export class Session implements PathSession {
   }
 
   /**
-   * Whether STAT, which is LIST on the control connection, shows a link. It takes names for patterns: where it
-   * shows others only, the folder is listed.
+   * Whether STAT, which is LIST on the control connection, shows a link. STAT treats names as patterns: where
+   * it shows only other names, the folder is listed.
    */
   async #isLink(whole: string, path: SourcePath): Promise<boolean> {
-    // A listing has shown what it is.
+    // The listing has already shown links.
     if (!this.#context.dialect.hasFacts) return false;
     const shown = await this.#statOf(whole);
     if (shown !== 'others') return shown === 'link';
@@ -229,7 +229,7 @@ export class Session implements PathSession {
       const answer = await this.#commands.answer(`STAT ${whole}`);
       return shownByStat(answer?.message ?? '', [whole, nameOf(whole)]);
     } catch (error) {
-      // How STAT says that nothing lies there.
+      // Some servers respond like this when there is no such entry.
       if (codeOf(error) === 450) return 'nothing';
       if (!(await this.#commands.isUnknown('STAT', error))) throw error;
       dialect.hasStat = false;
@@ -237,7 +237,10 @@ export class Session implements PathSession {
     }
   }
 
-  /** Does what needs a file or a folder. @throws NotFoundError for a refusal where nothing lies there now */
+  /**
+   * Runs work that needs a file or folder. @throws NotFoundError for a rejection when the entry is missing
+   * now
+   */
   async #needing<T>(whole: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();

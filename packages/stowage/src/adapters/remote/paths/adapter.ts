@@ -40,23 +40,23 @@ import {
 import type { PathStore } from './store.ts';
 import { isElsewhere, putFile, requireFree } from './write.ts';
 
-/** How long a change whose answer was lost may take to be seen on the server. */
+/** Longest time until a change with a lost response becomes visible on the server. */
 const LATE_MS = 60_000;
 
-/** The storage port on a store of paths. */
+/** The storage port for a store with paths. */
 export class PathAdapter<Session extends PathSession> implements StorageAdapter {
   readonly identity: StoreIdentity;
   readonly #store: PathStore<Session>;
   readonly #declared: StorageCapabilities;
 
-  /** @param declared what holds until the server has shown more */
+  /** @param declared capabilities until the server has shown more */
   constructor(store: PathStore<Session>, identity: StoreIdentity, declared: StorageCapabilities) {
     this.#store = store;
     this.identity = identity;
     this.#declared = declared;
   }
 
-  /** What the server decides about new names, and whether it folds letter case, only trials show. */
+  /** Atomic creation and letter case are known only after trials. */
   get capabilities(): StorageCapabilities {
     const { decidesNames, letterCase } = this.#store;
     return { ...this.#declared, atomicCreate: decidesNames, caseSensitive: letterCase.isSensitive };
@@ -81,7 +81,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     const names = new ListedNames<Entry>(folder, spellings);
     const aliases: Entry[] = [];
     let [omitted, known]: [number, Entry | undefined] = [0, undefined];
-    /** Those whose names can only be their own; the others wait until letter case is known. */
+    /** Entries whose names cannot be aliases; the others wait until letter case is known. */
     const own = (page: readonly Entry[]): readonly Entry[] =>
       page.filter((entry) => {
         if (!letterCase.isAlias(entry.name)) return true;
@@ -141,7 +141,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     });
   }
 
-  /** The server decides whether it is empty. */
+  /** The server decides whether the folder is empty. */
   async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     const store = this.#store;
     await store.prepare(path, options);
@@ -162,8 +162,8 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   /**
-   * Takes a folder out of sight in one step, and then removes it with all it holds. What the server does not
-   * remove is shown again, under its old name or a numbered one.
+   * Hides a folder in one step, and then removes it with all its contents. Leftovers that the server does not
+   * remove become visible again, under the old name or a numbered one.
    */
   async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
     const store = this.#store;
@@ -172,7 +172,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     const hidden = path.parent.below(newTempName());
     await this.#hide({ from: path, to: hidden }, options);
     try {
-      // It is removed for everybody by now: that cannot be broken off any more.
+      // The folder is already gone for all clients: the removal is not aborted any more.
       await store.run({}, (session) => removeTree(session, hidden, session.pathOf(hidden)).catch(ifMissing));
     } catch (error) {
       const task = (): Promise<boolean> => store.showAgain({ from: hidden, to: path }, 'folder');
@@ -236,8 +236,8 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   /**
-   * Gives a folder a hidden name. When the answer is lost, a look shows whether the folder has it. A rename
-   * that takes effect only afterwards is undone.
+   * Renames a folder to a hidden name. After a lost response, a lookup shows whether that happened. A rename
+   * that takes effect only later is undone.
    */
   async #hide({ from, to }: Names, options: OperationOptions): Promise<void> {
     const store = this.#store;
@@ -258,7 +258,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     });
   }
 
-  /** An entry that can be shown, and its name on the server. Removes what a killed process has left. */
+  /** A visible entry, and its name on the server. Removes leftovers of killed processes. */
   #shown(
     folder: SourcePath,
     { written, found }: ListedEntry,
@@ -276,7 +276,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     return [[{ name, kind, size, modifiedAt }, written]];
   }
 
-  /** @param isNeeded whether something waits for it, so that more than a look may be spent */
+  /** @param isNeeded a caller depends on the result, so more requests than a lookup may be spent */
   async #learnCase(path: SourcePath, options: OperationOptions, isNeeded: boolean): Promise<void> {
     const store = this.#store;
     const learn = async (): Promise<void> => {
@@ -284,7 +284,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
       if (isNeeded && !store.letterCase.isKnown) await store.tryLetterCase(options);
     };
     if (store.letterCase.isKnown) return;
-    // The listing is whole without it.
+    // The listing is complete without it.
     await learn().catch(() => options.signal?.throwIfAborted());
   }
 }

@@ -12,26 +12,26 @@ import {
 } from '../../../errors/errors.ts';
 import { SilenceError } from '../core/connections.ts';
 
-/** What lies at a path, itself and never what it points to. `other`: links, pipes and the like. */
+/** The entry at a path itself, links not followed. `other`: links, pipes and similar. */
 export type Found = Omit<Stat, 'kind'> & { readonly kind: EntryKind | 'other' };
 
-/** What is said of the root. */
+/** Description of the root. */
 export const ROOT: Found = folderNamed('');
 
-/** An entry as the server lists it. */
+/** An entry in a listing of the server. */
 export interface ListedEntry {
-  /** As the server has it; what is not text has lost its bytes. */
+  /** Name as the server has it; invalid UTF-8 has been replaced. */
   readonly written: string;
   readonly found: Found;
 }
 
-/** From one name to another. */
+/** Old and new path of an operation. */
 export interface Names {
   readonly from: SourcePath;
   readonly to: SourcePath;
 }
 
-/** Where the root of a store lies on its server. */
+/** Location of a store's root on its server. */
 export interface Base {
   /** The real path of its directory. */
   readonly directory: string;
@@ -39,46 +39,47 @@ export interface Base {
   readonly prefix: readonly string[];
 }
 
-/** The path on the server of what lies below a root. */
+/** The path on the server of an entry below the root. */
 export const pathOn = ({ directory, prefix }: Base, segments: readonly string[]): string =>
   [directory.replace(/\/$/u, ''), ...prefix, ...segments].join('/') || '/';
 
 /**
- * The requests of one operation, by a protocol that names files and folders by paths. What only looks is
- * given up when the signal aborts; what changes something is waited for, because the server goes on with it.
- * All throw errors of ours.
+ * The requests of one operation, for protocols that address files and folders by paths. When the signal
+ * aborts, reading requests are abandoned; changing ones are waited for, because the server continues with
+ * them. All throw StowageErrors.
  */
 export interface PathSession {
-  /** The same, for what must be done also after the signal has aborted. */
+  /** The same session without the signal, for cleanup after an abort. */
   unbound(): PathSession;
   /** The path on the server. */
   pathOf(path: SourcePath): string;
-  /** What lies at a path, as far as all folders on the way are seen to be folders and no links. */
+  /** The entry at a path, if all its parents are folders and not links. */
   look(path: SourcePath): Promise<Found | undefined>;
   /**
-   * What lies at a path on the server itself, whatever listings say of it; its parent is known to be a folder.
+   * The kind of an entry on the server itself, whatever listings show; its parent must be known to be a
+   * folder.
    */
   kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined>;
-  /** All entries of a folder, as the server has them. Nothing else is sent before the last one. */
+  /** All entries of a folder, as the server has them. No other request is sent before the last one. */
   entries(folder: SourcePath, whole?: string): AsyncIterable<readonly ListedEntry[]>;
-  /** @throws AlreadyExistsError when anything has the name */
+  /** @throws AlreadyExistsError when an entry has the name */
   mkdir(path: SourcePath): Promise<void>;
-  /** Removes a folder that holds nothing: the server decides. */
+  /** Removes an empty folder: the server decides. */
   rmdir(path: SourcePath, whole?: string): Promise<void>;
   /** Removes a file, or a link itself. */
   unlink(path: SourcePath, whole?: string): Promise<void>;
-  /** Gives a name that nothing is known to have. */
+  /** Renames to a name that is believed to be free. */
   rename(names: Names): Promise<void>;
 }
 
-/** Whether a listed name stands for one entry of its folder. No server should send another. */
+/** Whether a listed name is that of a single entry in the folder. A correct server lists no other. */
 export const isEntryName = (name: string): boolean =>
   !/[/\0]/u.test(name) && name !== '' && !/^\.\.?$/u.test(name);
 
-/** A name that the server has in other bytes than UTF-8 cannot be said back to it. */
+/** A name with bytes that are not UTF-8 cannot be sent to the server. */
 export const isSayable = (name: string): boolean => !name.includes('\uFFFD');
 
-/** The number that a server has refused with; undefined for what is not a refusal. */
+/** The code of a rejection by the server; undefined for other errors. */
 export const refusalOf = (error: unknown): number | undefined => {
   const cause = error instanceof StowageError ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
@@ -86,9 +87,9 @@ export const refusalOf = (error: unknown): number | undefined => {
 };
 
 /**
- * Our error for one of a library or of a socket. Ours pass as they are.
- * @param meanings of the numbers of the protocol that mean more than a failure
- * @param asked what was asked of the server, for the log: never a host
+ * Converts an error of a library or a socket. StowageErrors stay as they are.
+ * @param meanings error classes for codes of the protocol
+ * @param asked the request, for the log: never a host
  */
 export const errorOfRefusal = (
   meanings: ErrorsByCode<number>,
@@ -105,10 +106,9 @@ export const errorOfRefusal = (
 const TOGETHER = 16;
 
 /**
- * Removes a folder by its path on the server, with all it holds: links themselves, never what they lead to. Others may
- * remove the same.
- * Each folder is looked at before it is entered, because some servers list a link as what it leads to.
- * Memory: the names in one folder and those above it.
+ * Removes a folder by its path on the server, with all its contents: links themselves, never their targets.
+ * Others may remove the same entries. Each folder is checked before it is entered, because some servers list
+ * a link as its target. Memory: the names in one folder and its parents.
  */
 export const removeTree = async (session: PathSession, path: SourcePath, whole: string): Promise<void> => {
   if ((await session.kindAt(path, whole)) !== 'folder') return session.unlink(path, whole);
@@ -121,7 +121,7 @@ export const removeTree = async (session: PathSession, path: SourcePath, whole: 
   await session.rmdir(path, whole);
 };
 
-/** Removes something temporary; whether it is gone. Where a link stands in its way, nothing is done. */
+/** Removes a temporary entry; returns whether it is gone. Does nothing when its path contains a link. */
 export const removeTemporary = async (session: PathSession, { path, kind }: Leftover): Promise<boolean> => {
   const found = await session.look(path);
   if (found === undefined) return true;
@@ -130,7 +130,7 @@ export const removeTemporary = async (session: PathSession, { path, kind }: Left
   return true;
 };
 
-/** What a killed process has left in a folder long ago. */
+/** Old leftovers of killed processes in a folder. */
 export const staleIn = async (session: PathSession, folder: SourcePath): Promise<readonly Leftover[]> => {
   const stale: Leftover[] = [];
   for await (const page of session.entries(folder))

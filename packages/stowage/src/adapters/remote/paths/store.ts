@@ -32,24 +32,24 @@ import {
   removeTemporary,
 } from './session.ts';
 
-/** How the stores of a protocol lock names. */
+/** Locks for names. */
 export interface PathLocks {
   readonly locks: NameLocks;
-  /** Stores that share their locks have the same key for the same entry; other entries may have it too. */
+  /** Stores that share their locks return the same key for the same entry; other entries may share it. */
   readonly keyOf: (path: SourcePath) => string;
 }
 
-/** A file that is moved aside for a moment, and the one that takes its place. */
+/** A file that is moved aside for a moment, with the file that takes its place. */
 interface Aside extends Names {
   readonly next: Found | undefined;
 }
 
-/** Names that are tried for what has lost its own. */
+/** Names tried for an item whose old name is taken. */
 const MOST_NAMES = 1000;
 
 /**
- * A store on a server that knows files and folders by their paths: the steps that its operations share, and
- * those that every protocol takes in its own way.
+ * A store on a server that addresses files and folders by paths: the shared steps of its operations, and the
+ * abstract ones of each protocol.
  */
 export abstract class PathStore<Session extends PathSession> {
   readonly leftovers: Leftovers;
@@ -57,10 +57,10 @@ export abstract class PathStore<Session extends PathSession> {
   readonly spellings = new Spellings();
   readonly #locks: PathLocks;
   readonly #base = new Once<Base>();
-  /** Files that are moved aside, by the names that they had. */
+  /** Files that are moved aside, by their original names. */
   readonly #asides = new Map<string, Aside>();
 
-  /** @param isRefusal whether an error is an answer of the server */
+  /** @param isRefusal whether an error is a response of the server */
   constructor(
     isRefusal: (error: unknown) => boolean,
     locks: PathLocks = { locks: createNameLocks(), keyOf: String },
@@ -72,18 +72,18 @@ export abstract class PathStore<Session extends PathSession> {
     );
   }
 
-  /** The server is known to let exactly one writer have a new name. */
+  /** The server is known to let exactly one writer create a name. */
   abstract readonly decidesNames: boolean;
-  /** Runs the requests of an operation on one connection. Never inside of each other. */
+  /** Runs the requests of an operation on one connection. Calls must not be nested. */
   abstract run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T>;
-  /** The entries of a folder, for a slow reader too. @throws NotFoundError, WrongKindError */
+  /** The entries of a folder, also for a slow reader. @throws NotFoundError, WrongKindError */
   abstract entries(
     folder: SourcePath,
     options: OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined>;
   abstract read(path: SourcePath, options: ReadOptions): Promise<ReadResult>;
   abstract copyFile(names: Names, options: PutOptions): Promise<void>;
-  /** Writes a new file. The caller removes what is left of it after a failure. */
+  /** Writes a new file. After a failure the caller removes leftovers. */
   abstract writeNew(
     session: Session,
     path: SourcePath,
@@ -91,26 +91,29 @@ export abstract class PathStore<Session extends PathSession> {
     derived: boolean,
   ): Promise<Found>;
   /**
-   * Gives content, under a hidden name until then, a name that is new. These three are called under the lock
-   * of the name, after a look at it. @throws AlreadyExistsError
+   * Renames content from its hidden name to a new name. This method and the next two are called under the
+   * lock of the name, after a lookup. @throws AlreadyExistsError
    */
   abstract giveNewName(session: Session, names: Names): Promise<void>;
-  /** Moves a file or folder to a name that is new. @throws AlreadyExistsError */
+  /** Moves a file or folder to a new name. @throws AlreadyExistsError */
   abstract moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void>;
-  /** Moves a file to a name that another file may have. @throws WrongKindError when a folder has it */
+  /** Moves a file to a name, replacing a file that has it. @throws WrongKindError when a folder has it */
   abstract moveOver(session: Session, names: Names): Promise<void>;
-  /** Refused without a reason that the answer tells: that something is in the way, above all. */
+  /** Rejected without a specific reason: mostly because an entry is in the way. */
   abstract isPlainRefusal(error: unknown): boolean;
-  /** Fails where the root is missing. It is made when the store is opened, and never again. */
+  /** Fails when the root is missing. It is created when the store is opened, and never again. */
   abstract requireRoot(session: Session): Promise<void>;
   abstract close(): Promise<void>;
 
-  /** Where the root lies. The first user finds out for all; with its connection lost, the next one does. */
+  /**
+   * Location of the root, detected once for all users; when a connection is lost meanwhile, the next user
+   * retries.
+   */
   protected baseBy(find: () => Promise<Base>, signal: AbortSignal | undefined): Promise<Base> {
     return orAborted(this.#base.get(find), signal);
   }
 
-  /** To be awaited before anything else. Temporary names do not exist for callers. */
+  /** Must be awaited before every operation. Rejects temporary names. */
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
@@ -120,7 +123,7 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Finds out about letter case with a folder made for it. It stays unknown where the login may make none.
+   * Detects letter case with a folder created for that. It stays unknown where the login may not create one.
    */
   async tryLetterCase(options: OperationOptions): Promise<void> {
     const temp = SourcePath.root.below(newTempName());
@@ -132,14 +135,14 @@ export abstract class PathStore<Session extends PathSession> {
     await trying.catch(ifOnly(StorageDeniedError)).finally(remove);
   }
 
-  /** Runs what changes entries while no other operation of this process does. */
+  /** Runs a change of entries while no other operation of this process changes them. */
   async lock<T>(
     paths: SourcePath | readonly SourcePath[],
     options: OperationOptions,
     work: () => Promise<T>,
   ): Promise<T> {
     const all = [paths].flat();
-    // Names that a server may hold for one have one key.
+    // Names that a server may treat as equal have the same key.
     const keys = all.map((path) => this.#locks.keyOf(path).toLowerCase());
     const outside: (() => Promise<boolean>)[] = [];
     try {
@@ -156,9 +159,9 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Moves a file to a name that another file has, where the server's rename does not replace: the other one
-   * is moved aside for a moment. Whatever fails, it is back when the lock of the name is given back, or as
-   * soon as the server can be reached again; under a number where another file has the name.
+   * Moves a file over an existing one, where the server's rename does not replace: the existing file is moved
+   * aside for a moment. After any failure it is restored when the lock of the name is released, or as soon as
+   * the server can be reached again; with a number when another file has taken the name.
    */
   async moveByAside(session: Session, { from, to }: Names): Promise<void> {
     const aside = to.parent.below(newAsideName());
@@ -171,8 +174,8 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Has a file back that is still aside when the lock of its name is given back. Returns what is left to do
-   * outside of the lock, where another file has the name.
+   * Restores a file that is still aside when the lock of its name is released. Returns a task for outside of
+   * the lock, when another file has the name.
    */
   async #endAside(path: SourcePath): Promise<readonly (() => Promise<boolean>)[]> {
     const moved = this.#asides.get(path.toString());
@@ -190,8 +193,8 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Gives a file that was moved aside its name again, or removes it where the new file has the name after all.
-   * Returns false where another one has it.
+   * Renames a file that was moved aside back to its name, or removes it when the new file does have the name.
+   * Returns false when another file has it.
    */
   #bringBack({ from, to, next }: Aside): Promise<boolean> {
     return this.run({}, async (session) => {
@@ -206,7 +209,7 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /**
-   * Gives something hidden its name again, or a numbered one where another entry has taken the name. What the
+   * Renames a hidden entry back to its name, or to a numbered one when that is taken. An entry that the
    * server refuses to rename stays hidden. Returns false while the server cannot be reached.
    */
   async showAgain({ from, to }: Names, kind: EntryKind): Promise<boolean> {
@@ -237,7 +240,7 @@ export abstract class PathStore<Session extends PathSession> {
     return { ...found, kind: found.kind };
   }
 
-  /** What lies at a path, links and special files too. */
+  /** The entry at a path, links and special files included. */
   async find(session: Session, path: SourcePath): Promise<Found | undefined> {
     const found = await session.look(path);
     if (found !== undefined) return found;
@@ -246,7 +249,7 @@ export abstract class PathStore<Session extends PathSession> {
     return (await respell(this.spellings, path, exists)) ? session.look(path) : undefined;
   }
 
-  /** Finds out about letter case with something that is there. Costs nothing once it is known. */
+  /** Detects letter case with an existing entry. Costs nothing once it is known. */
   async learnCase(session: Session, path: SourcePath, options: OperationOptions): Promise<void> {
     const look = async (one: SourcePath): Promise<Stat> => {
       const found = await session.look(one);
@@ -256,14 +259,14 @@ export abstract class PathStore<Session extends PathSession> {
     await this.letterCase.learn({ stat: look }, path, options);
   }
 
-  /** @throws AlreadyExistsError when anything has the name, NotFoundError when a parent is not a folder */
+  /** @throws AlreadyExistsError when an entry has the name, NotFoundError when a parent is not a folder */
   async makeFolder(session: Session, path: SourcePath): Promise<void> {
     if (path.isRoot || (await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
     await this.ensureFolder(session, path.parent);
     await session.mkdir(path);
   }
 
-  /** Makes a folder and its parents unless they are there. @throws NotFoundError when one is not a folder */
+  /** Creates a folder and its parents unless they exist. @throws NotFoundError when one is not a folder */
   async ensureFolder(session: Session, path: SourcePath): Promise<void> {
     const found = await this.find(session, path);
     if (found?.kind === 'folder') return;

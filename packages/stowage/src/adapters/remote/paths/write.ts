@@ -5,14 +5,17 @@ import { newTempName } from '../core/temporary.ts';
 import { ROOT, type Found, type Names, type PathSession } from './session.ts';
 import type { PathStore } from './store.ts';
 
-/** @throws AlreadyExistsError, WrongKindError when what lies at a target is in the way */
+/** @throws AlreadyExistsError, WrongKindError when the entry at a target is in the way */
 export const requireFree = (found: Found | undefined, isNew: boolean): void => {
   if (found === undefined) return;
   if (isNew) throw new AlreadyExistsError();
   if (found.kind !== 'file') throw new WrongKindError();
 };
 
-/** Whether a file is another one than its target. @throws NotFoundError, WrongKindError, AlreadyExistsError */
+/**
+ * Whether a file and its target are different files. @throws NotFoundError, WrongKindError,
+ * AlreadyExistsError
+ */
 export const isElsewhere = async (
   store: PathStore<PathSession>,
   session: PathSession,
@@ -26,8 +29,8 @@ export const isElsewhere = async (
 };
 
 /**
- * Has `fill` make a hidden file beside its target, and gives it the target's name when it is whole. What lies
- * there after a failure is removed.
+ * Calls `fill` to create a hidden file beside its target, and renames it to the target when it is complete.
+ * Removes leftovers after a failure.
  */
 export const putFile = async <Session extends PathSession>(
   store: PathStore<Session>,

@@ -28,7 +28,7 @@ import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
 const PER_CONNECTION = 16;
-/** Reads among them, for as long as their readers take. */
+/** Reads among them, which may take as long as their readers do. */
 const READERS = 8;
 
 interface Attributes {
@@ -39,18 +39,21 @@ const requireFolder = (attributes: Attributes): void => {
   if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is not a folder' });
 };
 
-/** What operations share on an SFTP server: connections, the root, and its own way of each step. */
+/** A store on an SFTP server: connections, the root, and the protocol's steps of operations. */
 export class SftpStore extends PathStore<Session> {
   decidesNames = false;
-  /** Until it is seen not to, the server is taken to replace files in one step. */
+  /** Whether the server replaces files atomically; assumed until it turns out not to. */
   #canReplace = true;
-  /** Links are seen to be made, or, where a server says so and makes none, not to be. Undefined: neither yet. */
+  /**
+   * Whether the server creates hard links; false also for a server that reports success without creating one.
+   * Undefined until known.
+   */
   #makesLinks: boolean | undefined;
   readonly #pool: ConnectionPool<SftpConnection>;
   readonly #prefix: SourcePath;
   readonly #directory: string;
 
-  /** `prefix` is a folder below the directory of the options, made when it is missing. */
+  /** `prefix` is a folder below the directory of the options, created when it is missing. */
   constructor(options: SftpOptions, prefix: SourcePath) {
     const { connections, timeout, idleTimeout } = options;
     super((error) => statusOf(error) !== undefined);
@@ -84,7 +87,7 @@ export class SftpStore extends PathStore<Session> {
     folder: SourcePath,
     options: OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
-    // A listing waits for its reader between its pages, as a download does.
+    // Like a download, a listing waits for its reader between pages.
     const { session, release } = await this.#takeForReading(options);
     try {
       if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
@@ -108,8 +111,8 @@ export class SftpStore extends PathStore<Session> {
   }
 
   /**
-   * By a link, which the server makes only where nothing has that name, and the removal of the temporary one: only
-   * the whole content is ever seen.
+   * Creates a hard link, which the server does only for a free name, and removes the temporary name: only
+   * complete content is ever visible.
    */
   async giveNewName(session: Session, names: Names): Promise<void> {
     const { from, to } = names;
@@ -119,13 +122,13 @@ export class SftpStore extends PathStore<Session> {
     } catch (error) {
       const isUnknown = error instanceof UnsupportedError;
       if (!isUnknown && !isPlainRefusal(error)) throw error;
-      // Or a file system without links.
+      // Or the file system has no links.
       if (isUnknown || (await session.look(to)) === undefined)
         return this.moveToNewName(session, names, 'file');
       this.decidesNames = true;
       throw new AlreadyExistsError({ cause: error });
     }
-    // Before the only copy goes.
+    // Check that the link exists before the only copy is removed.
     this.#makesLinks ??= (await session.unbound().look(to)) !== undefined;
     this.decidesNames = this.#makesLinks;
     if (!this.#makesLinks) return this.moveToNewName(session, names, 'file');
@@ -134,24 +137,23 @@ export class SftpStore extends PathStore<Session> {
   }
 
   /**
-   * The name is taken by something empty first, which the other then replaces in one step: whatever lies at the
-   * old name by then moves, and nothing is lost. A server without that step refuses a rename to a name that is
-   * taken, in its own way.
+   * Takes the name with an empty item first, which is then replaced atomically: whatever has the old name by
+   * then is moved, and nothing is lost. A server without that operation rejects a rename to a taken name.
    */
   async moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void> {
     if (this.#canReplace) {
       await session.takeName(names.to, kind);
       try {
         await session.unbound().replace(names);
-        // A server that says what is not so is not believed that only one can make something either.
+        // A server that falsely reports links is not trusted with exclusive creation either.
         this.decidesNames = this.#makesLinks !== false;
         return;
       } catch (error) {
-        // After a lost answer it is not known what has the name: nothing is removed.
+        // After a lost response it is unknown which item has the name: remove nothing.
         const isRefused = error instanceof UnsupportedError || statusOf(error) !== undefined;
         if (isRefused) await session.giveNameBack(names.to, kind).catch(() => undefined);
         const isUnknown = error instanceof UnsupportedError;
-        // Some servers replace files alone: a rename finds the name free again.
+        // Some servers replace only files: a rename will find the name free again.
         if (!isUnknown && !(kind === 'folder' && isPlainRefusal(error))) throw error;
         if (isUnknown) this.#canReplace = false;
       }
@@ -159,7 +161,9 @@ export class SftpStore extends PathStore<Session> {
     await session.renameNew(names);
   }
 
-  /** In one step, or, on a server without that, by moving the other aside for a moment. */
+  /**
+   * Replaces atomically, or, on a server without that operation, moves the existing file aside for a moment.
+   */
   async moveOver(session: Session, names: Names): Promise<void> {
     const found = await this.find(session, names.to);
     if (found !== undefined && found.kind !== 'file') throw new WrongKindError();
@@ -198,7 +202,7 @@ export class SftpStore extends PathStore<Session> {
     return new Session(connection, base, this.spellings, signal);
   }
 
-  /** Where the directory really lies; it may be, or lie below, a link. Folders below it may not. */
+  /** Detects the real path of the directory, which may be a link, or below one. Folders below it may not. */
   async #findBase(connection: SftpConnection): Promise<Base> {
     const asked = this.#directory === '' ? '.' : this.#directory;
     try {
@@ -210,7 +214,7 @@ export class SftpStore extends PathStore<Session> {
       return { directory, prefix: this.#prefix.segments };
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
-      // Nothing of the source was asked for yet: its absence is not an answer for a client.
+      // The client has not asked for anything yet, so a missing directory must not become its response.
       if (!(failure instanceof NotFoundError)) throw failure;
       throw new StorageUnavailableError({ detail: 'the directory of the source is missing', cause: error });
     }
@@ -220,13 +224,13 @@ export class SftpStore extends PathStore<Session> {
 /** A store on an SFTP server. */
 export type SftpAdapter = PathAdapter<Session>;
 
-/** Opens a store on an SFTP server; asks the server nothing yet. `root` is a path below the directory. */
+/** Creates a store on an SFTP server without contacting it. `root` is a path below the directory. */
 export const openSftpAdapter = (options: SftpOptions, root = ''): SftpAdapter => {
   const { host, port, username, directory } = options;
   const prefix = SourcePath.parse(root);
   const isAbsolute = directory.startsWith('/');
   const identity = {
-    // Logins may have roots of their own, and begin in different folders.
+    // Logins may have their own roots, and start in different folders.
     backend: `sftp:${username}@${host}:${String(port)}${isAbsolute ? '' : ':~'}`,
     root: [...directory.split('/').filter((segment) => segment !== ''), ...prefix.segments],
   };

@@ -17,7 +17,7 @@ import type { SftpOptions } from './options.ts';
 
 type Answered<Value> = (error?: Error | null, value?: Value) => void;
 
-/** What an operator has to correct: a file of the configuration that cannot be read. */
+/** Reads a configured file. A failure is an error of the configuration. */
 const readConfigured = async (key: string, path: string): Promise<string> => {
   try {
     return await readFile(path, 'utf8');
@@ -50,7 +50,7 @@ const configOf = async (
     username,
     hostVerifier,
     readyTimeout: timeout * 1000,
-    // A connection without answers is noticed also while nothing is asked.
+    // Detects a dead connection even while no request is running.
     keepaliveInterval: Math.max(1000, timeout * 500),
     keepaliveCountMax: 3,
     ...(password === undefined ? {} : { password, tryKeyboard: true }),
@@ -62,7 +62,7 @@ const configOf = async (
   };
 };
 
-/** Our error for a login or handshake that has failed. */
+/** The error for a failed login or handshake. */
 const errorOfOpening = (error: Error & { readonly level?: string }, shown: string | undefined): Error => {
   const facts = { detail: `the connection was not made: ${error.message}`, cause: error };
   if (shown !== undefined)
@@ -73,14 +73,14 @@ const errorOfOpening = (error: Error & { readonly level?: string }, shown: strin
   return new StorageUnavailableError(facts);
 };
 
-/** An SSH connection with its SFTP channel. Requests of several users go on it side by side. */
+/** An SSH connection with its SFTP channel, shared by concurrent requests of several users. */
 export class SftpConnection implements PooledConnection {
   readonly #client: Client;
   readonly #sftp: SFTPWrapper;
   readonly #silenceMs: number;
   readonly #waiting = new Set<(error: Error) => void>();
   #isOpen = true;
-  /** Since when the oldest request has waited as the oldest. */
+  /** Time since which the current oldest request has been the oldest. */
   #oldestSince = 0;
   #watch: NodeJS.Timeout | undefined;
 
@@ -95,7 +95,8 @@ export class SftpConnection implements PooledConnection {
 
   /**
    * Connects, checks the host key and logs in.
-   * @throws UnsupportedError without the package; StorageDeniedError for a refused login; the signal's reason
+   * @throws UnsupportedError without the package; StorageDeniedError for a rejected login; the signal's
+   * reason
    */
   static async open(options: SftpOptions, signal: AbortSignal): Promise<SftpConnection> {
     const { default: ssh2 } = await importOptional('SFTP storage', 'ssh2', () => import('ssh2'));
@@ -130,12 +131,12 @@ export class SftpConnection implements PooledConnection {
         leave = () => reject(signal.reason as Error);
         signal.addEventListener('abort', leave, { once: true });
         client.connect(config);
-        // Else each of several small writes would wait for the answer to the one before.
+        // Otherwise each of several small writes would wait for the response to the previous one.
         client.setNoDelay(true);
       });
     } catch (error) {
       client.destroy();
-      // The library throws what it finds wrong with a private key.
+      // The library throws errors about a private key directly.
       throw error instanceof Error && !('code' in error) ? errorOfOpening(error, undefined) : error;
     } finally {
       clearTimeout(timer);
@@ -148,8 +149,8 @@ export class SftpConnection implements PooledConnection {
   }
 
   /**
-   * Sends a request and waits for its answer. Nothing is sent twice.
-   * @throws what the server refused with, as the library tells it; SilenceError, LostConnectionError
+   * Sends a request and waits for its response. Sends nothing twice.
+   * @throws the library's error for a rejection by the server; SilenceError, LostConnectionError
    */
   async request<Value>(send: (sftp: SFTPWrapper, answered: Answered<Value>) => void): Promise<Value> {
     if (!this.#isOpen) throw new LostConnectionError('the connection was lost before');
@@ -165,7 +166,7 @@ export class SftpConnection implements PooledConnection {
       try {
         send(this.#sftp, answered);
       } catch (error) {
-        // An extension that the server has not.
+        // The server lacks the extension.
         this.#waiting.delete(reject);
         reject(new MissingExtensionError('the server lacks an extension', { cause: error }));
       }
@@ -177,8 +178,8 @@ export class SftpConnection implements PooledConnection {
   }
 
   /**
-   * One timer for all requests. Servers answer in order, more or less: while the oldest request is answered,
-   * the connection lives. When the later ones only are answered, its answer is lost.
+   * One timer for all requests. Servers respond roughly in order: while the oldest request is answered, the
+   * connection is alive. When only later ones are answered, its response is lost.
    */
   #watchSilence(): void {
     if (this.#waiting.size === 1) this.#oldestSince = performance.now();

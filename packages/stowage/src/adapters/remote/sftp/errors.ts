@@ -13,24 +13,23 @@ import { errorOfRefusal, refusalOf } from '../paths/session.ts';
 /** The server has not announced an extension of the protocol. */
 export class MissingExtensionError extends Error {}
 
-/** Statuses of version 3 of the protocol, and those of later versions that servers send all the same. */
+/** Statuses of version 3 of the protocol, and those of later versions that servers send anyway. */
 const byStatus = errorsByCode(
   [NotFoundError, 2, 10],
   [StorageDeniedError, 3, 12],
-  // 5: what OpenSSH makes of a name that its file system refuses.
+  // 5: status of OpenSSH for a name that its file system rejects.
   [UnsafeNameError, 5, 20],
   [UnsupportedError, 8],
   [StorageFullError, 14, 15],
   [BusyError, 17],
 );
 
-/** The status that the server refused a request with; undefined for what is not a refusal. */
+/** The status of a rejection by the server; undefined for other errors. */
 export const statusOf = refusalOf;
 
 /**
- * Refused without a reason that the status tells: that something is in the way, above all. Status 4 stands
- * for every error that the protocol has no word for, 11 and 18 for a name that is taken and a folder that is
- * not empty.
+ * Rejected without a specific reason: mostly because an entry is in the way. Status 4 stands for every error
+ * without a status of its own, 11 and 18 for a taken name and a folder that is not empty.
  */
 export const isPlainRefusal = (error: unknown): boolean => [4, 11, 18].includes(statusOf(error) ?? 0);
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** One key that a server may show: all of it, or its fingerprint. */
+/** One accepted host key: the complete key, or its fingerprint. */
 export type HostKey =
   | { readonly kind: 'key'; readonly type: string; readonly blob: string }
   | { readonly kind: 'fingerprint'; readonly sha256: string };
@@ -8,7 +8,9 @@ export type HostKey =
 const KEY = /(?:^|\s)((?:ssh|ecdsa|sk)-[\w@.-]+)\s+([A-Za-z0-9+/]{40,}={0,2})(?:\s|$)/u;
 const FINGERPRINT = /(?:^|\s)SHA256:([A-Za-z0-9+/]{43})=?(?:\s|$)/u;
 
-/** The keys in a text, one a line: as in `id_ed25519.pub`, from `ssh-keyscan` or from `ssh-keygen -l`. */
+/**
+ * Parses keys from a text, one per line: as in `id_ed25519.pub`, from `ssh-keyscan` or from `ssh-keygen -l`.
+ */
 export const parseHostKeys = (text: string): readonly HostKey[] =>
   text.split(/\r?\n/u).flatMap((line): readonly HostKey[] => {
     if (line.trimStart().startsWith('#')) return [];
@@ -34,13 +36,13 @@ const fits = (pattern: string, name: string): boolean => {
   return new RegExp(`^${glob}$`, 'u').test(name);
 };
 
-/** What a file of known hosts says of one server. */
+/** The entries of one server in a known hosts file. */
 export interface KnownHost {
   readonly accepted: readonly HostKey[];
   readonly revoked: readonly HostKey[];
 }
 
-/** Reads a file in the form of `known_hosts`. Certificates of authorities are passed over. */
+/** Reads a file in `known_hosts` format. Ignores certificate authorities. */
 export const knownHostIn = (text: string, host: string, port: number): KnownHost => {
   const name = (port === 22 ? host : `[${host}]:${String(port)}`).toLowerCase();
   const [accepted, revoked]: [HostKey[], HostKey[]] = [[], []];
@@ -57,7 +59,7 @@ export const knownHostIn = (text: string, host: string, port: number): KnownHost
   return { accepted, revoked };
 };
 
-/** `SHA256:...`, as `ssh-keygen -l` prints it, of a key as the protocol sends it. */
+/** The fingerprint `SHA256:...` of a raw key, as `ssh-keygen -l` prints it. */
 export const fingerprintOf = (key: Buffer): string =>
   `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/u, '')}`;
 
@@ -66,13 +68,13 @@ const isKey = (shown: Buffer, known: HostKey): boolean =>
     ? Buffer.from(known.blob, 'base64').equals(shown)
     : fingerprintOf(shown) === `SHA256:${known.sha256}`;
 
-/** Whether the server has shown one of its keys. */
+/** Whether the server has presented an accepted key that is not revoked. */
 export const isAccepted = (shown: Buffer, { accepted, revoked }: KnownHost): boolean =>
   accepted.some((one) => isKey(shown, one)) && !revoked.some((one) => isKey(shown, one));
 
 /**
- * The algorithms by which a server can show one of these keys; undefined: any. A server with several keys
- * would show another one.
+ * The algorithms for these keys; undefined: any. Without this limit a server with several keys might present
+ * another one.
  */
 export const algorithmsFor = (keys: readonly HostKey[]): readonly string[] | undefined => {
   if (keys.some(({ kind }) => kind === 'fingerprint')) return undefined;

@@ -17,7 +17,7 @@ const hostKeyText = textOption.refine(
   'must be a public key (ssh-ed25519 AAAA...) or a fingerprint (SHA256:...)',
 );
 
-/** Of these keys, at most one may be given, and one must be. */
+/** Requires exactly one of these keys. */
 const exactlyOne = (
   options: Readonly<Record<string, unknown>>,
   keys: readonly [string, ...string[]],
@@ -75,8 +75,8 @@ export const sftpOptionsSchema = z
       add('passphrase', 'is for a private key');
   });
 
-/** Options after their check. */
+/** Validated options. */
 export type SftpOptions = z.output<typeof sftpOptionsSchema>;
 
-/** Checks options as written in a configuration; every problem begins with its dotted key. */
+/** Validates options of a configuration; every problem begins with its dotted key. */
 export const parseSftpOptions = optionsParser(sftpOptionsSchema);

@@ -8,9 +8,9 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import { errorOf } from './errors.ts';
 import type { Session } from './session.ts';
 
-/** Bytes of one request: what every server takes. */
+/** Bytes of one request: a size that every server supports. */
 export const PIECE = 32 * 1024;
-/** Requests of one transfer that are on their way at the same time. */
+/** Concurrent requests of one transfer. */
 export const TOGETHER = 16;
 
 /** An open file on the server. */
@@ -27,7 +27,7 @@ const readPiece = async (
 ): Promise<Buffer> => {
   const buffer = Buffer.allocUnsafe(length);
   let seen = 0;
-  // A server may send less than it is asked for.
+  // A server may send less than requested.
   while (seen < length) {
     const from = seen;
     const count = await session.change<number>('read', path, (sftp, answered) =>
@@ -39,7 +39,9 @@ const readPiece = async (
   return buffer.subarray(0, seen);
 };
 
-/** The bytes from `start` to before `end`, read ahead by half a megabyte. Ends early where the file does. */
+/**
+ * The bytes in the range [start, end), reading ahead by half a megabyte. Ends early at the end of the file.
+ */
 export async function* readAhead(
   session: Session,
   file: OpenFile,
@@ -52,7 +54,7 @@ export async function* readAhead(
     const length = Math.min(PIECE, end - next);
     if (length <= 0) return;
     const piece = readPiece(session, file, next, length);
-    // A caller that leaves early does not wait for the rest.
+    // A consumer that stops early does not wait for the rest.
     piece.catch(() => undefined);
     pieces.push(piece);
     next += length;
@@ -76,7 +78,7 @@ const openKnown = async (
 ): Promise<{ readonly handle: Buffer; readonly stat: Stat }> => {
   const known = await store.stat(session, path);
   if (known.kind === 'folder') throw new WrongKindError();
-  // The protocol has no versions.
+  // The protocol has no ETags.
   if (options.ifMatch !== undefined) throw new ChangedMeanwhileError();
   await store.learnCase(session, path, options);
   const handle = await session.open('r', path);
@@ -90,13 +92,13 @@ const openKnown = async (
   }
 };
 
-/** A session that goes on until `release` is called. */
+/** A session that is held until `release` is called. */
 export interface Reading {
   readonly session: Session;
   readonly release: () => void;
 }
 
-/** Opens a file. The server's file and a part of a connection are in use until the stream closes. */
+/** Opens a file. The server's file handle and a share of a connection are in use until the stream closes. */
 export const openFile = async (
   store: PathStore<Session>,
   { session, release }: Reading,
@@ -105,7 +107,7 @@ export const openFile = async (
 ): Promise<ReadResult> => {
   try {
     const { handle, stat } = await openKnown(store, session, path, options);
-    // A file whose size the server does not report is read to its end.
+    // A file of unknown size is read to its end.
     const { start, end } = options.range ?? { start: 0, end: (stat.size ?? Number.POSITIVE_INFINITY) - 1 };
     const body = Readable.from(readAhead(session, { handle, path }, start, end + 1), { objectMode: false });
     const stream = passBody(body, {

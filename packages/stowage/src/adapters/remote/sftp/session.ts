@@ -17,7 +17,7 @@ import type { SftpConnection } from './connection.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
 
 const END_OF_FILE = 1;
-/** How `ls` begins the line of a link. Some servers send the bare name instead of a line. */
+/** Start of a link's line in `ls` format. Some servers send the bare name instead of a line. */
 const LINK = /^l[-rwxsStT]{9}/u;
 
 const kindOf = (attributes: Stats): Found['kind'] => {
@@ -25,7 +25,7 @@ const kindOf = (attributes: Stats): Found['kind'] => {
   return attributes.isFile() ? 'file' : 'other';
 };
 
-/** What the server's attributes say of an entry. */
+/** Converts the server's attributes of an entry. */
 export const foundFrom = (name: string, attributes: Stats): Found => {
   const kind = kindOf(attributes);
   const seconds = attributes.mtime as number | undefined;
@@ -66,8 +66,8 @@ export class Session implements PathSession {
   }
 
   /**
-   * What lies at a path, all folders on the way being folders and no links: they are asked about in one go.
-   * Of the root, only those below its directory.
+   * The entry at a path, if all its parents are folders and not links: they are checked concurrently. For the
+   * root, only the folders below its directory are checked.
    */
   async look(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
@@ -78,7 +78,7 @@ export class Session implements PathSession {
     const asked = Promise.allSettled(ends.map((end) => this.#lstat(whole.slice(0, end), path)));
     let last: Found | undefined = ROOT;
     for (const answer of await orAborted(asked, this.signal)) {
-      // Servers have several refusals for what would lie below a file.
+      // Servers respond with various errors for paths below a file.
       if (last?.kind !== 'folder') return undefined;
       if (answer.status === 'rejected') throw answer.reason;
       last = answer.value;
@@ -96,21 +96,24 @@ export class Session implements PathSession {
     return (await this.#lstat(whole, path))?.kind;
   }
 
-  /** Sends what changes something. @throws as errorOf, and the signal's reason before anything is sent */
+  /**
+   * Sends a request that changes something. @throws as errorOf, and the signal's reason before anything is
+   * sent
+   */
   async change<Value = void>(what: string, path: SourcePath, send: Send<Value>): Promise<Value> {
     this.signal?.throwIfAborted();
     return this.#send(what, path, send);
   }
 
-  /** Sends what only looks. @throws as errorOf, the signal's reason */
+  /** Sends a request that only reads. @throws as errorOf, the signal's reason */
   async ask<Value>(what: string, path: SourcePath, send: Send<Value>): Promise<Value> {
     this.signal?.throwIfAborted();
     return orAborted(this.#send(what, path, send), this.signal);
   }
 
   /**
-   * Runs `work` with an open file, which is closed on every way out. Of a new one the server may only report then what
-   * it could not store: that fails.
+   * Runs `work` with an open file, which is always closed. For a new file, the server may report only at the
+   * close that it could not store the content: that is an error.
    */
   async withHandle<T>(what: 'r' | 'wx', path: SourcePath, work: (handle: Buffer) => Promise<T>): Promise<T> {
     const handle = await this.open(what, path);
@@ -132,7 +135,7 @@ export class Session implements PathSession {
     path: SourcePath,
     whole: string = this.pathOf(path),
   ): Promise<Buffer> {
-    // An open one must be closed: it is waited for.
+    // Not abandoned on abort: an opened handle must be closed.
     return this.change(`open ${what}`, path, (sftp, answered) =>
       what === 'opendir' ? sftp.opendir(whole, answered) : sftp.open(whole, what, answered),
     );
@@ -176,40 +179,40 @@ export class Session implements PathSession {
     return this.change('rmdir', path, (sftp, answered) => sftp.rmdir(whole, answered));
   }
 
-  /** As the protocol has it: refused when anything has the target's name. */
+  /** The protocol's rename: rejected when an entry has the target's name. */
   rename({ from, to }: Names): Promise<void> {
     return this.change('rename', from, (sftp, answered, whole) =>
       sftp.rename(whole, this.pathOf(to), answered),
     );
   }
 
-  /** @throws AlreadyExistsError when anything has the target's name */
+  /** @throws AlreadyExistsError when an entry has the target's name */
   renameNew(names: Names): Promise<void> {
     return this.rename(names).catch((error: unknown) => this.#throwConflict(names.to, error));
   }
 
-  /** In one step, over a file or an empty folder of that name. @throws UnsupportedError */
+  /** Atomically replaces a file or an empty folder of that name. @throws UnsupportedError */
   replace({ from, to }: Names): Promise<void> {
     return this.change('posix-rename', from, (sftp, answered, whole) =>
       sftp.ext_openssh_rename(whole, this.pathOf(to), answered),
     );
   }
 
-  /** Gives a file a second name, unless anything has it. @throws UnsupportedError */
+  /** Creates a hard link, unless an entry has the name. @throws UnsupportedError */
   link({ from, to }: Names): Promise<void> {
     return this.change('hardlink', from, (sftp, answered, whole) =>
       sftp.ext_openssh_hardlink(whole, this.pathOf(to), answered),
     );
   }
 
-  /** Takes a name by something empty, which only one can make. @throws AlreadyExistsError */
+  /** Takes a name with an empty item, created exclusively. @throws AlreadyExistsError */
   async takeName(to: SourcePath, kind: EntryKind): Promise<void> {
     if (kind === 'folder') return this.mkdir(to);
     const making = this.open('wx', to).then((handle) => this.close(handle).catch(() => undefined));
     await making.catch((error: unknown) => this.#throwConflict(to, error));
   }
 
-  /** Removes what has taken a name, unless it is something else by now. */
+  /** Removes the item that has taken a name, unless it has been replaced. */
   async giveNameBack(to: SourcePath, kind: EntryKind): Promise<void> {
     const unbound = this.unbound();
     // The server removes a folder only while it is empty.
@@ -225,7 +228,7 @@ export class Session implements PathSession {
       );
       return entries.map(({ filename, longname, attrs }) => {
         const found = foundFrom(filename, attrs);
-        // Some servers say of a link what it points to: the text still shows it as one.
+        // Some servers report the attributes of a link's target: the text still shows the link.
         return { written: filename, found: LINK.test(longname) ? { ...found, kind: 'other' } : found };
       });
     } catch (error) {
@@ -234,7 +237,7 @@ export class Session implements PathSession {
     }
   }
 
-  /** What a refusal without a reason means, when content could not be stored. */
+  /** The meaning of an unspecific rejection when content could not be stored: perhaps a full disk. */
   async fullOr(error: unknown, folder: SourcePath): Promise<unknown> {
     if (!isPlainRefusal(error)) return error;
     const left = await this.connection
@@ -251,7 +254,7 @@ export class Session implements PathSession {
     return attributes && foundFrom('', attributes);
   }
 
-  /** @throws AlreadyExistsError where a refusal means it, else `error` */
+  /** @throws AlreadyExistsError when the rejection means that, else `error` */
   async #throwConflict(path: SourcePath, error: unknown): Promise<never> {
     if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
       throw new AlreadyExistsError({ cause: error });

@@ -5,10 +5,10 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import { PIECE, readAhead, TOGETHER, type OpenFile } from './read.ts';
 import type { Session } from './session.ts';
 
-/** Bytes that a server copies in one request: few enough to be done within the time for an answer. */
+/** Bytes that a server copies in one request: few enough to respond in time. */
 const COPIED_AT_ONCE = 16 * 1024 * 1024;
 
-/** Flushes to the server's disk, where the server can. */
+/** Flushes to the server's disk, where the server supports it. */
 const sync = async (session: Session, handle: Buffer, path: SourcePath): Promise<void> => {
   const flushing = session.change<unknown>('fsync', path, (sftp, answered) =>
     sftp.ext_openssh_fsync(handle, answered),
@@ -38,16 +38,16 @@ const sendChunks = async (
     }
     await limiter.drain();
   } finally {
-    // Nothing may be on its way when the file is closed: the server may give its handle to another one.
+    // No request may be running when the file is closed: the server may reuse its handle.
     await limiter.drain().catch(() => undefined);
   }
   return size;
 };
 
 /**
- * Has `fill` write a new file, flushes it, and believes the server only what it shows. The caller removes what is left
- * of it after a failure.
- * @param fill returns the bytes that it has written
+ * Creates a new file, calls `fill` to write it, flushes it, and verifies its size on the server. After a
+ * failure the caller removes leftovers.
+ * @param fill returns the number of written bytes
  */
 const storeNew = (
   session: Session,
@@ -68,13 +68,13 @@ const storeNew = (
       throw new CorruptError({ detail: `stored ${String(found.size)} of ${String(size)} bytes` });
     return { ...found, size };
   });
-  // A refusal without a reason may mean that the disk is full.
+  // An unspecific rejection may mean that the disk is full.
   return storing.catch(async (error: unknown) => {
     throw await session.fullOr(error, path.parent);
   });
 };
 
-/** Writes a new file. The caller removes what is left of it after a failure. */
+/** Writes a new file. After a failure the caller removes leftovers. */
 export const writeNew = (
   session: Session,
   path: SourcePath,

@@ -46,7 +46,7 @@ export class WebdavAdapter implements StorageAdapter {
     this.identity = identity;
   }
 
-  /** What the server decides about new names, and whether it folds letter case, only trials show. */
+  /** Atomic creation and letter case are known only after trials. */
   get capabilities(): StorageCapabilities {
     return {
       ...DECLARED,
@@ -79,7 +79,7 @@ export class WebdavAdapter implements StorageAdapter {
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof WrongKindError) throw error;
-      // Servers have several refusals for a file that is asked for as a folder.
+      // Servers respond with various errors to a listing of a file.
       if ((await this.#store.find(folder, options).catch(() => undefined))?.kind === 'file')
         throw new WrongKindError();
       throw error;
@@ -145,7 +145,7 @@ export class WebdavAdapter implements StorageAdapter {
     this.#store.resources.client.close();
   }
 
-  /** The entries that are listed, and how many more have names that the server may take for others. */
+  /** The visible entries, and the number of hidden ones whose names may be aliases of others. */
   async #shown(
     folder: SourcePath,
     members: readonly ListedMember[],
@@ -177,7 +177,7 @@ const requireWritable = (path: SourcePath, options: Omit<WriteOptions, 'size'>):
   if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
-/** Opens a store; asks the server nothing yet. `root` is a path below the collection of `url`. */
+/** Creates a store without contacting the server. `root` is a path below the collection of `url`. */
 export const openWebdavAdapter = (options: WebdavOptions, root = ''): WebdavAdapter => {
   const client = new DavClient(options);
   const prefix = SourcePath.parse(root);

@@ -5,7 +5,7 @@ import { isSegment } from '../../../storage/source-path.ts';
 import { StorageUnavailableError } from '../../../errors/errors.ts';
 import { reachOf } from '../../../basics/network/checked-request.ts';
 
-/** The URL of what lies below the root collection. */
+/** The URL of an entry below the root collection. */
 export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'folder'): URL => {
   const encoded = segments.map(encodeURIComponent).join('/');
   const slash = kind === 'folder' && encoded !== '' ? '/' : '';
@@ -13,8 +13,8 @@ export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'fo
 };
 
 /**
- * The segments of an href, decoded: it may be a path or a URL, percent-encoded in the server's own way.
- * Undefined for what cannot be read.
+ * The decoded segments of an href, which may be a path or a URL, percent-encoded in the server's own way.
+ * Undefined when it cannot be decoded.
  */
 export const segmentsOfHref = (href: string): readonly string[] | undefined => {
   const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '').split(/[?#]/u, 1)[0] ?? '';
@@ -28,13 +28,13 @@ export const segmentsOfHref = (href: string): readonly string[] | undefined => {
   }
 };
 
-/** Also in another letter case: servers that fold it may answer with the name as it is stored. */
+/** Compares ignoring letter case: servers that fold it may respond with the name as it is stored. */
 const isSame = (one: string, other: string | undefined): boolean =>
   one === other || one.toLowerCase() === other?.toLowerCase();
 
 /**
- * Where an href lies, seen from a folder: itself, one of its entries, or elsewhere. Names are composed;
- * `written` is how the server writes that of an entry.
+ * Relation of an href to a folder: the folder itself, one of its entries, or elsewhere. Names are composed;
+ * `written` is the server's spelling.
  */
 export const relationOf = (
   folder: readonly string[],
@@ -55,8 +55,8 @@ export const relationOf = (
 };
 
 /**
- * Where a redirect has taken the whole collection: what lies below `root` lies below the result. Undefined
- * when it leads to anything else.
+ * The new root of a collection after a redirect of a path below `root`. Undefined when the redirect leads to
+ * something else.
  */
 export const movedRoot = (root: string, from: URL, to: URL): string | undefined => {
   if (!from.href.startsWith(root)) return undefined;
@@ -67,8 +67,8 @@ export const movedRoot = (root: string, from: URL, to: URL): string | undefined 
 };
 
 /**
- * Whether a redirect says no more than that something is a collection. The address that it names does not
- * count: a server behind a proxy mostly does not know its own.
+ * Whether a redirect only adds the trailing slash of a collection. Its host is ignored: a server behind a
+ * proxy often does not know its public address.
  */
 const addsSlash = (from: URL, to: URL): boolean => {
   if (from.pathname.endsWith('/') || !to.pathname.endsWith('/')) return false;
@@ -89,7 +89,7 @@ export const targetOf = (location: string, from: URL): URL => {
   return same;
 };
 
-/** A server takes only destinations of its own. */
+/** Rewrites `Destination` for the new root: a server accepts only its own URLs there. */
 export const headersAt = (
   moved: string,
   root: string,
@@ -107,15 +107,14 @@ const refusal = (): StorageUnavailableError =>
   new StorageUnavailableError({ detail: 'a redirect to an address that is less public than that of url' });
 
 /**
- * How connections resolve the host of a redirect that leaves the origin of `url`: to addresses only that are
- * at least as public as those of `url`. Link-local addresses are always refused: clouds hand out logins
- * there.
+ * Resolves the host of a redirect that leaves the origin of `url`: only to addresses that are at least as
+ * public as those of `url`. Link-local addresses are always rejected, because clouds serve credentials there.
  * @throws StorageUnavailableError for a host that is such an address itself
  */
 export const guardedLookup = async (own: URL, target: URL): Promise<LookupFunction> => {
   const host = hostOf(own);
   const found = isIP(host) === 0 ? await resolve(host, { all: true }).catch(() => []) : [{ address: host }];
-  // Addresses that are neither public nor of this machine count as a private network.
+  // Addresses that are neither public nor local to this machine count as a private network.
   const least = Math.min(3, ...found.map(({ address }) => reachOf(address) || 2));
   if (isIP(hostOf(target)) !== 0 && reachOf(hostOf(target)) < least) throw refusal();
   return (hostname, options, done) => {

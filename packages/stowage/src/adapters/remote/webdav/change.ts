@@ -21,12 +21,12 @@ const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
 const MOST_NAMES = 1000;
 
 /**
- * Whether a refusal of a MOVE may mean that the new name was given in between, for which servers have many; not that
- * the disk is full or another server does not answer, after which a part of what was moved may have the name.
+ * Whether a rejected MOVE may mean that the new name has been taken, for which servers use many statuses; not
+ * a full disk or an unreachable other server, after which a partly moved item may have the name.
  */
 const mayBeTaken = (status: number): boolean => status <= 500;
 
-/** A single answer that nothing is there is not believed. */
+/** Looks twice, because a single "not found" may be wrong. */
 const isGone = async ({ resources }: Store, path: SourcePath): Promise<boolean> =>
   !(await resources.exists(path, {})) && !(await resources.exists(path, {}));
 
@@ -43,7 +43,7 @@ const move = (
   return store.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
 };
 
-/** Runs what creates a name under a lock of this process, and a reservation against other ones. */
+/** Runs the creation of a name under a lock of this process, and a reservation against other processes. */
 const reserved = (
   store: Store,
   to: SourcePath,
@@ -51,7 +51,7 @@ const reserved = (
   work: (options: OperationOptions) => Promise<void>,
 ): Promise<void> => store.lock(to, options, () => store.reservations.hold(to, options, work));
 
-/** MOVE of a file: first without overwriting; then over a target that is a file, if that is wanted. */
+/** MOVE of a file: first without overwriting; then, if wanted, over a target that is a file. */
 export const giveName = async (
   store: Store,
   names: Names,
@@ -77,7 +77,8 @@ export const giveName = async (
     if (found !== undefined && status === 412) store.knowsOverwrite = true;
     requireFree(found);
     const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
-    // Servers that remove a target before they move refuse each other's steps; the content is whole then.
+    // Servers that remove a target before the move reject each other's steps; the content is still complete
+    // then.
     const again = (): Promise<boolean> => store.resources.exists(from, { signal });
     const last = mayReplace ? await replace({ isPassing: (one) => MAY_PASS.has(one), again }) : status;
     if (!isSuccess(last)) throw errorOfStatus({ method: 'MOVE', path: from }, last);
@@ -101,7 +102,8 @@ export const giveFolderName = (store: Store, names: Names, options: OperationOpt
   });
 
 /**
- * Removes a file or a folder with all it holds. @throws NotFoundError, WrongKindError, ChangedMeanwhileError
+ * Removes a file, or a folder with all its contents. @throws NotFoundError, WrongKindError,
+ * ChangedMeanwhileError
  */
 export const remove = (
   store: Store,
@@ -120,7 +122,7 @@ export const remove = (
     const { etag } = await requireUnchanged();
     const send = (headers: Readonly<Record<string, string>>): Promise<number> => {
       const outcome = async (): Promise<Outcome> => ((await isGone(store, path)) ? 'done' : 'untouched');
-      // Servers that remove entry by entry refuse at what others put into the folder meanwhile.
+      // Servers that remove entry by entry fail when others add entries to the folder meanwhile.
       const isPassing = (status: number): boolean =>
         PASSING.has(status) || (kind === 'folder' && MAY_PASS.has(status));
       const again = (): Promise<boolean> => resources.exists(path, { signal });
@@ -128,13 +130,13 @@ export const remove = (
     };
     const isGuarded = ifUnchanged !== undefined && etag !== undefined;
     let status = await send(isGuarded ? { 'if-match': etag } : {});
-    // Some servers compare with another tag than the one they report.
+    // Some servers compare with another ETag than the one they report.
     if (status === 412 && isGuarded && (await requireUnchanged()).etag === etag) status = await send({});
     if (!isSuccess(status)) throw errorOfStatus({ method: 'DELETE', path }, status);
     resources.spellings.forget(path);
   });
 
-/** All that the server reports counts, also what listings leave out. @throws NotEmptyError */
+/** Counts all entries of the server, including those that listings leave out. @throws NotEmptyError */
 const requireEmpty = async (
   { resources }: Store,
   path: SourcePath,
@@ -149,7 +151,7 @@ const requireEmpty = async (
   }
 };
 
-/** Gives a hidden folder its name again, or a numbered one where others have taken the name meanwhile. */
+/** Renames a hidden folder back to its name, or to a numbered one when that has been taken. */
 const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath): Promise<boolean> => {
   const names = folderCopyNames(path.name);
   for (let number = 0; number < MOST_NAMES; number += 1) {
@@ -164,9 +166,9 @@ const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath): Pro
 };
 
 /**
- * Removes a folder that holds nothing. DELETE removes all that a folder holds, and a file may come into it
- * after the look. So the folder gets a hidden name first, under which nothing can come into it, and is looked
- * at again. Entries that have come in between get the folder's old name back, or a numbered one.
+ * Removes an empty folder. DELETE would remove all contents, including a file that arrives after the check.
+ * So the folder first gets a hidden name, where nothing can arrive, and is checked again. Entries that
+ * arrived in between become visible again under the folder's old name, or a numbered one.
  * @throws NotEmptyError
  */
 export const removeEmptyFolder = async (
@@ -175,7 +177,7 @@ export const removeEmptyFolder = async (
   options: OperationOptions,
 ): Promise<void> => {
   await requireEmpty(store, path, options);
-  // Never taken for a leftover: after a kill in between the content is still there.
+  // Never counts as a leftover: after a kill in between, the content is still there.
   const hidden = path.parent.below(newAsideName());
   const showAgain = async (): Promise<boolean> =>
     (await isGone(store, hidden)) || giveBack(store, hidden, path);

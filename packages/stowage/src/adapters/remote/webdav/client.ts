@@ -11,10 +11,10 @@ import { guardedLookup, headersAt, movedRoot, targetOf } from './address.ts';
 
 /** Content to be sent, with its length. */
 export interface Content {
-  /** Called again when the request has to be repeated. */
+  /** Called again when the request must be repeated. */
   readonly open: () => Readable;
   readonly size: number;
-  /** False: it can be opened once. */
+  /** False when it can be opened only once. */
   readonly repeatable: boolean;
 }
 
@@ -24,11 +24,13 @@ export interface DavRequest extends Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Content | string;
   readonly signal?: AbortSignal | undefined;
-  /** How many times `timeout` the server has, for what takes it longer the more there is. Default: 1. */
+  /**
+   * Time limit as a multiple of `timeout`, for requests that take longer the more data there is. Default: 1.
+   */
   readonly patience?: number;
 }
 
-/** An answer of any status. The caller reads or drops its body. */
+/** A response of any status. The caller reads or discards its body. */
 export interface DavAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -38,12 +40,12 @@ export interface DavAnswer {
 const MOST_REDIRECTS = 5;
 const MAY_WAIT = 1000;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
-/** Safe to send again after a lost connection; PUT goes to a name of its own. */
+/** Methods that are safe to repeat after a lost connection; a PUT writes to a temporary name. */
 const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'PUT']);
-/** The server goes on with these when they are broken off, and it would not be known what it has done. */
+/** The server continues these after an abort, with an unknown outcome: they are never aborted. */
 const UNBROKEN: ReadonlySet<string> = new Set(['MKCOL', 'MOVE', 'COPY', 'DELETE']);
 
-/** Reads what is left of a small answer, so that its connection can be used again. */
+/** Reads the rest of a small response, so that its connection can be reused. */
 export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
   let bytes = 0;
   try {
@@ -52,7 +54,7 @@ export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
       if (bytes > 256 * 1024) break;
     }
   } catch {
-    // The answer is known; how its body ends does not matter.
+    // The status is known; errors of the body do not matter.
   }
 };
 
@@ -69,7 +71,7 @@ export class DavClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #own: URL;
   readonly #slots: Slots;
-  /** Downloads leave some connections to others, where there are several. */
+  /** Limits downloads, so that some connections are left for other requests, where there are several. */
   readonly #downloads: Slots;
   readonly #waitMs: number;
   /** The server has redirected the collection, and may do so again. */
@@ -88,17 +90,20 @@ export class DavClient {
     this.#own = new URL(url);
   }
 
-  /** Bodies must be repeatable: the first request may be refused for its missing login, or redirected. */
+  /**
+   * Whether bodies must be repeatable, because the first request may be rejected for its missing login, or
+   * redirected.
+   */
   get mayRepeat(): boolean {
     return this.#login.asksFirst || this.#isRedirected;
   }
 
   /**
-   * Sends a request and follows redirects; to other hosts without the login, and with a `Destination` that
-   * goes along. A request that makes, copies, moves or removes something is not broken off by the signal once
-   * it was sent.
+   * Sends a request and follows redirects; to other hosts without the login, and with a rewritten
+   * `Destination`. A request that creates, copies, moves or removes something is not aborted by the signal
+   * once it was sent.
    * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has
-   * become free for that long; errors of the body's content as they are
+   * become free in that time; errors of the body's content unchanged
    */
   async send(asked: DavRequest): Promise<DavAnswer> {
     let request = asked;
@@ -142,7 +147,7 @@ export class DavClient {
         return await this.#once(asked, login);
       } catch (error) {
         const { signal } = asked;
-        // A request that was sent and is not broken off has a failure of its own.
+        // A request that was sent and is not aborted reports its own failure.
         if (!UNBROKEN.has(asked.method) || (signal?.aborted === true && error === signal.reason))
           signal?.throwIfAborted();
         if (error instanceof ContentError) throw error.cause;
@@ -212,7 +217,7 @@ export class DavClient {
 const lengthOf = (body: DavRequest['body']): Readonly<Record<string, string>> =>
   typeof body === 'object' ? { 'content-length': String(body.size) } : {};
 
-/** Carries the content's own failure past the mapping of connection errors. */
+/** Passes the content's own error through the conversion of connection errors. */
 class ContentError extends Error {
   constructor(cause: unknown) {
     super('the content failed', { cause });

@@ -5,13 +5,13 @@ import type { Readable } from 'node:stream';
 import { SilenceError } from '../core/connections.ts';
 import type { WebdavOptions } from './options.ts';
 
-/** Idle connections are closed after this long: servers close them too, and a request must not meet that. */
+/** Idle connections are closed after this time, before servers close them while a request is being sent. */
 const KEPT_MS = 4000;
 
-/** The connection broke before anything of an answer came. */
+/** The connection broke before any part of a response arrived. */
 export class LostConnectionError extends Error {
   override readonly name = 'LostConnectionError';
-  /** An earlier request had used it, so the server may have closed it before it saw this one. */
+  /** The connection was reused, so the server may have closed it before it received this request. */
   readonly wasKept: boolean;
 
   constructor(wasKept: boolean, cause?: unknown) {
@@ -20,25 +20,25 @@ export class LostConnectionError extends Error {
   }
 }
 
-/** What is sent. */
+/** A request to be sent. */
 export interface Outgoing {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Readable | string | undefined;
-  /** Breaks off the request, and its answer, with the signal's reason. */
+  /** Aborts the request, and its response, with the signal's reason. */
   readonly signal: AbortSignal | undefined;
-  /** Longest silence of the server while something is expected of it. */
+  /** Longest silence of the server while it must respond or receive. */
   readonly waitMs: number;
-  /** For a body that exists once: a kept connection may be closed by the server just as it is used. */
+  /** For a body that can be sent only once: the server may close a kept connection just as it is used. */
   readonly needsFreshConnection?: boolean;
-  /** Resolves the host. Default: as the system does. */
+  /** Resolves the host. Default: the system's resolver. */
   readonly lookup?: LookupFunction | undefined;
 }
 
 const isReset = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 
-/** Pooled connections to one server, and to those that it redirects to. */
+/** Pooled connections to one server, and to the servers that it redirects to. */
 export class Connections {
   readonly #kept: { readonly http: Agent; readonly https: SecureAgent };
   readonly #fresh: { readonly http: Agent; readonly https: SecureAgent };
@@ -56,13 +56,13 @@ export class Connections {
   }
 
   /**
-   * Sends a request. The answer's body has to be read or destroyed; it fails when it breaks off. Content that
-   * is not wanted to its end is left unread. Rejects with the signal's reason, SilenceError,
-   * LostConnectionError, and errors of the system.
+   * Sends a request. The caller must read or destroy the response's body, which fails when the connection
+   * breaks. When the response arrives early, the remaining content is not read. Rejects with the signal's
+   * reason, SilenceError, LostConnectionError, and errors of the system.
    */
   exchange(url: URL, outgoing: Outgoing): Promise<IncomingMessage> {
     const { method, headers, body, waitMs, lookup } = outgoing;
-    // One of its own: one signal may stand for very many requests, and warns when too many listen to it.
+    // A signal for each request: a shared one may have very many listeners, which causes warnings.
     const signal = outgoing.signal === undefined ? undefined : AbortSignal.any([outgoing.signal]);
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
@@ -80,7 +80,7 @@ export class Connections {
       const onAbort = (): void => giveUp(signal?.reason as Error);
       signal?.addEventListener('abort', onAbort, { once: true });
       request.on('timeout', () => {
-        // A reader or a content that takes its time is not the server's fault.
+        // A slow reader or a slow content is not the server's fault.
         const isOurTurn =
           answer === undefined
             ? !request.writableEnded && !request.writableNeedDrain && !request.socket?.connecting
@@ -101,18 +101,18 @@ export class Connections {
         response.on('error', () => undefined);
         if (typeof body === 'object' && !request.writableEnded) {
           body.unpipe(request);
-          // A connection on which half a request was sent cannot be used again.
+          // A connection with a partly sent request cannot be reused.
           response.once('close', () => request.destroy());
         }
         resolve(response);
       });
-      // Bytes, because with a text Node would send the headers as UTF-8, which a login may already be.
+      // As bytes, because with a string Node would encode the headers as UTF-8, which a login may be already.
       if (typeof body !== 'object') request.end(body === undefined ? undefined : Buffer.from(body));
       else body.once('error', giveUp).pipe(request);
     });
   }
 
-  /** Ends all connections, those in use too. */
+  /** Closes all connections, including those in use. */
   close(): void {
     for (const { http, https } of [this.#kept, this.#fresh]) {
       http.destroy();

@@ -9,7 +9,7 @@ import { errorOfStatus as errorOfAnswer } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { SilenceError } from '../core/connections.ts';
 
-/** The status of a refusal: the cause of the error that it means. */
+/** The status of a rejection, as the cause of an error. */
 export class StatusError extends Error {
   readonly status: number;
 
@@ -19,7 +19,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What was asked of the server, as errors may name it: never a URL or host. */
+/** The request for use in errors: never a URL or host. */
 export interface Asked {
   readonly method: string;
   readonly path: SourcePath;
@@ -27,20 +27,20 @@ export interface Asked {
 
 const detailOf = ({ method, path }: Asked, what: string): string => `${method} /${path.toString()}: ${what}`;
 
-/** The error that a status of the server means. */
+/** The error for a status of the server. */
 export const errorOfStatus = (asked: Asked, status: number): StowageError => {
   const cause = new StatusError(status);
   const detail = detailOf(asked, cause.message);
   if (status === 405) return new StorageDeniedError({ detail, cause });
   if (status === 411 || status === 413)
     return new StorageDeniedError({ detail: `${detail}; a proxy may limit the size of bodies`, cause });
-  // Conditions are answered where they are sent.
+  // Callers that send conditions handle these statuses themselves.
   if (status === 412 || status === 416 || status === 501)
     return new StorageUnavailableError({ detail, cause });
   return errorOfAnswer(status, { detail, cause });
 };
 
-/** The error that a failure of the connection means. Ours pass as they are. */
+/** Converts an error of the connection. StowageErrors stay as they are. */
 export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
   if (error instanceof StowageError) return error;
   if (error instanceof SilenceError) {
@@ -52,14 +52,14 @@ export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
   return new StorageUnavailableError({ detail: detailOf(asked, 'the connection failed'), cause: error });
 };
 
-/** The status that the server refused with; undefined for errors that are not refusals. */
+/** The status of a rejection by the server; undefined for other errors. */
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof StowageError && error.cause instanceof StatusError ? error.cause.status : undefined;
 
-/** Refusals that say nothing about the path. */
+/** Rejections that are independent of the path. */
 const NOT_ABOUT_PATH: ReadonlySet<number> = new Set([401, 407, 408, 423, 424, 429]);
 
-/** A refusal that does not say that nothing is there, and yet may mean it. */
+/** Whether a rejection may mean that the entry is missing, although its status is another one. */
 export const isRefusalOfPath = (error: unknown): boolean => {
   const status = statusOf(error) ?? 0;
   return status >= 400 && status < 500 && status !== 404 && status !== 410 && !NOT_ABOUT_PATH.has(status);

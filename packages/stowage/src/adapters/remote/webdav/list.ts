@@ -21,7 +21,7 @@ const PROPERTIES =
 const XML = { 'content-type': 'application/xml; charset=utf-8', 'accept-encoding': 'identity' };
 const MOST_LISTING = 512 * 1024 * 1024;
 const MOST_SMALL = 1024 * 1024;
-/** How often a PROPFIND is sent that the server fails to answer. */
+/** Attempts for a PROPFIND that fails at the server. */
 export const PROPFIND_ATTEMPTS = 4;
 /** 425: the server is still at work on what was just stored. */
 const FAILED_FOR_NOW: ReadonlySet<number> = new Set([425, 500]);
@@ -31,17 +31,19 @@ const BATCH = 1000;
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/** An entry of a listed folder, or the folder itself; undefined `stat`: an entry that cannot be shown. */
+/**
+ * An entry of a listed folder, or the folder itself; `stat` is undefined for an entry that cannot be shown.
+ */
 export interface Member {
   readonly isSelf: boolean;
   readonly stat: Stat | undefined;
-  /** The name as the server writes it. */
+  /** The name in the server's spelling. */
   readonly written: string;
   /** The server's clock, in milliseconds since 1970. */
   readonly serverTime: number | undefined;
 }
 
-/** @throws the error of a refusal of the folder itself, which some servers put into the multistatus */
+/** @throws the error for the folder itself, which some servers put into the multistatus */
 const memberOf = (
   folder: readonly string[],
   asked: DavRequest,
@@ -71,7 +73,7 @@ async function* inBatches<T>(small: AsyncIterable<readonly T[]>): AsyncGenerator
   if (batch.length > 0) yield batch;
 }
 
-/** What the server says of its resources. */
+/** Reads properties of the server's resources. */
 export class Propfind {
   readonly #client: DavClient;
   readonly #urlOf: (path: SourcePath, kind: 'file' | 'folder') => URL;
@@ -82,7 +84,7 @@ export class Propfind {
     this.#urlOf = urlOf;
   }
 
-  /** The folder and its entries. @throws CorruptError for an answer that is not about that folder */
+  /** The folder and its entries. @throws CorruptError for a response about another folder */
   async *members(
     path: SourcePath,
     signal: AbortSignal | undefined,
@@ -100,12 +102,14 @@ export class Propfind {
       yield members;
     }
     if (hasSelf) return;
-    // Entries that are not recognised must never pass for an empty folder.
+    // Unrecognised entries must never look like an empty folder.
     this.#rootSegments.begun = undefined;
     throw new CorruptError({ detail: 'a listing that is not about the folder that was asked for' });
   }
 
-  /** Where the server says that the root is, which differs from where we ask behind some proxies. */
+  /**
+   * The path of the root as the server reports it, which differs from the requested one behind some proxies.
+   */
   async #askRoot(): Promise<readonly string[]> {
     const { found } = await this.self(SourcePath.root, 'folder', undefined);
     const segments = found === undefined ? undefined : segmentsOfHref(found.href);
@@ -116,7 +120,7 @@ export class Propfind {
     return segments.map((segment) => segment.normalize('NFC'));
   }
 
-  /** What the server says of one resource, and when. */
+  /** The properties of one resource, and the date of the response. */
   async self(
     path: SourcePath,
     kind: 'file' | 'folder',
@@ -140,7 +144,7 @@ export class Propfind {
     return { method: 'PROPFIND', path, url: this.#urlOf(path, kind), headers, body: PROPERTIES, signal };
   }
 
-  /** The answer to a PROPFIND, sent again where the server fails at what is being replaced in that moment. */
+  /** Sends a PROPFIND, repeated when the server fails because an item is being replaced. */
   async #multistatus(asked: DavRequest): Promise<DavAnswer> {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.#client.send(asked);
@@ -156,7 +160,7 @@ export class Propfind {
     }
   }
 
-  /** The parts of a multistatus, in batches. The answer's body is gone afterwards. */
+  /** The responses of a multistatus, in batches. Consumes the body. */
   async *responses(
     asked: DavRequest,
     answer: DavAnswer,

@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { WebdavOptions } from './options.ts';
 
-/** Makes the `Authorization` headers of one store. */
+/** Creates the `Authorization` headers of one store. */
 export interface Login {
-  /** The header for a request; undefined: none is sent. */
+  /** The header of a request; undefined for none. */
   header(method: string, uri: string): string | undefined;
-  /** Reads the challenge of a 401; true when the request is worth another attempt. */
+  /** Reads the challenge of a 401; returns whether the request should be retried. */
   learn(wwwAuthenticate: string, sent: string | undefined): boolean;
-  /** The server must be asked before a body is sent, because the first request will be refused. */
+  /** A request must precede one with a body, because the first request will be rejected. */
   readonly asksFirst: boolean;
 }
 
-/** A challenge of HTTP Digest authentication (RFC 7616), as far as this client can answer it. */
+/** A challenge of HTTP Digest authentication (RFC 7616), as far as this client supports it. */
 interface Challenge {
   readonly realm: string;
   readonly nonce: string;
@@ -33,7 +33,7 @@ const parametersOf = (text: string): ReadonlyMap<string, string> =>
     ]),
   );
 
-/** Reads a `WWW-Authenticate` header; undefined when it holds no digest challenge that can be answered. */
+/** Parses a `WWW-Authenticate` header; undefined without a supported digest challenge. */
 const parseChallenge = (header: string): Challenge | undefined => {
   const start = /(?:^|,\s*)digest\s+/iu.exec(header);
   if (start === null) return undefined;
@@ -62,10 +62,10 @@ const parseChallenge = (header: string): Challenge | undefined => {
 
 const quoted = (text: string): string => `"${text.replaceAll(/["\\]/gu, '\\$&')}"`;
 
-/** UTF-8 with one character per byte, as headers have it: realm and names hash as the server has them. */
+/** UTF-8 with one character per byte, as in headers: realm and names are hashed as the server has them. */
 const bytesOf = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** Digest: the server's nonce is used until the server gives another; several requests may share it. */
+/** Digest: the server's nonce is used, also by concurrent requests, until the server sends another. */
 class DigestLogin implements Login {
   readonly asksFirst = true;
   readonly #username: string;
@@ -104,7 +104,7 @@ class DigestLogin implements Login {
   learn(wwwAuthenticate: string, sent: string | undefined): boolean {
     const challenge = parseChallenge(wwwAuthenticate);
     if (challenge === undefined) return false;
-    // A login that was refused with a nonce that is still good is wrong; one with an old nonce may be right.
+    // A login that was rejected with a valid nonce is wrong; with a stale nonce it may be right.
     const isRefused =
       sent?.includes(`nonce="${challenge.nonce}"`) === true && !/stale\s*=\s*"?true/iu.test(wwwAuthenticate);
     if (this.#challenge?.nonce !== challenge.nonce) {
@@ -121,7 +121,7 @@ const fixed = (value: string | undefined): Login => ({
   asksFirst: false,
 });
 
-/** The login that the options ask for. */
+/** Creates the login for the options. */
 export const createLogin = ({ username, password = '', token, auth }: WebdavOptions): Login => {
   if (token !== undefined) return fixed(`Bearer ${token}`);
   if (username === undefined) return fixed(undefined);

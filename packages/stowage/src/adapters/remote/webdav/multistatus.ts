@@ -18,11 +18,11 @@ export interface DavResponse {
   readonly etag: string | undefined;
 }
 
-/** Bytes from a header or property; undefined for what is not a length. */
+/** Bytes from a header or property; undefined for an invalid length. */
 export const lengthOf = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 
-/** Milliseconds from an HTTP date; undefined for what is not one. */
+/** Milliseconds from an HTTP date; undefined for an invalid date. */
 export const timeOf = (text: string | undefined): number | undefined => {
   const time = text === undefined ? Number.NaN : Date.parse(text);
   return Number.isNaN(time) ? undefined : time;
@@ -40,11 +40,11 @@ export const statOf = (name: string, response: DavResponse): Stat =>
         etag: strongEtag(response.etag),
       };
 
-/** The unpacked body of an answer. Destroying it destroys the body of the answer too. */
+/** The decompressed body of a response. Destroying it destroys the body of the response too. */
 export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body'>): Readable => {
   if (!ZIPPED.test(headers['content-encoding']?.trim() ?? '')) return body;
   const unzip = createUnzip();
-  // A pipe does not carry errors on.
+  // A pipe does not forward errors.
   body.once('error', (error) => unzip.destroy(error));
   body.once('close', () => {
     if (!body.readableEnded) unzip.destroy(new CorruptError({ detail: 'a packed answer that was cut off' }));
@@ -54,12 +54,12 @@ export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body
 
 const ZIPPED = /^(?:x-)?(?:gzip|deflate)$/iu;
 const DAV = 'DAV:';
-/** No property that is asked for is longer, and no href can be. */
+/** Longer than any used property or any href. */
 const MOST_TEXT = 64 * 1024;
-/** Items are elements. Bytes are those without any tag, all of which the parser keeps until it ends. */
+/** Items are elements. Bytes are text without tags, which the parser buffers until its end. */
 const LIMITS = { items: 50_000_000, depth: 64, bytes: 256 * 1024 };
 
-/** What one listing may cost. */
+/** The parse budget of one listing. */
 export const listingBudget = (): ParseBudget =>
   new ParseBudget(
     LIMITS,
@@ -87,7 +87,7 @@ const fresh = (): Mutable => ({
   etag: undefined,
 });
 
-/** Builds responses out of the elements of one document. Takes DAV: elements only, whatever their prefix. */
+/** Builds responses from the elements of one document. Uses DAV: elements only, whatever their prefix. */
 class ResponseBuilder {
   readonly #stack: string[] = [];
   readonly #onResponse: (response: DavResponse) => void;
@@ -130,7 +130,7 @@ class ResponseBuilder {
   }
 
   #ofResponse(response: Mutable, name: string, text: string): void {
-    // A response may hold more hrefs inside other elements; its own is a child.
+    // A response may contain more hrefs inside other elements; its own is a direct child.
     if (name === 'href' && this.#stack.at(-1) === 'response') response.href = text;
     else if (name === 'status') response.status = statusOf(text);
   }
@@ -143,7 +143,7 @@ class ResponseBuilder {
     else if (name === 'getetag') propstat.values.etag = text;
   }
 
-  /** Properties that the server does not have come in a propstat of their own, with 404. */
+  /** Missing properties are in a propstat of their own, with status 404. */
   #endPropstat(response: Mutable): void {
     const { status, values } = this.#propstat ?? { status: 404, values: {} };
     this.#propstat = undefined;
@@ -152,9 +152,9 @@ class ResponseBuilder {
 }
 
 /**
- * Reads a multistatus while it arrives, in batches of responses. Document types are refused and entities
- * unknown, so nothing expands.
- * @throws CorruptError for what is not a well-formed multistatus, is longer than `mostBytes` or passes the
+ * Parses a multistatus as a stream, in batches of responses. Rejects document types and knows no entities, so
+ * nothing expands.
+ * @throws CorruptError when it is not a well-formed multistatus, is longer than `mostBytes` or exceeds the
  * budget
  */
 export async function* readMultistatus(
@@ -171,7 +171,7 @@ export async function* readMultistatus(
   };
   parser.on('error', fail);
   parser.on('doctype', () => fail(new Error('document types are refused')));
-  // Called before the parser looks for the namespaces of the element.
+  // Called before the parser resolves the namespaces of the element.
   parser.on('opentagstart', () => {
     budget.spendItems();
     budget.enter();

@@ -26,7 +26,7 @@ const httpUrl = textOption
     return url.href;
   });
 
-/** What requests need themselves, and what logins are given for. */
+/** Headers that requests set themselves, and `Authorization`, which the login sets. */
 const OWN_HEADERS =
   /^(?:authorization|connection|content-.*|depth|destination|expect|host|if.*|overwrite|range|te|trailer|transfer-encoding|upgrade)$/iu;
 
@@ -83,8 +83,8 @@ export const webdavOptionsSchema = z
     message: 'is required with password',
   });
 
-/** Options after their check. */
+/** Validated options. */
 export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
 
-/** Checks options as written in a configuration; every problem begins with its dotted key. */
+/** Validates options of a configuration; every problem begins with its dotted key. */
 export const parseWebdavOptions = optionsParser(webdavOptionsSchema);

@@ -13,12 +13,12 @@ import type { Resources } from './requests.ts';
 const sizeOf = ({ status, headers }: DavAnswer): number | undefined =>
   status === 206 ? wholeSize(headers['content-range']) : lengthOf(headers['content-length']);
 
-/** What the answer says of the file; where it says nothing, what was known before. */
+/** Properties from the response; missing ones from the earlier stat. */
 const statFrom = (answer: DavAnswer, known: Stat): Stat => ({
   ...known,
   size: sizeOf(answer) ?? known.size,
   modifiedAt: timeOf(answer.headers['last-modified']) ?? known.modifiedAt,
-  // Where PROPFIND reports no version, neither do we: the two would not compare.
+  // When PROPFIND reports no ETag, that of the response is not used: the two would not compare.
   etag: known.etag === undefined ? undefined : (strongEtag(answer.headers['etag']) ?? known.etag),
 });
 
@@ -28,7 +28,7 @@ const headersFor = ({ range, ifMatch }: ReadOptions): Record<string, string> => 
   ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
 });
 
-/** The bytes of a range from a body that begins at byte `first` of the file; the transfer ends after them. */
+/** The bytes of a range from a body that begins at byte `first` of the file; ends the transfer after them. */
 async function* cutOut(body: Readable, first: number, { start, end }: ByteRange): AsyncGenerator<Uint8Array> {
   let at = first;
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -39,7 +39,7 @@ async function* cutOut(body: Readable, first: number, { start, end }: ByteRange)
   }
 }
 
-/** The part of the file that an answer holds; undefined: the whole file. */
+/** The part of the file in a response; undefined for the whole file. */
 const partIn = ({ status, headers }: DavAnswer): ByteRange | undefined => {
   if (status !== 206) return undefined;
   const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
@@ -48,14 +48,15 @@ const partIn = ({ status, headers }: DavAnswer): ByteRange | undefined => {
 
 interface Content {
   readonly range: ByteRange | undefined;
-  /** What the body holds, see `partIn`. */
+  /** The part in the body, see `partIn`. */
   readonly part: ByteRange | undefined;
   readonly stat: Stat;
   readonly isReplaced: () => Promise<boolean>;
 }
 
 /**
- * What was asked for of an answer's body. Some servers send more: all of the file, or all from the start on.
+ * The requested part of a response's body. Some servers send more: the whole file, or everything from the
+ * start on.
  */
 const contentOf = (
   asked: DavRequest,
@@ -76,10 +77,10 @@ const contentOf = (
   return stream;
 };
 
-/** How often a file that is being replaced is opened again, until it has the size that was reported. */
+/** Attempts to reopen a file that is being replaced, until it has the reported size. */
 const REOPENINGS = 2;
 
-/** Opens a file that is known to be one. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
+/** Opens an existing file. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
 export const openFile = async (
   resources: Resources,
   path: SourcePath,
@@ -93,7 +94,7 @@ export const openFile = async (
   const answer = await resources.client.send(asked);
   if (answer.status !== 200 && answer.status !== 206) {
     await dropBody(answer);
-    // 416: the file has become shorter than the range that was asked for.
+    // 416: the file has become shorter than the requested range.
     const isChanged = answer.status === 412 || answer.status === 416;
     throw isChanged ? new ChangedMeanwhileError() : errorOfStatus(asked, answer.status);
   }

@@ -11,7 +11,7 @@ import { LostConnectionError } from './connection.ts';
 import { statOf, timeOf } from './multistatus.ts';
 import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 
-/** How often something is sent that the server refuses for the moment: within about a second. */
+/** Attempts for a request that the server rejects temporarily: within about a second. */
 const ATTEMPTS = 8;
 /**
  * 423, because some servers lock for the time of each request; 425 and 503, by which others say that they are still at
@@ -21,23 +21,25 @@ export const PASSING: ReadonlySet<number> = new Set([423, 425, 503]);
 /** How many times `timeout` the server has to copy, move or remove a folder with all it holds. */
 const FOLDER_PATIENCE = 10;
 
-/** What is seen after a lost answer to a change. Unknown: the server or another client may still be at it. */
+/**
+ * State after a change with a lost response. Unknown: the server or another client may still be changing it.
+ */
 export type Outcome = 'done' | 'untouched' | 'unknown';
 
 /** A request that changes something. */
 export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
   /** Statuses that may pass. Default: `PASSING`. */
   readonly isPassing?: (status: number) => boolean;
-  /** Asked before each repetition; false: the refusal stands. */
+  /** Called before each repetition; false: the rejection is final. */
   readonly again?: () => Promise<boolean>;
-  /** Finds out what has happened when the answer is lost. Default: the loss is an error. */
+  /** Determines the state after a lost response. Default: a lost response is an error. */
   readonly outcome?: () => Promise<Outcome>;
 }
 
-/** One that can be shown. */
+/** A member that can be shown. */
 export type ListedMember = Member & { readonly stat: Stat };
 
-/** The resources of one store: their addresses, and what the server says of them. */
+/** The resources of one store: their URLs and properties. */
 export class Resources {
   readonly client: DavClient;
   readonly spellings = new Spellings();
@@ -57,8 +59,8 @@ export class Resources {
   }
 
   /**
-   * Sends a request whose answer has no content of interest; returns the status, that of a refusal inside a
-   * multistatus too. A passing refusal is asked again, unless its body cannot be sent twice.
+   * Sends a request whose response content is not needed; returns the status, also that of a rejection inside
+   * a multistatus. Repeats it after a temporary rejection, unless its body cannot be sent twice.
    */
   async act(method: string, path: SourcePath, kind: 'file' | 'folder', change: Change): Promise<number> {
     const { isPassing = (status) => PASSING.has(status), again, outcome, ...more } = change;
@@ -88,26 +90,26 @@ export class Resources {
     return this.act(method, from, kind, { ...change, headers });
   }
 
-  /** What lies at a path. @throws NotFoundError */
+  /** The stat of a path. @throws NotFoundError */
   async stat(path: SourcePath, { signal }: OperationOptions): Promise<Stat> {
     const { found } = await this.#propfind.self(path, 'file', signal);
     if (found === undefined) throw new NotFoundError({ detail: 'an empty multistatus' });
     return statOf(path.name, found);
   }
 
-  /** @throws NotFoundError where the root is missing */
+  /** @throws NotFoundError when the root is missing */
   async requireRoot({ signal }: OperationOptions): Promise<void> {
     await this.#propfind.self(SourcePath.root, 'folder', signal);
   }
 
-  /** Whether anything lies at a path, also below temporary names. */
+  /** Whether an entry exists at a path, also below temporary names. */
   async exists(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return (await this.age(path, options)) !== undefined;
   }
 
   /**
-   * How long ago something was changed, by the server's own clock; `ms` undefined where it does not say.
-   * Undefined: nothing lies there.
+   * Time since the last change, by the server's own clock; `ms` is undefined when it is not reported.
+   * Undefined when there is no entry.
    */
   async age(
     path: SourcePath,
@@ -119,14 +121,14 @@ export class Resources {
     return { ms: now === undefined || then === undefined ? undefined : now - then };
   }
 
-  /** After nothing was found: whether the server has the path in another spelling, which is remembered. */
+  /** Whether the server has a path that was not found in another spelling, which is then remembered. */
   async respell(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return respell(this.spellings, path, (one) => this.exists(one, options));
   }
 
   /**
-   * The entries of a folder and the folder itself, each name once, as the server sends them. Reports at the
-   * end how many it has left out. @throws NotFoundError, CorruptError
+   * The entries of a folder and the folder itself, each name once, as the server sends them. Reports the
+   * number of omitted entries at the end. @throws NotFoundError, CorruptError
    */
   async *children(
     path: SourcePath,
@@ -149,9 +151,9 @@ export class Resources {
   }
 
   /**
-   * All that the server reports of a folder. Some servers break off when an entry vanishes meanwhile, so an
-   * answer that breaks within its first thousand entries is asked for again; so is one that is not about the
-   * folder, since the server may report another root by now. @throws NotFoundError, CorruptError
+   * All entries that the server reports for a folder. Some servers abort when an entry vanishes meanwhile, so
+   * a response that breaks within its first thousand entries is requested again; likewise one about another
+   * folder, since the reported root may have changed. @throws NotFoundError, CorruptError
    */
   async *members(
     path: SourcePath,
@@ -174,7 +176,9 @@ export class Resources {
     }
   }
 
-  /** Sends it once; and again when the connection was closed before the server can have seen it. */
+  /**
+   * Sends the request once; and again when the connection was closed before the server can have received it.
+   */
   async #sendChange(asked: DavRequest, outcome: Change['outcome']): Promise<number> {
     const send = async (): Promise<number> => this.#finalStatus(asked, await this.client.send(asked));
     try {
@@ -194,7 +198,7 @@ export class Resources {
     }
   }
 
-  /** Some servers answer refusals by a multistatus that looks like a success. */
+  /** Some servers report rejections in a multistatus that looks like a success. */
   async #finalStatus(asked: DavRequest, answer: DavAnswer): Promise<number> {
     if (answer.status !== 207) {
       await dropBody(answer);

@@ -10,7 +10,7 @@ import type { Outcome, Resources } from './requests.ts';
 
 /**
  * The temporary name of the folder that reserves `name`, the same in every process: a UUID of version 8.
- * Names that differ only in case share one, because a server may hold them for the same.
+ * Names that differ only in case share it, because a server may treat them as equal.
  */
 const reservationName = (name: string): string => {
   const digest = createHash('sha256').update(name.normalize('NFC').toLowerCase()).digest('hex');
@@ -18,33 +18,33 @@ const reservationName = (name: string): string => {
   return `.${[...parts, digest.slice(20, 32)].join('-')}.tmp`;
 };
 
-/** How long to wait for a name that another process is giving. */
+/** Longest wait for a name that another process is creating. */
 const WAIT_MS = 2000;
-/** A reservation of this age is not waited for: its process was killed, or works on something long. */
+/** A reservation of this age is not waited for: its process was killed, or its operation takes long. */
 const LONG_HELD_MS = 6000;
-/** A folder just made must not look older by more, nor younger by more, by the server's own clock. */
+/** Tolerance for the age of a new folder by the server's clock, in both directions. */
 const OLDEST_NEW_MS = 15_000;
 const YOUNGEST_NEW_MS = -5000;
 const MARGIN_MS = 30_000;
 
 /**
- * Lets processes decide who creates a name. On common servers `Overwrite: F` is a look and then a move, and
- * two processes may both look before one of them moves; making a folder is one step. So an operation that
- * wants to create a name makes a hidden folder first that reserves it, and removes it afterwards: two
- * requests, and two more for the first name.
+ * Lets exactly one process create a name. On common servers `Overwrite: F` is a check and then a move, and
+ * two processes may both check before one of them moves; creating a folder is atomic. So an operation that
+ * creates a name first creates a hidden folder that reserves it, and removes it afterwards: two requests, and
+ * two more for the first name.
  *
- * A folder that a killed process has left blocks its name until it is older than any holder can live, by the
- * server's clock. Where the server makes one folder twice, makes none, or does not report its age, names are
- * not reserved, and `Overwrite: F` alone decides.
+ * The folder of a killed process blocks its name until it is older than any running operation, by the
+ * server's clock. Where the server creates one folder twice, creates none, or does not report its age, names
+ * are not reserved, and `Overwrite: F` alone decides.
  */
 export class Reservations {
   readonly #resources: Resources;
   readonly #leftovers: Leftovers;
-  /** Longest time that a holder works. */
+  /** Longest time that an operation holds a reservation. */
   readonly #holdMs: number;
-  /** The age from which on it cannot be in use any more, whatever is still on its way to the server. */
+  /** Age beyond which a reservation cannot be in use any more, including requests still in transit. */
   readonly #staleMs: number;
-  /** Whether the server reserves names; undefined until the first one. */
+  /** Whether reservations work on the server; undefined until the first one. */
   #works: boolean | undefined;
 
   constructor(
@@ -59,15 +59,15 @@ export class Reservations {
     this.#works = reserveNames ? undefined : false;
   }
 
-  /** The server is known to let exactly one process have a name. */
+  /** Whether the server is known to let exactly one process create a name. */
   get areKept(): boolean {
     return this.#works === true;
   }
 
   /**
    * Runs `work`, which creates `target`, while no other process can be creating it.
-   * @throws AlreadyExistsError when another one keeps the name or has created it; StorageTimeoutError when
-   * `work` takes longer than twice the timeout
+   * @throws AlreadyExistsError when another process reserves the name or has created it; StorageTimeoutError
+   * when `work` takes longer than twice the timeout
    */
   async hold<T>(
     target: SourcePath,
@@ -85,7 +85,10 @@ export class Reservations {
     }
   }
 
-  /** Since when it is reserved, in milliseconds since 1970; undefined: the server reserves nothing. */
+  /**
+   * Time of the reservation, in milliseconds since 1970; undefined when the server does not support
+   * reservations.
+   */
   async #reserve(
     folder: SourcePath,
     target: SourcePath,
@@ -95,19 +98,18 @@ export class Reservations {
     for (let attempt = 1; this.#works !== false; attempt += 1) {
       const since = Date.now();
       const status = await this.#make(folder, options).catch((error: unknown) => {
-        // It may have been made; its owner is not known then, so it is removed like that of a killed
-        // process.
+        // The folder may exist without a known owner, so it is removed later like that of a killed process.
         this.#leftovers.later(since + this.#staleMs, () => this.#removeStale(folder));
         throw error;
       });
       if (isSuccess(status)) return (await this.#isProved(folder, since, options)) ? since : undefined;
       if (await this.#resources.exists(target, options)) throw new AlreadyExistsError();
       const age = await this.#resources.age(folder, options);
-      // Given back meanwhile, or never granted by this server.
+      // Released meanwhile, or not supported by this server.
       if (age === undefined && (status !== 405 || this.#works === undefined)) return undefined;
       const held = age?.ms ?? 0;
-      // Of several that find it stale, one may remove what another has just made: `Overwrite: F` decides
-      // then.
+      // Of several processes that find it stale, one may remove a new reservation of another: `Overwrite: F`
+      // decides then.
       if (held > this.#staleMs && (await this.#removeStale(folder))) continue;
       if (Date.now() >= end || held > LONG_HELD_MS)
         throw new AlreadyExistsError({ detail: 'another process is giving the name' });
@@ -122,16 +124,16 @@ export class Reservations {
     return this.#resources.act('MKCOL', folder, 'folder', { signal, outcome });
   }
 
-  /** Tries with the first reservation whether the server refuses it to others and reports its age. */
+  /** Tests with the first reservation whether the server rejects a second one and reports its age. */
   async #isProved(folder: SourcePath, since: number, options: OperationOptions): Promise<boolean> {
     let isKept = false;
     try {
-      // Others may have found out meanwhile; where it shows nothing, the next reservation is tried.
+      // Others may have tested it meanwhile; after an inconclusive test the next reservation is tested.
       this.#works ??= await this.#isRefusedTwice(folder, since, options);
       isKept = this.#works === true;
       return isKept;
     } finally {
-      // Also after an abort while others have found out that reservations work.
+      // Also after an abort while others have found that reservations work.
       if (!isKept) await this.#leftovers.remove({ path: folder, kind: 'folder' });
     }
   }

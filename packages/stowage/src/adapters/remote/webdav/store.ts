@@ -13,16 +13,16 @@ import { Reservations } from './reservations.ts';
 import { isSuccess } from './list.ts';
 import type { Outcome, Resources } from './requests.ts';
 
-/** What servers answer for a missing parent folder, besides other things. */
+/** Statuses that servers send for a missing parent folder, among other causes. */
 const MAY_LACK_PARENT: ReadonlySet<number> = new Set([403, 404, 405, 409, 500, 502]);
 
-/** Steps that several operations share: finding things, making folders, giving names, removing. */
+/** Shared steps of operations: lookups, creating folders, naming, removing. */
 export class Store {
   readonly resources: Resources;
   readonly reservations: Reservations;
   readonly leftovers: Leftovers;
   readonly letterCase: LetterCase;
-  /** The server was seen to obey `Overwrite: F`. Some do not, and would even replace a folder. */
+  /** Whether the server is known to obey `Overwrite: F`. Some do not, and would even replace a folder. */
   knowsOverwrite = false;
   readonly #base: Resources;
   readonly #prefix: SourcePath;
@@ -39,7 +39,7 @@ export class Store {
     this.#prefix = prefix;
   }
 
-  /** To be awaited before anything else. Temporary names do not exist for callers. */
+  /** Must be awaited before every operation. Rejects temporary names. */
   async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
@@ -71,9 +71,9 @@ export class Store {
     return this.stat(path, options).catch(ifMissing);
   }
 
-  /** Runs what changes an entry while no other operation of this process does. */
+  /** Runs a change of an entry while no other operation of this process changes it. */
   lock<T>(path: SourcePath, options: OperationOptions, work: () => Promise<T>): Promise<T> {
-    // Names that a server may hold for one have one key.
+    // Names that a server may treat as equal have the same key.
     return this.#locks.hold(path.toString().toLowerCase(), options, work);
   }
 
@@ -81,21 +81,21 @@ export class Store {
   async makeFolder(path: SourcePath, options: OperationOptions): Promise<void> {
     if (path.isRoot) throw new AlreadyExistsError();
     await this.lock(path, options, async () => {
-      // Some servers answer 201 for a collection that is there.
+      // Some servers respond with 201 for an existing collection.
       if ((await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
       await this.ensureFolder(path.parent, options);
       const again = async (): Promise<boolean> => (await this.find(path, options)) === undefined;
       const outcome = async (): Promise<Outcome> => ((await again()) ? 'untouched' : 'unknown');
       const status = await this.resources.act('MKCOL', path, 'folder', { ...options, again, outcome });
       if (isSuccess(status)) return;
-      // A server that lost a race of two makers may call it anything.
+      // A server may send any status to the loser of a race.
       if (status === 405 || !(await again())) throw new AlreadyExistsError();
       throw errorOfStatus({ method: 'MKCOL', path }, status);
     });
   }
 
   /**
-   * Makes a folder and its parents unless they are there; returns whether anything was missing.
+   * Creates a folder and its parents unless they exist; returns whether any was missing.
    * @throws NotFoundError when a file is in the way
    */
   async ensureFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
@@ -107,14 +107,17 @@ export class Store {
     return true;
   }
 
-  /** Sends a request that needs the folder of `to`, which is made when the request fails for it. */
+  /**
+   * Sends a request that needs the parent folder of `to`; creates the folder when the request fails because
+   * it is missing.
+   */
   async intoFolder(to: SourcePath, options: OperationOptions, send: () => Promise<number>): Promise<number> {
-    // Before anything is made beside a folder whose name the server has in decomposed letters.
+    // Detects a decomposed spelling of the folder first, so that no second folder is created beside it.
     if (to.parent.segments.some((name) => decomposed(name) !== undefined))
       await this.ensureFolder(to.parent, options);
     const status = await send();
     if (!MAY_LACK_PARENT.has(status) || to.parent.isRoot) return status;
-    // Another client may have made it meanwhile.
+    // Another client may have created it meanwhile.
     const mayBeThereNow = status === 404 || status === 409 || status === 500;
     return (await this.ensureFolder(to.parent, options)) || mayBeThereNow ? send() : status;
   }
@@ -132,7 +135,7 @@ export class Store {
     }
   }
 
-  /** Finds out about letter case with the store's own folder, else with one made for it. */
+  /** Detects letter case with the store's own folder, else with a temporary one. */
   async #tryLetterCase(options: OperationOptions): Promise<void> {
     if (!this.#prefix.isRoot) await this.letterCase.learn(this.#base, this.#prefix, options);
     if (this.letterCase.isKnown) return;
@@ -146,10 +149,10 @@ export class Store {
   }
 }
 
-/** Nextcloud keeps what is deleted in a trash bin otherwise. */
+/** Nextcloud would keep removed items in its trash bin. */
 const NO_TRASH = { 'x-nc-skip-trashbin': 'true' };
 
-/** Removes something temporary; whether it is gone. */
+/** Removes a temporary entry; returns whether it is gone. */
 const removeTemporary = async (resources: Resources, { path, kind }: Leftover): Promise<boolean> => {
   const outcome = async (): Promise<Outcome> => ((await resources.exists(path, {})) ? 'untouched' : 'done');
   const status = await resources.act('DELETE', path, kind, { headers: NO_TRASH, outcome });

@@ -21,10 +21,10 @@ import type { Names } from '../paths/session.ts';
 import type { Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
-/** Contents of up to this size are kept in memory where they may have to be sent twice. */
+/** Contents of up to this size are kept in memory when they may have to be sent twice. */
 const MOST_IN_MEMORY = 256 * 1024;
 
-/** Runs `work` with a temporary name in a folder; what lies there is removed when it fails. */
+/** Runs `work` with a temporary name in a folder; removes the entry when it fails. */
 const withTemp = async <T>(
   { leftovers }: Store,
   folder: SourcePath,
@@ -68,7 +68,7 @@ const sendTo = async (
   if (!body.repeatable) await store.ensureFolder(path.parent, options);
   const { signal } = options;
   const send = (): Promise<number> => resources.act('PUT', temp, 'file', { body, signal, headers });
-  // Content that exists once is gone after a refusal.
+  // Content that can be sent only once is lost after a rejection.
   const status = await (body.repeatable ? store.intoFolder(temp, options, send) : send());
   if (!isSuccess(status)) throw errorOfStatus({ method: 'PUT', path }, status);
   const written = await resources.stat(temp, options);
@@ -79,7 +79,7 @@ const sendTo = async (
   return written;
 };
 
-/** Content goes to a temporary name first, and from there over its target: a part of it is never seen. */
+/** Writes content to a temporary name, then moves it over its target: incomplete content is never visible. */
 const putFile = async (
   store: Store,
   path: SourcePath,
@@ -94,7 +94,7 @@ const putFile = async (
   });
 };
 
-/** Stores content whose length may not be known. */
+/** Stores content whose length may be unknown. */
 export const writeFile = async (
   store: Store,
   path: SourcePath,
@@ -110,8 +110,8 @@ export const writeFile = async (
   }
   if (size !== undefined && !store.resources.client.mayRepeat)
     return putFile(store, path, { open: () => content, size, repeatable: false }, options);
-  // Without a length, or where the server may refuse a login once or redirect, the content must be at hand
-  // again.
+  // Without a length, or where the server may reject the login once or redirect, the content must be
+  // repeatable.
   const file = await spool(content, { signal });
   try {
     const body = { open: () => file.open(), size: file.size, repeatable: true };
@@ -121,7 +121,7 @@ export const writeFile = async (
   }
 };
 
-/** Content that waits for its name. It is sent once per folder, however many names are tried. */
+/** Stages content. It is sent once per folder, however many names are tried. */
 export const stageFile = (
   store: Store,
   content: Readable,
@@ -152,7 +152,7 @@ export const stageFile = (
       sent = undefined;
       return { ...stat, name: target.name, size: file.size };
     } catch (error) {
-      // The next name may be free; after any other failure nothing stays on the server.
+      // The next name may be free; after other failures nothing must stay on the server.
       if (!(error instanceof AlreadyExistsError)) await drop();
       throw error;
     }
@@ -160,7 +160,7 @@ export const stageFile = (
   return stageLocally(content, options, write, drop);
 };
 
-/** Copies or moves a file on the server. A copy has a temporary name until it is whole. */
+/** Copies or moves a file on the server. A copy has a temporary name until it is complete. */
 export const transferFile = async (
   store: Store,
   method: 'COPY' | 'MOVE',
@@ -176,7 +176,7 @@ export const transferFile = async (
     if (isNew) throw new AlreadyExistsError();
     return;
   }
-  // Where `Overwrite: F` may not be obeyed, one wrong answer to the look of `giveName` must not cost a file.
+  // Where `Overwrite: F` may be ignored, one wrong response to the lookup of `giveName` must not cost a file.
   const looks = method === 'COPY' || (isNew && !store.knowsOverwrite);
   const found = looks ? await store.find(to, options) : undefined;
   if (found !== undefined && (isNew || found.kind === 'folder')) throw conflict();
@@ -187,9 +187,7 @@ export const transferFile = async (
   });
 };
 
-/**
- * Copies or moves a folder on the server; always create-only. A copy is made under a temporary name as well.
- */
+/** Copies or moves a folder on the server; always create-only. A copy is made under a temporary name too. */
 export const transferFolder = async (
   store: Store,
   method: 'COPY' | 'MOVE',
