@@ -1,6 +1,6 @@
 /**
- * What a promise gives, or the signal's reason as soon as that aborts. The work of the promise goes on,
- * for others or unheard: it may be shared, or know no signal.
+ * Resolves as the promise does, or rejects with the signal's reason as soon as that aborts. The promise's
+ * work continues: it may be shared, or support no signal.
  */
 export const orAborted = <Value>(
   promise: Promise<Value>,
@@ -11,14 +11,14 @@ export const orAborted = <Value>(
     const leave = (): void => reject(signal.reason as Error);
     if (signal.aborted) leave();
     signal.addEventListener('abort', leave, { once: true });
-    // Also after an abort: a caller that has left must not make its failure an unhandled one.
+    // Also after an abort: a later rejection must not become an unhandled one.
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
 };
 
 /**
- * Does something once for all who ask: they share its result. A failure is not kept, and the next one who asks
- * begins again. `begun` is what they share, undefined before the first has asked.
+ * Runs a task once, and shares its result with all callers. A failure is not cached: the next caller starts
+ * the task again. `begun` is the shared promise, undefined before the first call.
  */
 export class Once<Value> {
   begun: Promise<Value> | undefined;
@@ -35,10 +35,10 @@ export class Once<Value> {
 }
 
 /**
- * A signal that aborts when a time is over, or with the signal of the caller; whichever comes first. Unlike
- * `AbortSignal.timeout`, it is held by its timer: on Node 20 a timeout that only `AbortSignal.any` refers to is
- * collected as garbage and never aborts. The caller disposes of it when its work is done; else it ends with the
- * time.
+ * A signal that aborts after a time, or with the caller's signal, whichever comes first. Unlike
+ * `AbortSignal.timeout`, its timer keeps it alive: on Node 20 a timeout that only `AbortSignal.any` refers to
+ * is garbage collected and never aborts. The caller disposes of it when its work is done; otherwise it ends
+ * with the time.
  */
 export class TimeLimit {
   readonly #controller = new AbortController();
@@ -50,7 +50,7 @@ export class TimeLimit {
   };
   #isOver = false;
 
-  /** @param reason of the abort when the time is over; default: a `TimeoutError` as the platform has it */
+  /** @param reason of the abort after the time; default: a `TimeoutError` as the platform has it */
   constructor(
     milliseconds: number,
     outer?: AbortSignal,
@@ -70,24 +70,24 @@ export class TimeLimit {
     return this.#controller.signal;
   }
 
-  /** Whether the signal has aborted because of the time. */
+  /** Whether the signal aborted because of the time. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Aborts the signal now, unless it is aborted already. */
+  /** Aborts the signal now, unless it is already aborted. */
   abort(reason: Error): void {
     this.#controller.abort(reason);
   }
 
-  /** Ends the timer; the signal does not abort any more. */
+  /** Stops the timer; the signal does not abort any more. */
   dispose(): void {
     clearTimeout(this.#timer);
     this.#outer?.removeEventListener('abort', this.#leave);
   }
 }
 
-/** Does something that has to end in a time, by its signal. @throws what the work throws */
+/** Runs work with a time limit, by its signal. @throws errors of the work */
 export const inTimeLimit = async <Result>(
   milliseconds: number,
   outer: AbortSignal | undefined,

@@ -1,12 +1,15 @@
 import { setMaxListeners } from 'node:events';
 
-/** Work that goes on behind the answer of the request that began it: until it ends by itself, or the service closes. */
+/**
+ * Work that continues after the response of the request that started it: until it ends, or the service
+ * closes.
+ */
 export class Background {
   readonly #running = new Set<Promise<void>>();
   readonly #closing = new AbortController();
 
   constructor() {
-    // All work listens to it.
+    // All background work adds a listener.
     setMaxListeners(0, this.signal);
   }
 
@@ -16,8 +19,9 @@ export class Background {
   }
 
   /**
-   * Begins some work, unless the service closes. `hold` keeps open what the work uses, and returns the way to release
-   * it. Resolves when the work has ended; `onFailure` gets what it throws, unless that comes of closing.
+   * Starts work, unless the service is closing. `hold` keeps its resources open, and returns the function
+   * that releases them. Resolves when the work has ended; `onFailure` gets its error, unless closing caused
+   * it.
    */
   run(
     hold: () => () => void,
@@ -42,7 +46,7 @@ export class Background {
     return running;
   }
 
-  /** Aborts what runs, and resolves when it has ended. */
+  /** Aborts all work and resolves when it has ended. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#running);

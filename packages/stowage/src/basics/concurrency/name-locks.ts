@@ -2,11 +2,11 @@ import { createSlots, type Slots } from './queues.ts';
 
 const MAY_WAIT = 1000;
 
-/** Makes operations of this process on one name follow one another, where the store does not decide. */
+/** Serializes operations of this process on one name, where the store does not decide between them. */
 export interface NameLocks {
   /**
-   * Holds one key, or several, in one order, so that two operations never wait for each other.
-   * @throws the signal's reason while waiting, BusyError when too many wait, and what `work` throws
+   * Locks one key or several, in a fixed order, so that two operations never deadlock.
+   * @throws the signal's reason while waiting, BusyError when too many callers wait, and errors of `work`
    */
   hold<T>(
     keys: string | readonly string[],
@@ -15,13 +15,13 @@ export interface NameLocks {
   ): Promise<T>;
 
   /**
-   * Holds those of the keys that no operation holds or waits for, without waiting itself: `work` gets them.
-   * @throws what `work` throws
+   * Locks those of the keys that no operation holds or waits for, without waiting, and passes them to `work`.
+   * @throws errors of `work`
    */
   holdFree<T>(keys: readonly string[], work: (held: ReadonlySet<string>) => Promise<T>): Promise<T>;
 }
 
-/** Locks without holders; memory is bounded by the running operations. */
+/** Creates the locks; memory is bounded by the running operations. */
 export const createNameLocks = (): NameLocks => {
   const locks = new Map<string, { readonly slots: Slots; users: number }>();
   const holdOne = async <T>(

@@ -1,14 +1,17 @@
 import { BusyError } from '../../errors/errors.ts';
 
-/** Runs tasks side by side, a bounded number at the same time. */
+/** Runs a bounded number of tasks concurrently. */
 export interface Limiter {
-  /** Starts the task once there is room. Rejects, without starting it, with the first failure before. */
+  /**
+   * Starts the task as soon as there is a free slot. Rejects, without starting it, with an earlier task's
+   * first failure.
+   */
   add(task: () => Promise<void>): Promise<void>;
-  /** Waits until every task has ended. Rejects with the first failure. To be called on every way out. */
+  /** Waits until every task has ended. Rejects with the first failure. Must be called in every case. */
   drain(): Promise<void>;
 }
 
-/** A limiter that runs at most `limit` tasks at the same time. */
+/** A limiter that runs at most `limit` tasks concurrently. */
 export const createLimiter = (limit: number): Limiter => {
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
@@ -31,7 +34,9 @@ export const createLimiter = (limit: number): Limiter => {
   };
 };
 
-/** Does something with each item, at most `limit` at the same time. Settles, as `drain` does, when none runs. */
+/**
+ * Runs `work` for each item, at most `limit` concurrently. Settles, as `drain` does, when none is running.
+ */
 export const forEachAtOnce = async <Item>(
   limit: number,
   items: Iterable<Item> | AsyncIterable<Item>,
@@ -45,17 +50,17 @@ export const forEachAtOnce = async <Item>(
   }
 };
 
-/** A bounded number of slots, and a bounded queue of those who wait for one. */
+/** A bounded number of slots, and a bounded queue for them. */
 export interface Slots {
   /**
-   * Waits for a slot. Returns the function that gives it back; calling it again does nothing.
-   * @param user users take turns: each gets every n-th slot, however many it waits for
+   * Waits for a slot. Returns the function that releases it; calling it again has no effect.
+   * @param user slots are assigned to the users in turn, however many each waits for
    * @throws the signal's reason; BusyError when the queue is full
    */
   take(signal: AbortSignal | undefined, user?: string): Promise<() => void>;
 }
 
-/** What one user may have of slots, so that another one always comes in; default: all. */
+/** Limits for one user, so that others always get slots; default: no limit. */
 export interface UserShare {
   readonly slots?: number;
   readonly waiting?: number;
@@ -64,7 +69,7 @@ export interface UserShare {
 class FairSlots implements Slots {
   readonly #mayWait: number;
   readonly #share: Required<UserShare>;
-  /** Users whose turn is farther off come later. */
+  /** In order of their next turn. */
   readonly #waiting = new Map<string, Set<() => void>>();
   readonly #held = new Map<string, number>();
   #free: number;
@@ -76,7 +81,7 @@ class FairSlots implements Slots {
     this.#share = { slots, waiting };
   }
 
-  /** As `take`, and undefined where it would have to wait. */
+  /** As `take`, but undefined when it would have to wait. */
   tryTake(user = ''): (() => void) | undefined {
     if (!this.#mayHold(user)) return undefined;
     this.#hold(user, 1);
@@ -146,27 +151,27 @@ class FairSlots implements Slots {
   }
 }
 
-/** Slots for `count` holders at the same time. */
+/** Slots for `count` concurrent holders. */
 export const createSlots = (count: number, mayWait: number, share: UserShare = {}): FairSlots =>
   new FairSlots(count, mayWait, share);
 
-/** A bounded queue of tasks that wait for room to run; they start in the order of their arrival. */
+/** A bounded queue of tasks that wait for capacity; they start in the order of their arrival. */
 export interface TaskQueue {
   /**
-   * Runs the work when `weight` of the capacity is free (a heavier task than the capacity runs alone).
-   * @throws BusyError when too many wait already or the wait takes too long; the signal's reason when it is
-   *   aborted while waiting.
+   * Runs the work when `weight` of the capacity is free (a task heavier than the capacity runs alone).
+   * @throws BusyError when too many tasks wait or the wait takes too long; the signal's reason when it is
+   * aborted while waiting
    */
   run<Result>(work: () => Promise<Result>, weight?: number, signal?: AbortSignal): Promise<Result>;
 }
 
-/** How long, and with how many others, a task may wait. */
+/** Limits of the number of waiting tasks, and of their wait. */
 export interface WaitLimits {
   readonly maxWaiting: number;
   readonly maxWaitMs: number;
 }
 
-/** What runs at the same time: the sum of the weights, and the number of tasks. */
+/** Limits of concurrent tasks: the sum of their weights, and their number. */
 export interface Capacity {
   readonly weight: number;
   readonly tasks: number;
@@ -194,8 +199,8 @@ const enter = (shared: Shared, weight: number): void => {
 };
 
 /**
- * Starts the tasks that fit, queue by queue. None overtakes a heavy task that waits for room, which would
- * otherwise wait for ever.
+ * Starts the tasks that fit, queue by queue. No task overtakes a heavy one that waits, which could otherwise
+ * starve.
  */
 const startNext = (shared: Shared): void => {
   for (const queue of shared.queues) {
@@ -260,8 +265,8 @@ const createQueue = (
 });
 
 /**
- * Divides one capacity among several kinds of tasks. Each kind has a queue of its own; those named first go
- * first. Timers run only while a task waits.
+ * Divides one capacity among several kinds of tasks. Each kind has its own queue; earlier names have
+ * priority. Timers run only while a task waits.
  */
 export const createSharedQueues = <Name extends string>(
   capacity: Capacity,
@@ -276,7 +281,7 @@ export const createSharedQueues = <Name extends string>(
   ) as Record<Name, TaskQueue>;
 };
 
-/** A queue for one kind of tasks. `capacity` is the sum of the weights that run at the same time. */
+/** A queue for one kind of tasks. `capacity` limits the sum of the weights of running tasks. */
 export const createTaskQueue = ({
   capacity,
   ...limits

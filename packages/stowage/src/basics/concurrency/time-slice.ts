@@ -2,14 +2,12 @@ import { setImmediate } from 'node:timers';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 
 /**
- * Waits for a turn of the event loop that is the caller's alone among all who wait so. Work that is done in
- * short stretches, each in a turn, holds up others no longer than one stretch, however many do it.
+ * Waits for an exclusive turn of the event loop. Work that runs one short stretch per turn delays other work
+ * by no longer than one stretch, however many callers there are.
  */
 export type YieldToLoop = () => Promise<void>;
 
-/**
- * The turns of one connector. Waiting callers are answered in order; an idle event loop answers immediately.
- */
+/** Creates the turns of one connector. Waiting callers run in order; with an idle event loop immediately. */
 export const createYieldToLoop = (): YieldToLoop => {
   const waiting: (() => void)[] = [];
   const giveOne = (): void => {
@@ -22,11 +20,11 @@ export const createYieldToLoop = (): YieldToLoop => {
     });
 };
 
-/** Longest stretch of work between two rests, in milliseconds. */
+/** Longest stretch of work between two pauses, in milliseconds. */
 const LENGTH = 5;
 
 /**
- * Lets long work be done in short stretches, so that other requests go on meanwhile: `if (slice.due) await
+ * Divides long work into short stretches, so that other requests continue meanwhile: `if (slice.due) await
  * slice.rest()` every few hundred steps.
  */
 export class TimeSlice {
@@ -41,7 +39,7 @@ export class TimeSlice {
     return performance.now() >= this.#end;
   }
 
-  /** Lets others run, then begins a new stretch. Rejects with the signal's reason once it is aborted. */
+  /** Lets other work run, then starts a new stretch. Rejects with the signal's reason when it is aborted. */
   async rest(): Promise<void> {
     await nextLoop();
     this.#signal.throwIfAborted();
@@ -51,12 +49,12 @@ export class TimeSlice {
 
 export type Compare<Item> = (left: Item, right: Item) => number;
 
-/** Items that are sorted in one go: some milliseconds. */
+/** Items sorted in one stretch: some milliseconds. */
 const RUN = 4096;
-/** Numbers that are merged in one go, between two checks of the clock. */
+/** Numbers merged in one stretch, between two checks of the clock. */
 const STRIDE = 1024;
 
-/** The numbers below `count`, each stretch of `RUN` in order. */
+/** The numbers below `count`, with each run of `RUN` sorted. */
 const sortRuns = async (count: number, compare: Compare<number>, slice: TimeSlice): Promise<Uint32Array> => {
   const numbers = new Uint32Array(count);
   for (let index = 0; index < count; index += 1) numbers[index] = index;
@@ -68,9 +66,8 @@ const sortRuns = async (count: number, compare: Compare<number>, slice: TimeSlic
 };
 
 /**
- * The numbers below `count` in the order of what they stand for; equal ones stay in their order. Long lists do not
- * hold up the event loop for more than a few milliseconds at a time, and take eight bytes for each number.
- * Rejects when the slice's signal is aborted.
+ * The numbers below `count`, sorted by `compare`; stable. Long lists block the event loop for only a few
+ * milliseconds at a time, and take eight bytes for each number. Rejects when the slice's signal is aborted.
  */
 export const sortNumbers = async (
   count: number,
@@ -98,7 +95,7 @@ export const sortNumbers = async (
   return from;
 };
 
-/** A sorted copy, stable and patient as `sortNumbers`. */
+/** A sorted copy; stable, and divided into stretches as in `sortNumbers`. */
 export const sortPatiently = async <Item extends object | string>(
   items: readonly Item[],
   compare: Compare<Item>,
@@ -109,22 +106,20 @@ export const sortPatiently = async <Item extends object | string>(
   return Array.from(order, itemAt);
 };
 
-/**
- * Up to this many wanted items it pays to throw away, while they come in, those that cannot be among them.
- */
+/** Up to this many wanted items, items beyond the wanted ones are dropped while they are added. */
 const SELECTIVE = 2000;
 const LEAST_ROOM = 1024;
 
 /**
- * Collects items and gives the first `count` of them in order. For a small `count` it keeps at most twice as
- * many (or 1024), however many are added; for a large one it keeps all.
+ * Collects items and returns the first `count` of them in order. For a small `count` it holds at most twice
+ * as many (or 1024), however many are added; for a large one it holds all.
  */
 export class FirstInOrder<Item extends object> {
   readonly #count: number;
   readonly #compare: Compare<Item>;
   readonly #room: number;
   #kept: Item[] = [];
-  /** The last of the wanted ones so far: what does not come before it is not wanted. */
+  /** The last of the wanted items so far: items after it are dropped. */
   #bar: Item | undefined;
 
   constructor(count: number, compare: Compare<Item>) {

@@ -1,12 +1,12 @@
-/** A thread or a process that does one thing at a time. */
+/** A thread or process that does one task at a time. */
 export interface WarmWorker {
-  /** False after an end of any kind. */
+  /** False after it has ended for any reason. */
   readonly isUsable: boolean;
-  /** Ends it, also while it works. */
+  /** Ends the worker, even while it works. */
   end(): void | Promise<void>;
 }
 
-/** Keeps workers warm whose start takes longer than their work. Callers bound how many are used. */
+/** Keeps idle workers whose start takes longer than their work. Callers limit how many are used. */
 export class WarmPool<Worker extends WarmWorker> {
   readonly #start: () => Worker;
   readonly #idleMs: number;
@@ -14,15 +14,15 @@ export class WarmPool<Worker extends WarmWorker> {
   readonly #busy = new Set<Worker>();
   #isClosed = false;
 
-  /** @param idleMs milliseconds after which a worker that is not used ends */
+  /** @param idleMs milliseconds after which an idle worker ends */
   constructor(start: () => Worker, idleMs: number) {
     this.#start = start;
     this.#idleMs = idleMs;
   }
 
   /**
-   * Uses a worker alone. Work that gives up on its worker ends it: one that is still usable is used again.
-   * @throws what `work` throws
+   * Uses a worker exclusively. Work that abandons its worker ends it; a usable one is reused.
+   * @throws errors of `work`
    */
   async use<T>(work: (worker: Worker) => Promise<T>): Promise<T> {
     const worker = this.#take();

@@ -1,12 +1,12 @@
-/** A file name in two parts. `extension` is as written and without its dot; empty when the name has none. */
+/** A file name in two parts. `extension` is as written, without the dot; empty when there is none. */
 export interface NameParts {
   readonly stem: string;
   readonly extension: string;
 }
 
 /**
- * Splits `photo.v2.JPG` into `photo.v2` and `JPG`. A name that is nothing but an extension (`.php`) has none:
- * servers treat such names in their own ways.
+ * Splits `photo.v2.JPG` into `photo.v2` and `JPG`. A name that consists of an extension only (`.php`) has
+ * none: servers treat such names differently.
  */
 export const splitExtension = (name: string): NameParts => {
   const dot = name.lastIndexOf('.');
@@ -17,25 +17,25 @@ export const splitExtension = (name: string): NameParts => {
 
 const TAIL = /[\s.\u200b\u2800\u3164]/u;
 
-/** Where the dots and blanks at the name's end begin, which some systems drop when they open a file. */
+/** Index where the trailing dots and blanks begin, which some systems drop when they open a file. */
 const endOf = (name: string): number => {
   let end = name.length;
   const last = name.charCodeAt(end - 1);
-  // By far most names end with a letter or digit of ASCII: a tenth of the time of the pattern.
+  // By far most names end with an ASCII letter or digit: takes a tenth of the time of the pattern.
   if (last > 0x2e && last < 0x7f) return end;
   while (end > 0 && TAIL.test(name.charAt(end - 1))) end -= 1;
   return end;
 };
 
 /**
- * The extension of a file in lower case, without dot; undefined when it has none. Dots and blanks at the end
- * do not hide it: `x.php. ` is a `php`.
+ * The extension of a file in lower case, without dot; undefined when there is none. Ignores trailing dots and
+ * blanks: `x.php. ` is a `php`.
  *
  * @see https://github.com/Studio-42/elFinder/issues/3458
  */
 export const extensionOf = (name: string): string | undefined => {
   const end = endOf(name);
-  // Listings ask this several times for each of 100,000 names, so no unused part is cut out.
+  // Called several times for each of 100,000 names in a listing, so no unused part is cut out.
   const dot = name.lastIndexOf('.', end - 1);
   return dot <= 0 ? undefined : name.slice(dot + 1, end).toLowerCase();
 };
@@ -45,16 +45,16 @@ const familyOf = (name: string): string | undefined => {
   return extension === 'jpeg' ? 'jpg' : extension;
 };
 
-/** Whether two names say the same type: the same extension, where `jpg` and `jpeg` are one. */
+/** Whether two names have the same type: the same extension, where `jpg` and `jpeg` are equal. */
 export const isSameType = (one: string, other: string): boolean => familyOf(one) === familyOf(other);
 
-/** Whether a file may have this name. `extensions` are lower case, without dots. It needs one of them. */
+/** Whether a file may have this name: it needs one of `extensions` (lower case, without dots). */
 export const hasAllowedExtension = (name: string, extensions: readonly string[]): boolean => {
   const extension = extensionOf(name);
   return extension !== undefined && extensions.includes(extension);
 };
 
-/** Stores hand this out as it is, so text types name their charset. */
+/** Stores serve this value unchanged, so text types include their charset. */
 const TYPES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     // images
@@ -103,7 +103,7 @@ const TYPES: ReadonlyMap<string, string> = new Map(
     '7z': 'application/x-7z-compressed',
     gz: 'application/gzip',
     tar: 'application/x-tar',
-    // sound and film
+    // audio and video
     mp3: 'audio/mpeg',
     ogg: 'audio/ogg',
     wav: 'audio/wav',
@@ -119,13 +119,13 @@ const TYPES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * What `Content-Type` says of a file, by the extension, never by the content, with the charset of texts;
- * `application/octet-stream` for unknown ones.
+ * The `Content-Type` of a file, by its extension and never by its content, with the charset of texts;
+ * `application/octet-stream` for unknown extensions.
  */
 export const mimeTypeOf = (name: string): string =>
   TYPES.get(extensionOf(name) ?? '') ?? 'application/octet-stream';
 
-/** The same for programs that compare it: the media type alone. */
+/** The media type without parameters, for programs that compare it. */
 export const mediaTypeOf = (name: string): string => mimeTypeOf(name).replace(/;.*/u, '');
 
 /** The extensions whose media type is known. */

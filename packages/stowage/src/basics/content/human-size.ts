@@ -4,7 +4,7 @@ const STEP = 1024;
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
 /**
- * A size for people: `0B`, `1000B`, `1.13KB`, `117.74MB`. Units of 1024, at most two decimals, no trailing
+ * A readable size: `0B`, `1000B`, `1.13KB`, `117.74MB`. Units of 1024, at most two decimals, no trailing
  * zeros. A size that would round to 1024 of a unit is 1 of the next.
  */
 export const humanSize = (bytes: number): string => {

@@ -1,18 +1,17 @@
-/** Most of each that one input may cost the parsers that read it. */
+/** Limits of the cost of parsing one input. */
 export interface ParseLimits {
   /** Parts: chunks, segments, entries, elements, rules that are tried. */
   readonly items: number;
-  /** Parts inside of each other. */
+  /** Nesting of parts. */
   readonly depth: number;
-  /** Bytes that a parser keeps, copies or looks through once more. */
+  /** Bytes that a parser buffers, copies or scans again. */
   readonly bytes: number;
 }
 
 /**
- * What one input may cost, whatever its numbers claim. The caller chooses the limits and the error; a parser
- * reports each step before it takes it, and all parsers of what lies inside of each other share one budget.
- * So a small input that stands for much work ends early, and the work is at most linear in what the caller
- * allows.
+ * Limits the cost of parsing one input, whatever sizes it claims. The caller chooses the limits and the
+ * error; a parser reports each step before it takes it, and parsers of nested content share one budget. So a
+ * small input that causes much work fails early, and the work is at most linear in the limits.
  */
 export class ParseBudget {
   readonly #limits: ParseLimits;
@@ -21,13 +20,13 @@ export class ParseBudget {
   #depth = 0;
   #bytes = 0;
 
-  /** @param refuse makes the error for the limit that is passed */
+  /** @param refuse creates the error for the exceeded limit */
   constructor(limits: ParseLimits, refuse: (limit: keyof ParseLimits) => Error) {
     this.#limits = limits;
     this.#refuse = refuse;
   }
 
-  /** @throws the caller's error, as all methods that count up */
+  /** @throws the caller's error, like all methods that count up */
   spendItems(count = 1): void {
     this.#items += count;
     if (this.#items > this.#limits.items) throw this.#refuse('items');

@@ -26,8 +26,8 @@ const byCode = errorsByCode(
 );
 
 /**
- * The code of an error of the system (`ENOENT`), else undefined. Read from the shape: in another realm, such
- * as that of a test runner, errors of the system are not instances of this realm's `Error`.
+ * The code of a system error (`ENOENT`), else undefined. Tests the shape: in another realm, such as that of a
+ * test runner, system errors are not instances of this realm's `Error`.
  */
 export const systemCode = (error: unknown): string | undefined =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
@@ -35,9 +35,9 @@ export const systemCode = (error: unknown): string | undefined =>
     : undefined;
 
 /**
- * Our error for one that the file system reported, which travels along as `cause`. Errors of our own pass as
- * they are; what is not an error of the system becomes StorageUnavailableError.
- * @param operation what was tried, for the log only
+ * Converts an error of the file system, which becomes the `cause`. StowageErrors stay as they are; errors
+ * without a system code become StorageUnavailableError.
+ * @param operation name of the operation, for the log only
  */
 export const fromSystemError = (error: unknown, operation: string): StowageError => {
   if (error instanceof StowageError) return error;

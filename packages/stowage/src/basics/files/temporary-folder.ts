@@ -11,19 +11,19 @@ const digest = (text: string): string => createHash('sha256').update(text).diges
 const orNothing = (reading: Promise<string>): Promise<string> => reading.catch(() => '');
 
 /**
- * Clock ticks from boot to the start of a process: with the id it names a process for as long as the machine
- * is up, where an id alone is given again. '0' where the system does not say.
+ * Clock ticks from boot to the start of a process. Together with the id it identifies a process until the
+ * next boot, while ids alone are reused. '0' where the system does not report it.
  */
 const startOf = async (pid: number): Promise<string> => {
   const text = await orNothing(readFile(`/proc/${pid}/stat`, 'latin1'));
-  // The second field is the program's name in brackets and may itself hold blanks and brackets.
+  // The second field is the program's name in brackets, which may contain blanks and brackets.
   const start = text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
   return start !== undefined && /^\d+$/u.test(start) ? start : '0';
 };
 
 const readMachine = async (): Promise<{ host: string; boot: string; space: string }> => {
   const [machine, boot, space] = await Promise.all([
-    // Machines and containers may share a name.
+    // Machines and containers may share a host name.
     orNothing(readFile('/etc/machine-id', 'latin1')),
     orNothing(readFile('/proc/sys/kernel/random/boot_id', 'latin1')),
     orNothing(readlink('/proc/self/ns/pid')),
@@ -32,9 +32,9 @@ const readMachine = async (): Promise<{ host: string; boot: string; space: strin
 };
 
 /**
- * A text that names this process among all that were ever started, on any machine: host, boot, process
- * namespace, id and start time. Safe as (the beginning of) a file name. Leftovers that carry it can be told
- * from the files of a process that still runs.
+ * A text that identifies this process among all processes ever started, on any machine: host, boot, process
+ * namespace, id and start time. Safe as (the beginning of) a file name. It distinguishes leftovers from files
+ * of a running process.
  */
 export const readProcessMark = async (): Promise<string> => {
   const [machine, start] = await Promise.all([readMachine(), startOf(process.pid)]);
@@ -45,15 +45,15 @@ const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // EPERM: the process of another user, so it is there.
+    // EPERM: the process exists, and belongs to another user.
     return systemCode(error) !== 'ESRCH';
   }
 };
 
 /**
- * Whether the process that a name begins with still runs. `rebooted`: it ran before this machine was booted,
- * or on a machine that cannot be told from this one (containers with a host name in common and without a
- * machine id). `unknown`: no mark, another machine or another process namespace.
+ * State of the process in a name's mark. `rebooted`: it ran before this machine was booted, or on a machine
+ * that cannot be distinguished from this one (containers with the same host name and without a machine id).
+ * `unknown`: no mark, another machine or another process namespace.
  */
 export const processState = async (name: string): Promise<'running' | 'gone' | 'rebooted' | 'unknown'> => {
   const [, host, boot, space, pid, start] = MARK.exec(name) ?? [];
@@ -71,10 +71,10 @@ const HOUR_MS = 60 * 60 * 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * Whether files whose name begins with a mark were left behind: their process is gone, or only their age can
- * tell, and they are untouched for an hour after another boot, or for `unknownMs` where the process cannot be
- * asked for (default: they stay).
- * @param changedAt when they changed last; asked for only where it counts
+ * Whether files whose name begins with a mark are leftovers: their process is gone; or it cannot be checked,
+ * and they are unchanged for an hour after another boot, or for `unknownMs` otherwise (default: they are
+ * kept).
+ * @param changedAt time of their last change; called only when needed
  */
 export const isLeftOver = async (
   name: string,
@@ -88,22 +88,20 @@ export const isLeftOver = async (
 };
 
 /**
- * Makes an empty folder for the files of one program, which only this user can read. Its name begins with the
- * prefix and tells which process it belongs to.
+ * Creates an empty folder for the files of one program, readable only by this user. Its name consists of the
+ * prefix, the mark of the process and random characters.
  */
 export const makeTemporaryFolder = async (prefix: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `${prefix}${await readProcessMark()}-`));
 
-/**
- * Of a folder that only this user can change: in another one, a link could take the place of a sub-folder.
- */
+/** Whether the folder can be changed by this user only: in another one, a link could replace a subfolder. */
 const isOwn = (found: Stats): boolean =>
   found.isDirectory() &&
   (process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0));
 
 /**
- * Removes the folders of this prefix, made by this user, whose processes were killed. Never throws: what
- * resists does not stop the work.
+ * Removes folders with this prefix that belong to this user and to dead processes. Never throws: folders that
+ * cannot be removed do not stop the work.
  */
 export const sweepTemporaryFolders = async (prefix: string): Promise<void> => {
   const names = await readdir(tmpdir()).catch(() => []);

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** Nested causes that are still included. */
+/** Maximum number of nested causes. */
 const MOST_CAUSES = 5;
 
 const isJson = (value: unknown): boolean => {
@@ -25,21 +25,21 @@ const plainError = (error: Error, stacks: boolean, causes: number): unknown => {
 };
 
 /**
- * Anything that may be logged, or was thrown, as a value that JSON can hold: errors with their code, detail
- * and up to five causes, and on request their stacks; what JSON cannot hold (circles, large integers,
- * symbols) as text. Never throws for such values.
+ * Converts any logged or thrown value to JSON data: errors with their code, detail and up to five causes, and
+ * optionally their stacks; values that JSON cannot represent (cycles, large integers, symbols) as text. Never
+ * throws for such values.
  */
 export const plainValue = (value: unknown, stacks: boolean, causes = MOST_CAUSES): unknown => {
   if (value instanceof Error) return plainError(value, stacks, causes);
   return isJson(value) ? value : inspect(value, { depth: 3, breakLength: Number.POSITIVE_INFINITY });
 };
 
-/** Values that go with a log line. Never secrets: the caller leaves them out. */
+/** Values of a log line. Never secrets: the caller leaves them out. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Where the service writes what the client must not read. Hosts may pass their own: `console` fits as it is;
- * a logger that wants the fields first, such as pino, needs its two arguments swapped.
+ * Log of the service, for information that clients must not read. Hosts may pass their own: `console` fits as
+ * it is; a logger that expects the fields first, such as pino, needs its two arguments swapped.
  */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
@@ -66,14 +66,14 @@ export const createLineLogger = (write: (line: string) => void): Logger =>
     write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...rest })}\n`);
   });
 
-/** Text of a request must not steer the terminal. */
+/** Removes control characters: text of a request must not control the terminal. */
 const printable = (text: string): string =>
   text.replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu, '\ufffd');
 
 const shortValue = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/u.test(value) ? value : JSON.stringify(value);
 
-/** A logger for people at a terminal: the message, its values, and stacks below. */
+/** A logger for a terminal: the message, its values, and stacks below. */
 export const createTerminalLogger = (write: (line: string) => void): Logger =>
   createLogger((level) => (message, { error, ...fields } = {}) => {
     const values = Object.entries(fields)
@@ -85,7 +85,7 @@ export const createTerminalLogger = (write: (line: string) => void): Logger =>
     write(`${printable(`${line}${below}`)}\n`);
   });
 
-/** The default logger: JSON lines on standard error, or lines for people where that is a terminal. */
+/** The default logger, on standard error: JSON lines, or readable lines on a terminal. */
 export const createStderrLogger = (): Logger => {
   const create = process.stderr.isTTY ? createTerminalLogger : createLineLogger;
   return create((line) => process.stderr.write(line));
@@ -94,12 +94,12 @@ export const createStderrLogger = (): Logger => {
 /** A logger that drops everything. */
 export const createSilentLogger = (): Logger => createLogger(() => () => undefined);
 
-/** Nested values and causes that are still included. */
+/** Maximum nesting of values and causes. */
 const MAX_DEPTH = 6;
-/** Most items of a list, and members of an object, that are still included. */
+/** Maximum number of items of a list, and of members of an object. */
 const MOST_ITEMS = 100;
 
-// `scheme://user:password@host`, in which a password may hold any character but the ends of an authority.
+// `scheme://user:password@host`, where a password may contain any character except the ends of an authority.
 const URL_PASSWORD = /(\b[a-z][a-z\d+.-]{0,30}:\/\/[^\s/?#:@]{0,200}:)[^\s/?#]{1,1000}@/giu;
 const SECRET_VALUE =
   /\b((?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|accountkey|sharedaccesskey|access_token|client_secret|password|secret)=)[^\s&;,"'<>]+/giu;
@@ -107,7 +107,7 @@ const SECRET_VALUE =
 const withoutSecrets = (text: string): string =>
   text.replaceAll(URL_PASSWORD, '$1***@').replaceAll(SECRET_VALUE, '$1***');
 
-/** A copy of an error: its name, message, code, stack and causes. Other properties stay out. */
+/** A copy of an error with its name, message, code, stack and causes only. */
 const plainCopy = (error: Error, depth: number): Error => {
   const { name, message, stack, cause } = error;
   const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
@@ -135,7 +135,7 @@ const redactedObject = (value: object, depth: number): unknown => {
   if (value instanceof Date) return value;
   if (depth === 0) return '…';
   if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map((item) => redacted(item, depth - 1));
-  // An object of a library: what it holds is not known here.
+  // An object of a library, with unknown contents.
   if (!isPlainObject(value)) return `[${value.constructor.name}]`;
   const entries = Object.entries(value).slice(0, MOST_ITEMS);
   return Object.fromEntries(entries.map(([key, item]) => [key, redacted(item, depth - 1)]));
@@ -147,9 +147,9 @@ const redacted = (value: unknown, depth: number): unknown => {
 };
 
 /**
- * The one way to a host's logger. Errors of libraries may hold what they were asked for, passwords included:
- * only the names, messages, codes, stacks and causes of errors pass, and no text passes with the password of
- * a URL, a signature or a key in it.
+ * Wraps the host's logger; all log lines pass through this. Errors of libraries may contain request data,
+ * passwords included: only names, messages, codes, stacks and causes of errors are logged, and all texts are
+ * cleaned of passwords in URLs, signatures and keys.
  */
 export const createRedactingLogger = (logger: Logger): Logger =>
   createLogger((level) => (message, fields) => {

@@ -8,16 +8,16 @@ import { AddressRefusedError, RemoteFailedError } from '../../errors/errors.ts';
 import type { Target } from './target.ts';
 import ipaddr from 'ipaddr.js';
 
-/** The public IPv6 internet so far; ipaddr.js calls the unassigned rest `unicast` as well. */
+/** The assigned public IPv6 addresses; ipaddr.js also classifies unassigned ones as `unicast`. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Public by its number, yet the inner gateway of every machine in one large cloud. */
+/** Public addresses that are internal gateways of all machines in a large cloud. */
 const CLOUD_GATEWAYS = new Set(['168.63.129.16']);
 
-/** Ranges that are not meant when an IPv6 address spells them out. */
+/** Ranges that IPv6 addresses must not embed. */
 const INNER_RANGES = new Set(['loopback', 'private', 'linkLocal', 'carrierGradeNat']);
 
-/** Where RFC 6052 puts the bytes of an IPv4 address after a prefix of 32 to 96 bits; byte 8 stays zero. */
+/** Positions of the bytes of an IPv4 address after a prefix of 32 to 96 bits, by RFC 6052; byte 8 is zero. */
 const EMBEDDINGS: readonly (readonly number[])[] = [
   [4, 5, 6, 7],
   [5, 6, 7, 9],
@@ -36,8 +36,8 @@ const isIsatap = (bytes: readonly number[]): boolean =>
 
 /**
  * Whether an address has the form that a translator with a prefix of its own network (RFC 6052) would send to
- * an inner IPv4 address. All bytes after the embedded ones must be zero, and so must the bytes 8 to 11 of the
- * longest form, so that randomly chosen interface numbers do not look alike.
+ * an internal IPv4 address. All bytes after the embedded ones must be zero, and so must the bytes 8 to 11 of
+ * the longest form, so that random interface numbers do not match.
  */
 const embedsInnerIpv4 = (bytes: readonly number[]): boolean =>
   EMBEDDINGS.some((places) => {
@@ -49,9 +49,9 @@ const embedsInnerIpv4 = (bytes: readonly number[]): boolean =>
   });
 
 /**
- * Whether an IP address, in any spelling, is a public one that a service may be sent to by its users. False
+ * Whether an IP address, in any spelling, is public, so that users may make the service connect to it. False
  * for everything that is not a plain global unicast address: loopback, private, link-local, reserved,
- * documentation, multicast, and IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP).
+ * documentation, multicast, and IPv6 forms that embed an IPv4 address (mapped, NAT64, 6to4, Teredo, ISATAP).
  * Also false for text that is not an address.
  */
 export const isPublicAddress = (text: string): boolean => {
@@ -68,11 +68,11 @@ export const isPublicAddress = (text: string): boolean => {
   );
 };
 
-/** How far an address reaches: 3 public, 2 private networks, 1 this machine, 0 link-local or reserved. */
+/** Scope of an address: 3 public, 2 private networks, 1 this machine, 0 link-local or reserved. */
 export const reachOf = (text: string): 0 | 1 | 2 | 3 => {
   if (isPublicAddress(text)) return 3;
   if (!ipaddr.isValid(text)) return 0;
-  // An IPv4 address in IPv6 form reaches as far as the IPv4 address itself.
+  // An IPv4 address in IPv6 form has the scope of the IPv4 address.
   const range = ipaddr.process(text).range();
   if (range === 'loopback') return 1;
   return range === 'private' || range === 'uniqueLocal' || range === 'carrierGradeNat' ? 2 : 0;
@@ -84,13 +84,13 @@ export interface HostAddress {
   readonly family: 4 | 6;
 }
 
-/** Finds every address of a host name. Rejects, or answers none, when it has none. */
+/** Resolves a host name to all its addresses. Rejects, or returns none, when there is none. */
 export type ResolveHost = (hostname: string) => Promise<readonly HostAddress[]>;
 
-/** RFC 6761: names that are this machine, whatever a resolver says. */
+/** RFC 6761: names of this machine, whatever a resolver returns. */
 const LOCAL_NAME = /(?:^|\.)localhost\.?$/iu;
 
-/** Asks the operating system for every address of a name, as connections of the process would. */
+/** Resolves a name with the operating system, as connections of the process would. */
 const resolveBySystem: ResolveHost = async (hostname) => {
   const found = await lookup(hostname, { all: true, order: 'verbatim' });
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
@@ -101,7 +101,7 @@ const addressesOfThisMachine = (): readonly string[] =>
 
 const nameOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
-/** Finds addresses of this machine in all spellings. */
+/** Matches addresses of this machine in all spellings. */
 const listOf = (addresses: readonly string[]): BlockList => {
   const list = new BlockList();
   for (const address of addresses) if (isIP(address) !== 0) list.addAddress(address, nameOf(address));
@@ -118,7 +118,7 @@ const resolved = async (hostname: string, resolve: ResolveHost): Promise<readonl
   return addresses;
 };
 
-/** What addresses are found and checked with. Default: the operating system, at each request. */
+/** Sources of addresses, replaceable for tests. Default: the operating system, at each request. */
 export interface AddressSources {
   readonly resolve?: ResolveHost;
   /** The addresses of this machine. */
@@ -126,9 +126,9 @@ export interface AddressSources {
 }
 
 /**
- * The addresses of a target's host. Unless `allowPrivate`, one address that is not public refuses the whole
- * name: which of several a connection takes is not for an attacker to choose. The public addresses of this
- * machine are refused as well: a firewall in front of it does not stand between the machine and itself.
+ * The addresses of a target's host. Unless `allowPrivate`, one non-public address rejects the whole name, so
+ * that an attacker cannot choose among several. The public addresses of this machine are rejected too: a
+ * firewall in front of it does not filter its own connections to itself.
  * @throws AddressRefusedError, RemoteFailedError (the name has no address)
  */
 export const checkedAddresses = async (
@@ -152,17 +152,18 @@ export const checkedAddresses = async (
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** What one request needs besides its target. */
+/** Options of one request besides its target. */
 export interface PinnedRequestOptions {
   readonly addresses: readonly HostAddress[];
   readonly accept: string;
   readonly signal: AbortSignal;
-  /** Sends a POST with this instead of a GET. */
+  /** Sends a POST with this content instead of a GET. */
   readonly post?: { readonly body: string; readonly headers: Readonly<Record<string, string>> };
 }
 
 /**
- * An answer whose body has not been read. `close` ends its connection, at any time and any number of times.
+ * A response whose body has not been read. `close` ends its connection and may be called at any time, also
+ * repeatedly.
  */
 export interface PinnedAnswer {
   readonly status: number;
@@ -171,7 +172,7 @@ export interface PinnedAnswer {
   close(): void;
 }
 
-/** Looks up only addresses that were checked, so that no second look-up can differ. */
+/** Resolves only to checked addresses, so that a second resolution cannot differ. */
 const lookupAmong =
   (addresses: readonly HostAddress[]): LookupFunction =>
   (_hostname, options, callback) => {
@@ -183,15 +184,15 @@ const lookupAmong =
   };
 
 /**
- * Sends one GET, or a POST, to one of the checked addresses, with Host and TLS server name of the URL.
- * Nothing of the process goes along: no proxy of the environment, no cookies, no credentials. Redirects are
- * returned, not followed. The signal bounds the whole exchange.
+ * Sends one GET or POST to one of the checked addresses, with Host and TLS server name of the URL. Uses no
+ * proxy of the environment, cookies or credentials. Redirects are returned, not followed. The signal limits
+ * the whole exchange.
  */
 export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
   new Promise((resolve, reject) => {
     const { addresses, accept, signal, post } = options;
     const settings: RequestOptions = {
-      // A connection of its own that is not kept.
+      // A separate connection that is not reused.
       agent: false,
       method: post === undefined ? 'GET' : 'POST',
       lookup: lookupAmong(addresses),
@@ -200,11 +201,11 @@ export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): P
       signal,
     };
     const request = url.protocol === 'https:' ? requestHttps(url, settings) : requestHttp(url, settings);
-    // It may fail at any time, also after its answer has begun.
+    // The request may fail at any time, also after its response has begun.
     request.on('error', reject);
     request.once('close', () => reject(new Error('The connection ended without an answer.')));
     request.once('response', (body) => {
-      // As may a body, also after its reader has gone.
+      // The body may fail too, also after its reader has stopped.
       body.on('error', () => undefined);
       const close = (): void => void request.destroy();
       resolve({ status: body.statusCode ?? 0, headers: body.headers, body, close });

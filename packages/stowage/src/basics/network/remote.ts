@@ -6,7 +6,7 @@ import type { AddressSources, PinnedAnswer, PinnedRequestOptions } from './check
 import { parseTarget, type Target } from './target.ts';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** More layers of compression than this are an attack, not a saving. */
+/** Maximum layers of compression: more are an attack. */
 const MAX_ENCODINGS = 2;
 
 const makers: Readonly<Record<string, () => Transform>> = {
@@ -16,7 +16,9 @@ const makers: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** The compressions of a `Content-Encoding` header, the first applied first; empty for plain content. */
+/**
+ * The encodings in a `Content-Encoding` header, in the order of their application; empty for plain content.
+ */
 const encodingsOf = (header: string | undefined): readonly string[] =>
   (header ?? '')
     .toLowerCase()
@@ -44,35 +46,35 @@ const limitTo = (maxBytes: number): Transform => {
   });
 };
 
-/** How a body is bounded. */
+/** Limits of a body. */
 export interface BodyBounds {
   readonly maxBytes: number;
-  /** The same before decompression. */
+  /** Limit of the bytes before decompression. */
   readonly maxWireBytes: number;
   readonly encodings: readonly string[];
-  /** Ends the stream, with the signal's reason. */
+  /** Aborts the stream with the signal's reason. */
   readonly signal: AbortSignal;
   readonly explain: (error: unknown) => Error;
-  /** Called once, when the stream is over in whatever way. */
+  /** Called once, when the stream has closed for any reason. */
   readonly onClose: () => void;
 }
 
 /**
- * The decompressed content of a body, cut off with FileTooLargeError past its limit. A compressed bomb is
- * stopped while it unfolds: no more than one chunk beyond the limit is ever in memory.
- * @throws RemoteFailedError for a compression that is not known
+ * The decompressed content of a body; fails with FileTooLargeError beyond its limit. A compression bomb is
+ * stopped while it is decompressed: at most one chunk beyond the limit is in memory.
+ * @throws RemoteFailedError for an unknown compression
  */
 const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
   const decoders = decodersFor(bounds.encodings);
   const steps = decoders.length === 0 ? [] : [limitTo(bounds.maxWireBytes), ...decoders];
   const limited = limitTo(bounds.maxBytes);
-  // A stream of its own, so that errors of the library are not visible, not even in `errored`.
+  // A separate stream, so that errors of the library are not exposed, not even in `errored`.
   const content = new PassThrough();
   const fail = (error: unknown): void => {
     content.destroy(bounds.explain(error));
   };
   const giveUp = (): void => fail(bounds.signal.reason);
-  // The reader hears of failures by a listener of its own; before it has one, they must not end the process.
+  // The reader adds its own error listener; before that, failures must not crash the process.
   content.on('error', () => undefined);
   content.once('close', () => {
     bounds.signal.removeEventListener('abort', giveUp);
@@ -88,39 +90,38 @@ const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
   return content;
 };
 
-/** Bounds of one fetch. */
+/** Limits of one fetch. */
 export interface RemoteFetchOptions {
-  /** Most bytes of content, counted after decompression. */
+  /** Maximum bytes of content, after decompression. */
   readonly maxBytes: number;
-  /** Milliseconds for the whole fetch, redirects and the reading of the stream included. */
+  /** Milliseconds for the whole fetch, including redirects and reading the stream. */
   readonly timeoutMs: number;
-  /** Lifts the check of addresses, and nothing else. */
+  /** Disables the check of addresses, and nothing else. */
   readonly allowPrivate?: boolean;
   readonly accept?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Content that arrives from outside. The caller owns the stream: reads it to its end or destroys it. */
+/** Fetched content. The caller owns the stream: it reads it to its end or destroys it. */
 export interface RemoteResource {
   /**
-   * Fails with FileTooLargeError past `maxBytes`, RemoteFailedError when the transfer breaks or its time is
-   * over, and the signal's reason when that aborts.
+   * Fails with FileTooLargeError beyond `maxBytes`, RemoteFailedError when the transfer breaks or times out,
+   * and the signal's reason when that aborts.
    */
   readonly stream: Readable;
-  /** As the server says, undefined when it does not. */
+  /** Value of the response header; undefined without one. */
   readonly contentType: string | undefined;
-  /** Bytes, when the server announces them for content that is not compressed. */
+  /** Length in bytes, when the server announces it for uncompressed content. */
   readonly size: number | undefined;
 }
 
-/** The only door outward for addresses that users give. */
+/** Fetches URLs given by users. All such requests go through this interface. */
 export interface RemoteFetcher {
   /**
-   * Gets a resource over http or https. Every address of every host on the way must be public, and the
-   * connection goes to an address that was checked. Errors say nothing of inner hosts.
+   * Fetches a resource over http or https. Every address of every host, including redirects, must be public,
+   * and connections go to checked addresses. Errors reveal nothing about internal hosts.
    * @throws AddressRefusedError for an address that is not public
-   * @throws RemoteFailedError for anything else that goes wrong outside: scheme, name, redirects, status,
-   *   time
+   * @throws RemoteFailedError for other failures outside: scheme, name, redirects, status, time
    * @throws FileTooLargeError when the server announces more than `maxBytes`
    */
   fetch(url: string, options: RemoteFetchOptions): Promise<RemoteResource>;
@@ -129,7 +130,7 @@ export interface RemoteFetcher {
 const MAX_REDIRECTS = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What a fetcher is made of. */
+/** Dependencies of a fetcher. */
 export interface RemoteFetcherParts extends AddressSources {
   readonly log: Logger;
 }
@@ -137,7 +138,7 @@ export interface RemoteFetcherParts extends AddressSources {
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value;
 
-/** Makes every failure one of ours. The words of the outside stay in `cause`, for the log. */
+/** Converts every error. Texts of other servers are kept in `cause`, for the log. */
 const explain = (error: unknown, limit: TimeLimit): Error => {
   if (error instanceof StowageError) return error;
   if (limit.signal.aborted && limit.signal.reason instanceof Error) return limit.signal.reason;
@@ -147,7 +148,8 @@ const explain = (error: unknown, limit: TimeLimit): Error => {
 const late = (): Error => new RemoteFailedError({ detail: 'The time is over.' });
 
 /**
- * Compressed content may be a little larger than what it holds; endless compressed nothing must still end.
+ * Compressed content may be slightly larger than the original; an endless compressed stream of nothing must
+ * still end.
  */
 const wireLimit = (maxBytes: number): number => Math.ceil(maxBytes * 1.01) + 64 * 1024;
 
@@ -184,13 +186,13 @@ const ask = async (
   { allowPrivate = false, accept = '*/*' }: Pick<RemoteFetchOptions, 'allowPrivate' | 'accept'>,
   request: Pick<PinnedRequestOptions, 'signal' | 'post'>,
 ): Promise<PinnedAnswer> => {
-  // TLS and the kinds of addresses are loaded with the first fetch: a service starts without them.
+  // Loads TLS and the address ranges with the first fetch, so that the service starts without them.
   const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
   const addresses = await orAborted(checkedAddresses(target, sources, allowPrivate), request.signal);
   return requestPinned(target, { addresses, accept, ...request });
 };
 
-/** Makes the door outward. It keeps no connections: each fetch opens and closes its own. */
+/** Creates the fetcher. It keeps no connections: each fetch opens and closes its own. */
 export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
   const follow = async (url: string, options: RemoteFetchOptions, limit: TimeLimit) => {
     let target = parseTarget(url);
@@ -224,28 +226,28 @@ export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher =>
   };
 };
 
-/** What is posted, and its bounds. */
+/** Content of a post, and its limits. */
 export interface PostOptions {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Milliseconds until the headers of the answer. */
+  /** Milliseconds until the headers of the response. */
   readonly timeoutMs: number;
-  /** Lifts the check of addresses. */
+  /** Disables the check of addresses. */
   readonly allowPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Sends something to addresses of the configuration. */
+/** Posts to URLs of the configuration. */
 export interface RemotePoster {
   /**
-   * Posts over http or https and gives the status of the answer, whose body is not read. Redirects are not
-   * followed. Addresses are checked as `RemoteFetcher.fetch` checks them.
+   * Posts over http or https and returns the status of the response, without reading its body. Does not
+   * follow redirects. Checks addresses as `RemoteFetcher.fetch` does.
    * @throws AddressRefusedError, RemoteFailedError
    */
   post(url: string, options: PostOptions): Promise<number>;
 }
 
-/** The other direction of the door outward. It keeps no connections. */
+/** Creates the poster. It keeps no connections. */
 export const createRemotePoster = (): RemotePoster => ({
   post: async (url, { body, headers, timeoutMs, allowPrivate, signal }) => {
     const limit = new TimeLimit(timeoutMs, signal, late);

@@ -3,16 +3,19 @@ import { AddressRefusedError, RemoteFailedError } from '../../errors/errors.ts';
 
 const MAX_URL_LENGTH = 8192;
 
-/** Where a request goes, read once from a URL by the WHATWG rules that browsers use. */
+/** The target of a request, parsed once from a URL by the WHATWG rules that browsers use. */
 export interface Target {
   readonly url: URL;
   /** Without the brackets of IPv6. */
   readonly hostname: string;
-  /** True when the host is an IP address, so that no name is looked up. */
+  /** True when the host is an IP address, which needs no resolution. */
   readonly literal: boolean;
 }
 
-/** An IPv6 address with a zone names a network interface of this machine; URLs that hold one do not parse. */
+/**
+ * An IPv6 address with a zone identifies a network interface of this machine; URLs that contain one do not
+ * parse.
+ */
 const ZONED = /^\s*https?:[\\/]*[^\\/?#]*\[[^\]]*%/iu;
 
 const parseUrl = (text: string, base: URL | undefined): URL => {
@@ -26,8 +29,8 @@ const parseUrl = (text: string, base: URL | undefined): URL => {
 };
 
 /**
- * Reads an absolute http or https URL; with `base`, also a relative one, as in a redirect. User name,
- * password and fragment are dropped: they are never sent.
+ * Parses an absolute http or https URL; with `base`, also a relative one, as in a redirect. Drops user name,
+ * password and fragment, which are never sent.
  * @throws RemoteFailedError for anything else
  */
 export const parseTarget = (text: string, base?: URL): Target => {
@@ -42,22 +45,21 @@ export const parseTarget = (text: string, base?: URL): Target => {
   return { url, hostname, literal: isIP(hostname) !== 0 };
 };
 
-/** The name where a URL has none. */
+/** Name for a URL without one. */
 const NAMELESS = 'downloaded-file';
 
 const decoded = (segment: string): string => {
   try {
     return decodeURIComponent(segment);
   } catch {
-    // A lone percent sign: the name is what it says.
+    // An invalid percent sign: use the name as written.
     return segment;
   }
 };
 
 /**
- * What a file at a URL is called: the decoded last segment of the path, `downloaded-file` without one. Not
- * sanitised.
- * @throws RemoteFailedError, AddressRefusedError for what is not an http or https address
+ * Name for a file from a URL: the decoded last segment of the path, else `downloaded-file`. Not sanitised.
+ * @throws RemoteFailedError, AddressRefusedError for an address that is not http or https
  */
 export const remoteFileName = (url: string): string => {
   const segment = parseTarget(url).url.pathname.split('/').at(-1) ?? '';

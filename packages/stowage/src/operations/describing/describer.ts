@@ -6,11 +6,11 @@ import type { Logger } from '../../basics/log/logger.ts';
 import { BusyError, InternalError } from '../../errors/errors.ts';
 import { type About, aboutSchema, plainText } from '../../storage/about/about.ts';
 
-/** A stored picture, as the hook `describePicture` sees it. */
+/** A stored picture, as passed to the hook `describePicture`. */
 export interface DescribedPicture {
   /** Name of its source. */
   readonly source: string;
-  /** Of the tenant, where `resolveSources` has given the source. */
+  /** The tenant, where the source comes from `resolveSources`. */
   readonly tenant?: string | undefined;
   /** Its folder, without a leading slash; `/` at the root. */
   readonly path: string;
@@ -18,15 +18,15 @@ export interface DescribedPicture {
   /** Media type by the extension. */
   readonly mime: string;
   readonly bytes: number | undefined;
-  /** What is said about it already: that stays, whatever the hook returns. */
+  /** Existing texts about it: these stay, whatever the hook returns. */
   readonly about: About;
-  /** The content from its start; any number of times. The streams end with the hook. */
+  /** Opens the content from its start; may be called repeatedly. The streams end with the hook. */
   readonly open: () => Promise<Readable>;
-  /** Aborts when the hook has taken too long, and when the service stops. */
+  /** Aborts when the hook takes too long, and when the service stops. */
   readonly signal: AbortSignal;
 }
 
-/** What may be said about a picture; empty texts and null say nothing. */
+/** Texts about a picture; empty texts and null are ignored. */
 export type PictureWords = { readonly [Field in keyof About]?: About[Field] | null };
 
 /** The hook `describePicture`. */
@@ -34,32 +34,33 @@ export type DescribePicture = (
   picture: DescribedPicture,
 ) => PictureWords | null | undefined | void | Promise<PictureWords | null | undefined | void>;
 
-/** Has the host describe pictures. */
+/** Asks the host for descriptions of pictures. */
 export interface Describer {
   /**
-   * What the host says about a picture, checked.
-   * @throws what the hook throws; InternalError for what is no description; the signal's reason
+   * The host's description of a picture, validated.
+   * @throws errors of the hook; InternalError for an invalid description; the signal's reason
    */
   ask(picture: Omit<DescribedPicture, 'signal'>, signal: AbortSignal): Promise<About>;
   /**
-   * Does it in the background, its failures logged: what is left out then, `stowage describe` does later.
-   * @param picture of which source, for the log; sources take turns
-   * @param hold keeps the source open meanwhile, and returns the way to give it back
+   * Runs the description in the background. Failures are logged; `stowage describe` fills in skipped pictures
+   * later.
+   * @param picture its source is for the log and for fairness: sources take turns
+   * @param hold keeps the source open meanwhile, and returns the function that releases it
    */
   later(
     picture: { readonly source: string; readonly tenant: string | undefined; readonly path: string },
     hold: () => () => void,
     work: (signal: AbortSignal) => Promise<unknown>,
   ): void;
-  /** Aborts what runs and drops what waits; resolves when it has ended. */
+  /** Aborts running descriptions and drops waiting ones; resolves when they have ended. */
   close(): Promise<void>;
 }
 
-/** Pictures that are described at the same time; and that may wait, of one source and of all. */
+/** Concurrent descriptions; maximum waiting ones for one source, and for all. */
 export const DESCRIBED_AT_ONCE = 2;
 const OF_ONE_MAY_WAIT = 1000;
 const MAY_WAIT = 8 * OF_ONE_MAY_WAIT;
-/** For one picture. */
+/** Time limit for one picture. */
 const TIME_MS = 60_000;
 
 const tidied = (value: unknown): unknown => {
@@ -69,7 +70,7 @@ const tidied = (value: unknown): unknown => {
   return all.size === 0 ? undefined : [...all];
 };
 
-/** @throws InternalError that names the fields which are not as they must be */
+/** @throws InternalError that names the invalid fields */
 const wordsFrom = (answer: unknown): About => {
   if (answer === undefined || answer === null) return {};
   const isObject = typeof answer === 'object' && !Array.isArray(answer);
@@ -94,7 +95,7 @@ const askHost = async (
   let isOver = false;
   const open = async (): Promise<Readable> => {
     const stream = await picture.open();
-    // The host may not listen: a failure without a listener would end the process.
+    // The host may add no error listener, without which a failure would crash the process.
     stream.on('error', () => undefined);
     opened.push(stream);
     if (isOver) stream.destroy();

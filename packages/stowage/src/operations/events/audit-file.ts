@@ -2,7 +2,7 @@ import { open, stat, type FileHandle } from 'node:fs/promises';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { EventSink, ServiceEvent } from '../../config/event.ts';
 
-/** Lines that wait while the file cannot be written; then the oldest are given up. */
+/** Maximum lines that wait while the file cannot be written; beyond that the oldest are dropped. */
 const MAX_WAITING = 10_000;
 const RETRY_MS = 1000;
 const COMPLAINT_MS = 60_000;
@@ -12,7 +12,7 @@ class AuditFile implements EventSink {
   readonly #log: Logger;
   readonly #waiting: string[] = [];
   #file: FileHandle | undefined;
-  /** The file ends with a part of a line: the disk was full. */
+  /** The file ends with an incomplete line, because the disk was full. */
   #isTorn = false;
   #writing: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -64,7 +64,10 @@ class AuditFile implements EventSink {
     }
   }
 
-  /** One write a line: several processes may append to one file. A line of which a part was written begins anew. */
+  /**
+   * Appends a line with one write, because several processes may append to one file. After a partial write,
+   * the line is repeated on a new line.
+   */
   async #append(line: string): Promise<void> {
     const file = await this.#opened();
     const text = Buffer.from(this.#isTorn ? `\n${line}` : line);
@@ -73,7 +76,7 @@ class AuditFile implements EventSink {
     if (bytesWritten < text.length) throw new Error('A line could not be written whole.');
   }
 
-  /** The file that has the name now: a rotation may have taken away the one that was written so far. */
+  /** The file that currently has the name: log rotation may have renamed the previous one. */
   async #opened(): Promise<FileHandle> {
     const [ours, named] = await Promise.all([
       this.#file?.stat(),
@@ -102,7 +105,7 @@ class AuditFile implements EventSink {
 }
 
 /**
- * A file of JSON lines, one for each event, that a rotation may rename at any time. While it cannot be
+ * An audit log of JSON lines, one per event, that log rotation may rename at any time. While it cannot be
  * written, lines wait in memory: bounded, and lost with the process.
  */
 export const createAuditFile = (path: string, log: Logger): EventSink => new AuditFile(path, log);

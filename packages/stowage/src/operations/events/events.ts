@@ -8,23 +8,23 @@ import type { State } from '../state/state.ts';
 import { createAuditFile } from './audit-file.ts';
 import { createWebhook, type WebhookSettings } from './webhook.ts';
 
-/** Hears of changes: before they happen, and after. */
+/** Notifies the host and event sinks of changes, before and after they happen. */
 export interface Events {
   /**
-   * Asks the host whether this may happen. The name that a new file or folder shall have
-   * instead; undefined: its own.
-   * @throws what the host throws, to refuse it
+   * Asks the host whether a change is allowed. Returns another name for a new file or folder; undefined to
+   * keep its own.
+   * @throws the host's error, which rejects the change
    */
   before(event: ServiceEvent): Promise<string | undefined>;
-  /** Reports what has happened. Never throws: no listener can fail an action. */
+  /** Reports a change. Never throws: listeners cannot make an action fail. */
   emit(event: ServiceEvent): Promise<void>;
-  /** How each webhook does, in the order of the setting. */
+  /** State of each webhook, in the order of the setting. */
   webhooks(): Promise<readonly WebhookFigures[]>;
-  /** Waits up to ten seconds for hooks that still run, and then closes the sinks. */
+  /** Waits up to ten seconds for running hooks, then closes the sinks. */
   close(): Promise<void>;
 }
 
-/** How long `close()` waits for hooks of the host. */
+/** Longest wait of `close()` for hooks of the host. */
 const HOOKS_MS = 10_000;
 
 export interface EventsParts {
@@ -43,7 +43,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
     }
   };
   const running = new Set<Promise<void>>();
-  /** Resolves when all hooks have ended, those included that begin meanwhile, or the time is over. */
+  /** Resolves when all hooks have ended, including those started meanwhile, or when the time is over. */
   const untilHooksEnd = async (): Promise<void> => {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), HOOKS_MS);
@@ -70,7 +70,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       throw new InternalError({ detail: 'the hook beforeEvent returned neither a name nor nothing' });
     },
     emit: async (event) => {
-      // The answer does not wait for the host.
+      // The response does not wait for the host.
       const notified = notify(event).finally(() => running.delete(notified));
       running.add(notified);
       await Promise.all(sinks.map((sink) => hand(sink, event)));
@@ -86,7 +86,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
   };
 };
 
-/** Where the settings want events to go. */
+/** Creates the configured event sinks. */
 export const createSinks = (
   { audit, webhooks }: Pick<Settings, 'audit' | 'webhooks'>,
   state: State,
@@ -94,7 +94,7 @@ export const createSinks = (
 ): readonly EventSink[] => {
   const sinks: EventSink[] = audit === undefined ? [] : [createAuditFile(audit.file, log)];
   const poster = createRemotePoster();
-  // Several may have one address, with other secrets or types: each has a queue of its own.
+  // Several webhooks may have the same URL, with different secrets or types: each has its own queue.
   const numberOf = ({ url }: WebhookSettings, index: number): number =>
     webhooks.slice(0, index).filter((other) => other.url === url).length;
   return [

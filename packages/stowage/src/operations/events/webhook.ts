@@ -11,15 +11,15 @@ interface Holding {
   readonly until: number;
 }
 
-/** Something that one of several does at a time. */
+/** A lease: at most one instance holds it at a time. */
 export interface Lease {
-  /** Takes it, or keeps it, for so long. False: another instance has it. */
+  /** Acquires or renews the lease for this time. Returns false when another instance holds it. */
   claim(milliseconds: number): Promise<boolean>;
-  /** Gives it back; nothing happens when another instance has it. */
+  /** Releases the lease; has no effect when another instance holds it. */
   release(): Promise<void>;
 }
 
-/** The lease of this name, which ends by itself when its holder does not renew it. */
+/** Creates the lease of this name, which expires when its holder does not renew it. */
 export const createLease = (records: Records, key: string): Lease => {
   const owner = randomUUID();
   let isHeld = false;
@@ -46,13 +46,16 @@ const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 5 * 60_000;
-/** How long one instance sends alone; longer than an attempt takes. Then another may go on. */
+/**
+ * Time for which one instance sends exclusively; longer than an attempt takes. Afterwards another may
+ * continue.
+ */
 const LEASE_MS = 20_000;
-/** Between two looks for what other instances have left behind. */
+/** Interval of checks for events that other instances left. */
 const LOOK_MS = 2000;
-/** Characters of the events of one delivery, but for a single one that is longer. */
+/** Maximum characters of the events in one delivery, except for a single longer one. */
 const MOST_CHARACTERS = 1024 * 1024;
-/** Older events are given up, so that a receiver that is gone does not keep them for ever. */
+/** Older events are dropped, so that an unreachable receiver does not keep them forever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const STALE_AT_ONCE = 100;
 
@@ -61,12 +64,12 @@ const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
 /** One receiver; see the setting `webhooks`. */
 export interface WebhookSettings {
   readonly url: string;
-  /** Each signs every delivery. */
+  /** Every delivery has a signature for each secret. */
   readonly secret: readonly string[];
   /** Undefined: all. */
   readonly events?: readonly EventType[] | undefined;
   readonly allowPrivate: boolean;
-  /** Undefined: each event by itself. */
+  /** Undefined: each event separately. */
   readonly batch?: { readonly events: number; readonly seconds: number } | undefined;
 }
 
@@ -74,11 +77,11 @@ export interface WebhookParts {
   readonly poster: RemotePoster;
   readonly state: State;
   readonly log: Logger;
-  /** How many before it have the same address. */
+  /** Number of earlier webhooks with the same URL. */
   readonly number: number;
 }
 
-/** The signature of a delivery: over the time and the body, so that an old one cannot be sent again. */
+/** The signature of a delivery: includes the time, so that an old delivery cannot be replayed. */
 const signatureOf = (secret: string, timestamp: string, body: string): string =>
   createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
 
@@ -173,7 +176,7 @@ class Webhook implements EventSink {
     await this.#lease.release().catch(() => undefined);
   }
 
-  /** What this instance is to send now. */
+  /** The entries that this instance is to send now. */
   async #next(): Promise<readonly QueueEntry[]> {
     const { events: most = 1, seconds = 0 } = this.#settings.batch ?? {};
     const [first] = await this.#queue.oldest(1);
@@ -181,7 +184,7 @@ class Webhook implements EventSink {
     const wait = first.addedAt + seconds * 1000 - Date.now();
     if (wait > 0) await this.#pause(Math.min(wait, seconds * 1000));
     if (this.#closing.signal.aborted || !(await this.#lease.claim(LEASE_MS))) return [];
-    // The last holder of the lease may have sent what was the first.
+    // The previous holder of the lease may have sent the first entry.
     const entries = await this.#queue.oldest(most);
     let characters = 0;
     const end = entries.findIndex(
@@ -195,7 +198,7 @@ class Webhook implements EventSink {
     const { log } = this.#parts;
     const host = this.#host;
     try {
-      // With more events at the next attempt it is another delivery.
+      // With more events, the next attempt counts as another delivery.
       if (this.#settings.batch === undefined) await this.#post(id, JSON.stringify(value));
       else {
         const body = JSON.stringify({ events: entries.map((entry) => entry.value) });
@@ -211,7 +214,7 @@ class Webhook implements EventSink {
         log.warn('A webhook cannot be delivered; it is tried again.', { host, error });
       if (isStale(addedAt)) await this.#giveUpStale(error);
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
-      // Others would begin with a wait of a second.
+      // Another instance would start with a wait of a second.
       await this.#lease.claim(wait + LEASE_MS);
       await this.#pause(wait);
       return;
@@ -219,12 +222,13 @@ class Webhook implements EventSink {
     await this.#queue.remove(entries);
   }
 
-  /** Gives up all that is too old in one step: what is newer would be refused while the queue is full. */
+  /** Drops all expired entries in one step: newer ones would be rejected while the queue is full. */
   async #giveUpStale(error: unknown): Promise<void> {
     let dropped = 0;
     while (!this.#closing.signal.aborted) {
       const oldest = await this.#queue.oldest(STALE_AT_ONCE);
-      // A shared queue removes its first entries only: behind a younger one, by another clock, older ones wait.
+      // A shared queue removes only its first entries: expired ones behind a younger one, by another clock,
+      // stay.
       const end = oldest.findIndex(({ addedAt }) => !isStale(addedAt));
       const stale = end === -1 ? oldest : oldest.slice(0, end);
       if (stale.length === 0) break;
@@ -251,10 +255,10 @@ class Webhook implements EventSink {
 }
 
 /**
- * Posts events to a receiver, in their order, one or a batch at a time, until it answers with 2xx: at least once.
- * Waiting events lie in the state, and are sent after a restart or by another instance that shares it; one
- * instance sends at a time. Between attempts it waits from a second to five minutes; what could not be
- * delivered for a day is given up, with a line in the log.
+ * Posts events to a receiver in order, one or a batch at a time, until it responds with 2xx: at least once.
+ * Waiting events are kept in the state, and sent after a restart or by another instance that shares it; one
+ * instance sends at a time. Pauses between attempts grow from a second to five minutes; events that could not
+ * be delivered for a day are dropped and logged.
  */
 export const createWebhook = (settings: WebhookSettings, parts: WebhookParts): EventSink =>
   new Webhook(settings, parts);

@@ -8,17 +8,17 @@ import { InspectionUnavailableError } from '../../errors/errors.ts';
 export interface ClamdOptions {
   /** `tcp://host:port` or `unix:path`. */
   readonly address: string;
-  /** For the whole of one question, connecting included. */
+  /** Time limit for one request, connecting included. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** clamd answers with one line that names a signature. */
+/** clamd responds with one line that contains the name of a signature. */
 const MOST_ANSWER_BYTES = 4096;
 const MOST_NAME_LENGTH = 200;
 const UNPRINTABLE = /[^\x20-\x7e]/gu;
 
-/** The answer of clamd, which ends with a NUL or with the connection. */
+/** The response of clamd, which ends with a NUL or with the connection. */
 const answerOf = async (socket: Socket): Promise<string> => {
   let answer = Buffer.alloc(0);
   for await (const chunk of socket as AsyncIterable<Buffer>) {
@@ -30,7 +30,10 @@ const answerOf = async (socket: Socket): Promise<string> => {
   return answer.toString('latin1').trim();
 };
 
-/** What is sent to clamd. `progress` knows how far it has come, and whether the content itself has failed. */
+/**
+ * The data sent to clamd. `progress` records whether all content was sent, and an error of the content
+ * itself.
+ */
 async function* framed(
   content: Readable,
   progress: { isWhole: boolean; failure?: unknown },
@@ -53,7 +56,7 @@ async function* framed(
   yield Buffer.alloc(4);
 }
 
-/** Talks to clamd over a connection of its own, which ends with the talk, the time or the signal. */
+/** Uses a new connection to clamd, which is closed after `talk`, on timeout or abort. */
 const withClamd = <Result>(
   { address, timeoutMs, signal }: ClamdOptions,
   talk: (socket: Socket, signal: AbortSignal) => Promise<Result>,
@@ -76,10 +79,10 @@ const withClamd = <Result>(
   });
 
 /**
- * Has clamd scan content, which is streamed to it and destroyed on every way out. The name of the signature that it
- * has found; undefined: none.
- * @throws the content's own error, the signal's reason; InspectionUnavailableError when clamd cannot be reached,
- *   reports an error, does not answer in time or answers with something else
+ * Scans content with clamd; the content is streamed and always destroyed. Returns the name of the signature
+ * found; undefined for none.
+ * @throws the content's own error, the signal's reason; InspectionUnavailableError when clamd cannot be
+ * reached, reports an error, does not respond in time or sends an invalid response
  */
 export const scanWithClamd = async (
   content: Readable,
@@ -89,7 +92,7 @@ export const scanWithClamd = async (
   try {
     const answer = await withClamd(options, async (socket) => {
       const sending = pipeline(framed(content, progress), socket, { end: false });
-      // clamd may answer and hang up before it has read everything.
+      // clamd may respond and close the connection before it has read everything.
       sending.catch(() => undefined);
       return answerOf(socket);
     });
@@ -106,7 +109,7 @@ export const scanWithClamd = async (
   }
 };
 
-/** Asks clamd whether it is there. @throws when it is not */
+/** Checks that clamd responds. @throws when it does not */
 export const pingClamd = (options: ClamdOptions): Promise<void> =>
   withClamd(options, async (socket) => {
     socket.write('zPING\0');

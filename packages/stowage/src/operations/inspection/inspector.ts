@@ -7,41 +7,42 @@ import type { Settings } from '../../config/settings.ts';
 import { InspectionUnavailableError, InternalError, RefusedByInspectionError } from '../../errors/errors.ts';
 import { scanWithClamd } from './clamd.ts';
 
-/** Content that is about to be stored, as the hook `inspectUpload` sees it. */
+/** Content to be stored, as passed to the hook `inspectUpload`. */
 export interface InspectedUpload {
-  /** Name of the source that it goes into. */
+  /** Name of the target source. */
   readonly source: string;
-  /** Of the tenant, where `resolveSources` has given the source. */
+  /** The tenant, where the source comes from `resolveSources`. */
   readonly tenant?: string | undefined;
   /** The folder, without a leading slash; `/` at the root. */
   readonly path: string;
-  /** As it was sent, made safe. The file may still get another one. */
+  /** The uploaded name, sanitised. The file may still get another one. */
   readonly name: string;
   /** Media type by the extension. */
   readonly mime: string;
   readonly bytes: number;
   readonly role: string;
-  /** The user, as far as `checkAuthentication` says. */
+  /** The user, where `checkAuthentication` names one. */
   readonly subject?: string | undefined;
-  /** The content from its start, as it was sent; any number of times. The streams end with the hook. */
+  /**
+   * Opens the content from its start, as it was uploaded; may be called repeatedly. The streams end with the
+   * hook.
+   */
   readonly open: () => Readable;
 }
 
-/** The hook `inspectUpload`: a text is the reason for which the content is refused. */
+/** The hook `inspectUpload`: a returned text is the reason for rejecting the content. */
 export type InspectUpload = (
   upload: InspectedUpload,
 ) => string | null | undefined | void | Promise<string | null | undefined | void>;
 
 /** Inspects content before it is stored. */
 export interface Inspector {
-  /**
-   * Whether content of a source has passed all inspections of a source with these settings.
-   */
+  /** Whether content of one source (`of`) has passed all inspections of the source it enters (`entering`). */
   covers(of: InspectionSettings, entering: InspectionSettings): boolean;
   /**
-   * Has content inspected by clamd, where the settings name one, and by the hook of the host. Undefined: neither is
-   * there.
-   * @throws RefusedByInspectionError; InspectionUnavailableError; what the hook throws; the signal's reason
+   * Has content inspected by clamd, where it is configured, and by the hook of the host. Undefined when there
+   * is neither.
+   * @throws RefusedByInspectionError; InspectionUnavailableError; errors of the hook; the signal's reason
    */
   inspect(
     upload: InspectedUpload,
@@ -52,7 +53,7 @@ export interface Inspector {
 
 type InspectionSettings = Pick<Settings, 'inspection'>;
 
-/** The reason for which content is refused, as the client reads it. */
+/** Maximum length of the reason that the client gets. */
 const MOST_REASON_LENGTH = 1000;
 
 const refuse = ({ name }: InspectedUpload, reason: string): RefusedByInspectionError => {
@@ -60,7 +61,7 @@ const refuse = ({ name }: InspectedUpload, reason: string): RefusedByInspectionE
   return new RefusedByInspectionError({ details: { name, ...(text === '' ? {} : { reason: text }) } });
 };
 
-/** Asks clamd, as far as the settings want. */
+/** Scans with clamd, where it is configured. */
 const scan = async (
   upload: InspectedUpload,
   { inspection }: InspectionSettings,
@@ -88,7 +89,7 @@ const scan = async (
   }
 };
 
-/** Asks the host. Streams that it has opened end with its answer, and with the request. */
+/** Calls the hook of the host. Streams that it has opened end with the hook, and with the request. */
 const askHost = async (
   upload: InspectedUpload,
   hook: (upload: InspectedUpload) => Promise<unknown>,
@@ -99,7 +100,7 @@ const askHost = async (
   const open = (): Readable => {
     if (isOver) throw new InternalError({ detail: 'the hook inspectUpload has ended, and opens content' });
     const stream = upload.open();
-    // The host may not listen: a failure without a listener would end the process.
+    // The host may add no error listener, without which a failure would crash the process.
     stream.on('error', () => undefined);
     opened.push(stream);
     return stream;
@@ -118,7 +119,7 @@ const askHost = async (
 const hasClamd = ({ inspection }: InspectionSettings): boolean =>
   inspection !== undefined && inspection.clamd !== false;
 
-/** The inspector of one connector. Without a hook and settings nothing is read. */
+/** The inspector of one connector. Without a hook and settings it reads nothing. */
 export const createInspector = (
   hook: ((upload: InspectedUpload) => Promise<unknown>) | undefined,
   log: Logger,

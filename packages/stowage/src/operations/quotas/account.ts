@@ -3,21 +3,21 @@ import { QuotaExceededError } from '../../errors/errors.ts';
 import type { Measure } from '../../storage/measure.ts';
 
 const RECOUNT_MS = 15 * 60_000;
-/** After a count beside which something changed: what changed may be in the figure twice. */
+/** After a count with concurrent changes, which the result may include twice. */
 const SOON_MS = 5 * 60_000;
-/** A reservation that its process has not renewed for so long is one of a dead process. */
+/** A reservation that was not renewed for this time belongs to a dead process. */
 export const RESERVATION_TTL_MS = 60_000;
 export const NOTHING: Measure = { bytes: 0, files: 0 };
 
-/** What a source may hold; see the setting `quota`. */
+/** Limits of a source; see the setting `quota`. */
 export interface QuotaLimits {
   readonly bytes?: number | undefined;
   readonly files?: number | undefined;
 }
 
-/** What a change takes while it is under way. */
+/** Space that a running change needs. */
 export interface Need extends Measure {
-  /** The change gives something another path: it may move behind the walk of a count, which misses it then. */
+  /** The change moves an item, which a running count may therefore miss. */
   readonly isMove?: boolean | undefined;
 }
 
@@ -27,30 +27,30 @@ interface Reservation extends Need {
   readonly counts: number;
 }
 
-/** Room in a source that one process has reserved, perhaps for a file whose bytes are still to come. */
+/** Space in a source that one process has reserved, perhaps for a file whose bytes have not arrived yet. */
 export interface KeptRoom {
   readonly id: string;
-  /** Of the source. */
+  /** Key of the source. */
   readonly key: string;
   readonly need: Need;
 }
 
 interface Counting {
-  /** Of its reservation, which takes nothing and ends with the count. */
+  /** Id of its reservation, which needs no space and ends with the count. */
   readonly id: string;
-  /** What was added since the count began; what has left is not taken off. */
+  /** Space added since the count began; removals are not subtracted. */
   readonly added: Measure;
   readonly hasMoves: boolean;
 }
 
-/** What is known of one source, by all who share it. Forgetting it costs another count. JSON. */
+/** State of one source, shared by all instances. Losing it costs another count. JSON. */
 export interface Account {
   /** Absent until the source has been counted. */
   readonly used?: Measure | undefined;
   readonly counts: number;
   readonly dueAt: number;
   readonly counting?: Counting | undefined;
-  /** What is under way, by id. */
+  /** Running changes, by id. */
   readonly reserved: Readonly<Record<string, Reservation>>;
 }
 
@@ -64,16 +64,16 @@ const plus = (one: Measure, other: Measure): Measure => ({
   files: Math.max(0, one.files + other.files),
 });
 
-/** What replaces something larger makes room when it is stored, not before. */
+/** A smaller replacement frees space only when it is stored. */
 const atLeastNothing = (change: Measure): Measure => largerOf(change, NOTHING);
 
-/** The source has changed in a way that no figure tells: the next use counts it. */
+/** Marks an unknown change in usage: the next use counts the source. */
 export const markStale = (account: Account, now: number): Account => ({
   ...account,
   dueAt: Math.min(account.dueAt, now),
 });
 
-/** Reserves what a change needs, in place of what the id has reserved before. */
+/** Reserves the space of a change, replacing the id's previous reservation. */
 export const withReserved = (
   { counting, reserved, ...account }: Account,
   id: string,
@@ -86,7 +86,7 @@ export const withReserved = (
   reserved: { ...reserved, [id]: { bytes, files, isMove, counts, until: now + RESERVATION_TTL_MS } },
 });
 
-/** Renews the reservations of one process. What was forgotten of them is reserved again. */
+/** Renews the reservations of one process, and restores missing ones. */
 export const renewed = (account: Account, own: readonly KeptRoom[], now: number): Account =>
   own.reduce(
     (sum, { id, need }) => withReserved(sum, id, need, now, account.reserved[id]?.counts ?? -1),
@@ -94,8 +94,8 @@ export const renewed = (account: Account, own: readonly KeptRoom[], now: number)
   );
 
 /**
- * Ends the change with this id, which has added so much or, with negative figures, removed it. A count that
- * has run beside the change may know of it: then the figure is rounded up, and another count comes soon.
+ * Ends the change with this id, which has added this amount, or with negative figures removed it. A count
+ * that ran concurrently may include the change: then the usage is rounded up, and another count follows soon.
  */
 export const settled = (account: Account, id: string, change: Measure, now: number): Account => {
   const { [id]: own, ...reserved } = account.reserved;
@@ -113,15 +113,15 @@ export const settled = (account: Account, id: string, change: Measure, now: numb
 };
 
 /**
- * The account as it is now, for a process that has reserved what `own` names. What dead processes had
- * reserved counts as stored, and another count is due.
+ * The current account, for a process whose reservations are in `own`. Reservations of dead processes count as
+ * stored, and another count becomes due.
  */
 export const accountAt = (account: Account, own: ReadonlyMap<string, unknown>, now: number): Account =>
   Object.entries(account.reserved)
     .filter(([id, { until }]) => until <= now && !own.has(id))
     .reduce((rest, [id, need]) => markStale(settled(rest, id, need, now), now), account);
 
-/** Begins a count when one is due and none is running. */
+/** Starts a count when one is due and none is running. */
 export const withCountIfDue = (account: Account, id: string, now: number): Account => {
   const isDue = account.used === undefined || now >= account.dueAt;
   if (!isDue || account.counting !== undefined) return account;
@@ -130,13 +130,13 @@ export const withCountIfDue = (account: Account, id: string, now: number): Accou
   return withReserved({ ...account, counting, dueAt: now + RECOUNT_MS }, id, NOTHING, now);
 };
 
-/** Ends a count. Without a finding, or when it has taken so long that others count, it says nothing. */
+/** Ends a count. Without a result, or when another count has replaced it, the usage stays. */
 export const counted = (account: Account, id: string, found: Measure | undefined, now: number): Account => {
   const { counting, used, counts, dueAt } = account;
   if (counting?.id !== id) return account;
   const rest = settled(account, id, NOTHING, now);
   if (found === undefined) return { ...rest, dueAt: now + SOON_MS };
-  // What came meanwhile may be in the count already, and what has moved may be missing.
+  // Concurrent additions may be counted already, and moved items may be missing.
   const sum = plus(found, counting.added);
   return {
     ...rest,
@@ -146,7 +146,7 @@ export const counted = (account: Account, id: string, found: Measure | undefined
   };
 };
 
-/** What is stored and what is about to be, without the reservation with this id; undefined before a count. */
+/** Stored and reserved space, without the reservation with this id; undefined before the first count. */
 export const takenOf = ({ used, reserved }: Account, id: string | undefined): Measure | undefined =>
   used &&
   Object.entries(reserved).reduce<Measure>(
@@ -154,7 +154,7 @@ export const takenOf = ({ used, reserved }: Account, id: string | undefined): Me
     used,
   );
 
-/** Whether so much more is within the limits. What takes nothing always is. */
+/** Whether this additional space is within the limits. A change that needs none always fits. */
 export const fits = (
   taken: Measure,
   need: Measure,
@@ -165,7 +165,7 @@ export const fits = (
   return !isTooLarge && !isTooMany;
 };
 
-/** The refusal of what does not fit in: with figures where `left` bytes are known to be too few. */
+/** The error for a full quota: with figures where `left` bytes are known to be too few. */
 export const notEnoughRoom = (limit: number | undefined, left: number | undefined): QuotaExceededError => {
   if (limit === undefined || left === undefined) return new QuotaExceededError();
   return new QuotaExceededError({
@@ -173,7 +173,7 @@ export const notEnoughRoom = (limit: number | undefined, left: number | undefine
   });
 };
 
-/** The refusal of `need` where `taken` is used already. */
+/** The error for `need` when `taken` is used already. */
 export const doesNotFit = (
   taken: Measure,
   need: Measure,

@@ -26,20 +26,20 @@ import {
   withReserved,
 } from './account.ts';
 
-/** Between two reads of a count of another instance. */
+/** Interval of reads while another instance counts. */
 const LOOK_MS = 200;
 
 /** A source with a quota. */
 export interface QuotaTarget {
-  /** The source by its tenant and name: the same in all instances. */
+  /** Key of the source by its tenant and name: the same in all instances. */
   readonly key: string;
   readonly storage: ReadableStore;
   readonly limits: QuotaLimits;
-  /** Folders of this name hold what the service has made and can make again: they do not count. */
+  /** Folders of this name hold derived files, which are not counted. */
   readonly derivedName: string | undefined;
-  /** Paths of files that the service keeps for itself: they do not count. */
+  /** Paths of the service's internal files, which are not counted. */
   readonly ignores: RegExp;
-  /** Keeps the store open during a count; returns the way to give it back. */
+  /** Keeps the store open during a count; returns the function that releases it. */
   readonly hold: () => () => void;
 }
 
@@ -49,14 +49,14 @@ interface Look {
 }
 
 /**
- * Knows how much every source with a quota holds: counted by a walk at the first use, kept up to date by what
- * those do who share the records, and counted again every quarter of an hour of use.
+ * Tracks the usage of every source with a quota: counted by a walk at the first use, updated by the changes
+ * of all instances that share the records, and counted again every quarter of an hour of use.
  */
 export class Quotas {
   readonly #records: Records;
   readonly #log: Logger;
   readonly #counts = new Map<string, Promise<void>>();
-  /** What this process has reserved, by id: its counts and the room of unfinished uploads too. */
+  /** Reservations of this process, by id, including those of its counts and of unfinished uploads. */
   readonly #own = new Map<string, KeptRoom>();
   #noted: (() => Promise<readonly KeptRoom[]>) | undefined;
   #restored: Promise<void> | undefined;
@@ -70,8 +70,8 @@ export class Quotas {
   }
 
   /**
-   * What the source holds, with what is about to be stored. Where `need` does not fit in, a count that is due
-   * is waited for: things may have left the store.
+   * The usage of the source, including reservations. When `need` does not fit, waits for a count that is due:
+   * items may have been removed from the store.
    * @throws the failure of the count, the signal's reason; errors of the shared state
    */
   async usage(target: QuotaTarget, signal: AbortSignal, need = NOTHING): Promise<Measure> {
@@ -79,10 +79,10 @@ export class Quotas {
   }
 
   /**
-   * Takes room for as long as `work` lasts, and for good when it succeeds. What is taken is taken for all who
-   * share the records: of two who want the last room one gets it. Room that is kept under the id `kept` is
-   * used for it, and kept again when `work` fails.
-   * @throws QuotaExceededError and errors of the shared state, before `work` begins; what `work` throws
+   * Reserves space during `work`, and permanently when it succeeds. The reservation is visible to all
+   * instances: of two changes that need the last space one gets it. Uses the space reserved under the id
+   * `kept`, and reserves it again when `work` fails.
+   * @throws QuotaExceededError and errors of the shared state, before `work` begins; errors of `work`
    */
   async withRoom<T>(
     target: QuotaTarget,
@@ -95,7 +95,7 @@ export class Quotas {
   }
 
   /**
-   * Keeps room until it is released, or used by `withRoom` with the same id.
+   * Reserves space until it is released, or used by `withRoom` with the same id.
    * @throws QuotaExceededError and errors of the shared state
    */
   async keep(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<KeptRoom> {
@@ -105,29 +105,29 @@ export class Quotas {
     return room;
   }
 
-  /** Gives back what is kept under this id, if anything. Never fails. */
+  /** Releases the reservation of this id, if any. Never fails. */
   async release(id: string): Promise<void> {
     const room = this.#own.get(id);
     this.#own.delete(id);
     if (room !== undefined) await this.#note(room.key, (account, now) => settled(account, id, NOTHING, now));
   }
 
-  /** Says where the room is noted that was kept when the process began: read before any is taken. */
+  /** Sets the source of reservations from before the start of the process; read before the first new one. */
   restoreFrom(noted: () => Promise<readonly KeptRoom[]>): void {
     this.#noted = noted;
   }
 
-  /** Takes something out of the source; the room that it took is free then. @throws what `take` throws */
+  /** Takes something out of the source and frees its space. @throws errors of `take` */
   freeing<T>(key: string, { bytes, files }: Measure, take: () => Promise<T>): Promise<T> {
     return this.#noting(key, NOTHING, { bytes: -bytes, files: -files }, take);
   }
 
-  /** Gives something another path in the source. @throws what `move` throws */
+  /** Moves something inside the source. @throws errors of `move` */
   moving<T>(key: string, move: () => Promise<T>): Promise<T> {
     return this.#noting(key, { ...NOTHING, isMove: true }, NOTHING, move);
   }
 
-  /** Something has left the source, and how much is unknown: the next use counts again. Never fails. */
+  /** Marks an unknown removal from the source: the next use counts again. Never fails. */
   forget(key: string): Promise<void> {
     return this.#note(key, markStale);
   }
@@ -149,7 +149,7 @@ export class Quotas {
     });
   }
 
-  /** Changes an account where the store has changed already, or will in any case. Never fails. */
+  /** Changes an account for a change that is already stored, or will be in any case. Never fails. */
   async #note(key: string, change: (account: Account, now: number) => Account): Promise<void> {
     try {
       await this.#change(key, (account, now) => [change(account, now), undefined]);
@@ -158,14 +158,14 @@ export class Quotas {
     }
   }
 
-  /** Does what needs no room, which a count that runs beside it may see. */
+  /** Runs work that needs no space, and that a concurrent count may observe. */
   async #noting<T>(key: string, need: Need, change: Measure, work: () => Promise<T>): Promise<T> {
     const id = randomUUID();
     await this.#note(key, (account, now) => withReserved(account, id, need, now));
     return this.#settling({ id, key, need }, change, work);
   }
 
-  /** Does what was reserved, and ends the reservation. Where that fails, `before` is reserved in its place. */
+  /** Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. */
   async #settling<T>(own: KeptRoom, change: Measure, work: () => Promise<T>, before?: KeptRoom): Promise<T> {
     const { id, key } = own;
     this.#own.set(id, own);
@@ -177,7 +177,7 @@ export class Quotas {
       kept = undefined;
       return result;
     } finally {
-      // The room may have been released meanwhile.
+      // The space may have been released meanwhile.
       if (!this.#own.delete(id)) kept = undefined;
       if (kept !== undefined) this.#own.set(id, kept);
       await this.#note(key, (account, now) => {
@@ -192,7 +192,9 @@ export class Quotas {
     if (!isFitting) throw doesNotFit(taken, need, target.limits);
   }
 
-  /** Looks, and where the need fits in reserves it under the id; waits for a count where that may help. */
+  /**
+   * Checks the usage, and reserves `need` under the id when it fits; waits for a count when that may help.
+   */
   async #enter(target: QuotaTarget, need: Measure, signal: AbortSignal, id?: string): Promise<Look> {
     await this.#restore();
     for (;;) {
@@ -204,7 +206,7 @@ export class Quotas {
     }
   }
 
-  /** Begins a count that is due; undefined: what a running count finds may change the answer. */
+  /** Checks once, and starts a count that is due; undefined when a running count may change the result. */
   async #look(target: QuotaTarget, need: Measure, id: string | undefined): Promise<Look | undefined> {
     const { key, limits } = target;
     const counter = randomUUID();
@@ -225,7 +227,7 @@ export class Quotas {
     const { key } = target;
     this.#own.set(id, { id, key, need: NOTHING });
     const counting = this.#count(target, id).finally(() => {
-      // The next one may have begun as soon as this one had said what it found.
+      // The next count may have started as soon as this one had its result.
       if (this.#counts.get(key) === counting) this.#counts.delete(key);
     });
     this.#counts.set(key, counting);
@@ -255,7 +257,7 @@ export class Quotas {
     await this.#renewReservations();
   }
 
-  /** Says to all who share the records that this process is alive. */
+  /** Renews this process's reservations in the shared records. */
   async #renewReservations(): Promise<void> {
     for (const key of new Set([...this.#own.values()].map((own) => own.key)))
       await this.#note(key, (account, now) => this.#withOwn(account, key, now));
@@ -266,7 +268,7 @@ export class Quotas {
     return renewed(account, own, now);
   }
 
-  /** Keeps again, once, what was kept when the process began. */
+  /** Restores, once, the reservations from before the start of the process. */
   #restore(): Promise<void> {
     return (this.#restored ??= this.#readNoted());
   }
@@ -282,5 +284,5 @@ export class Quotas {
   }
 }
 
-/** Quotas whose counts lie in these records: of this process, or of all instances. */
+/** Quotas whose accounts are in these records: of this process, or of all instances. */
 export const createQuotas = (records: Records, log: Logger): Quotas => new Quotas(records, log);

@@ -13,12 +13,12 @@ import {
 const MOST_RECORDS = 10_000;
 
 /**
- * State of this process alone: records in memory, of which the one that was used longest ago is forgotten
- * first, and queues in a directory, which outlive it.
+ * State of this process: records in memory, evicting the least recently used, and durable queues in a
+ * directory.
  */
 export const createEmbeddedState = (directory: string): State => {
   const records = new LRUCache<string, { readonly record: unknown }>({
-    // A bound by number would make lists of that length at the start.
+    // Limited by size: a limit by number would allocate lists of that length at the start.
     maxSize: MOST_RECORDS,
     sizeCalculation: () => 1,
   });
@@ -37,7 +37,7 @@ export const createEmbeddedState = (directory: string): State => {
   };
 };
 
-/** The state that the settings want. Nothing is opened yet; closing the state closes the connection. */
+/** Creates the configured state. Opens nothing yet; closing the state closes the connection. */
 export const createState = (
   {
     redis: settings,

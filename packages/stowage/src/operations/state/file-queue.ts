@@ -7,7 +7,7 @@ const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
 
 export interface QueueEntry {
-  /** Unique, also over restarts. */
+  /** Unique, also across restarts. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly addedAt: number;
@@ -16,23 +16,23 @@ export interface QueueEntry {
 
 export interface QueueState {
   readonly entries: number;
-  /** When the oldest was added, in milliseconds since 1970; undefined when none waits. */
+  /** Time when the oldest entry was added, in milliseconds since 1970; undefined when the queue is empty. */
   readonly oldestAt: number | undefined;
 }
 
-/** A queue that outlives the process: first in, first out, bounded. */
+/** A durable queue: first in, first out, bounded. */
 export interface DurableQueue {
   /**
    * Resolves when the value would survive a power failure. @throws when the queue is full, or the disk fails
    */
   add(value: unknown): Promise<void>;
-  /** The oldest entries, at most so many, which stay until they are removed. */
+  /** The oldest entries, up to a maximum; they stay until they are removed. */
   oldest(most: number): Promise<readonly QueueEntry[]>;
   /** Removes the entries that `oldest` has returned, or the first of them. */
   remove(entries: readonly QueueEntry[]): Promise<void>;
-  /** How much waits. @throws where that cannot be asked */
+  /** Number and age of the waiting entries. @throws when they cannot be read */
   waiting(): Promise<QueueState>;
-  /** Gives what still waits in memory its last chance. */
+  /** Tries once more to store the entries that wait in memory. */
   close?(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ const parsed = (text: string): unknown => {
   }
 };
 
-/** Empty where nothing is. Any other failure may pass, and then the entry is still to be had. */
+/** Empty for a missing file. Other failures may be temporary: the entry may still exist. */
 const readIfThere = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -63,7 +63,9 @@ const stateOf = (names: readonly string[]): QueueState => {
   return { entries: names.length, oldestAt: oldest === undefined ? undefined : timeOf(oldest) };
 };
 
-/** Makes the directory of a queue where there is none. Resolves with the names of its entries, the oldest first. */
+/**
+ * Creates the directory of a queue if it is missing. Resolves with the names of its entries, oldest first.
+ */
 const openFolder = async (folder: string): Promise<string[]> => {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const names = await readdir(folder);
@@ -71,7 +73,7 @@ const openFolder = async (folder: string): Promise<string[]> => {
   return names.filter((name) => ENTRY.test(name)).sort();
 };
 
-/** Writes an entry, or leaves nothing of it: on a full disk there would be a file for each. */
+/** Writes an entry, or leaves nothing of it: on a full disk every failed attempt would leave a file. */
 const writeEntry = async (folder: string, name: string, value: unknown): Promise<void> => {
   const unfinished = join(folder, name + UNFINISHED);
   try {
@@ -91,7 +93,7 @@ const writeEntry = async (folder: string, name: string, value: unknown): Promise
 };
 
 /**
- * A queue in a directory of its own: a file for each entry, written under another name, synced and renamed.
+ * A queue in its own directory: a file for each entry, written under a temporary name, synced and renamed.
  * For one process at a time. Memory grows with the number of entries, about 100 bytes each.
  */
 export const createFileQueue = (folder: string, most: number): DurableQueue => {
@@ -101,12 +103,12 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
   const load = (): Promise<string[]> =>
     loading.get(async () => {
       const names = await openFolder(folder);
-      // What is added goes behind them, also where the clock is set back.
+      // New entries are sorted after these, even when the clock is set back.
       lastAt = timeOf(names.at(-1) ?? '0') + 1;
       return names;
     });
 
-  /** Looks for the entry after every wait: older ones may have been kept meanwhile. */
+  /** Finds the index after the wait, because older entries may have been removed meanwhile. */
   const drop = async (names: string[], name: string): Promise<void> => {
     await rm(join(folder, name), { force: true });
     const index = names.indexOf(name);
@@ -116,7 +118,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
   return {
     add: async (value) => {
       const names = await load();
-      // Named before anything else is awaited, so that names have the order of the calls.
+      // The name is created before any wait, so that names have the order of the calls.
       count += 1;
       lastAt = Math.max(lastAt, Date.now());
       const time = lastAt.toString(36).padStart(9, '0');
@@ -135,7 +137,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
         const value = parsed(await readIfThere(join(folder, name)));
         const id = name.slice(0, -'.json'.length);
         if (value !== undefined) found.push({ id, addedAt: timeOf(name), value });
-        // It was removed or damaged.
+        // The entry was removed or damaged.
         else await drop(names, name);
       }
       return found;

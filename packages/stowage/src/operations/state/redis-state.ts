@@ -12,7 +12,7 @@ const ADD = `
 if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
 redis.call('RPUSH', KEYS[1], ARGV[2])
 return 1`;
-/** Of two who have sent the first entries, one removes them. */
+/** Of two instances that have sent the first entries, one removes them. */
 const REMOVE = `
 for _, text in ipairs(ARGV) do
   if redis.call('LINDEX', KEYS[1], 0) == text then redis.call('LPOP', KEYS[1]) end
@@ -41,7 +41,7 @@ class RedisQueue implements DurableQueue {
   #going: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isCutOff = false;
-  /** Of the entries that were returned last. */
+  /** Texts of the entries that were returned last, by id. */
   #texts: ReadonlyMap<string, string> = new Map();
 
   constructor(connection: RedisConnection, name: string, most: number, log: Logger) {
@@ -112,16 +112,16 @@ class RedisQueue implements DurableQueue {
       this.#isCutOff = true;
       this.#retry = setTimeout(() => void this.#flush(), RETRY_MS).unref();
     } finally {
-      // Nothing may be awaited between the last check of what leaves and this.
+      // No await is allowed between the last check of waiting entries and this line.
       this.#going = undefined;
     }
   }
 }
 
 /**
- * A queue that instances share. While Redis cannot be reached, what is added waits in the memory of this
- * process, up to the same number, and goes on in its order: it may get lost with the process then, and the
- * log says so.
+ * A queue that instances share. While Redis cannot be reached, new entries wait in the memory of this
+ * process, up to the same number, and are added later in order; they are lost with the process, which is
+ * logged.
  */
 export const createRedisQueue = (
   connection: RedisConnection,
@@ -130,18 +130,18 @@ export const createRedisQueue = (
   log: Logger,
 ): DurableQueue => new RedisQueue(connection, name, most, log);
 
-/** Where several instances meet; see the setting `redis`. */
+/** Connection that instances share; see the setting `redis`. */
 export interface RedisSettings {
   readonly url: string;
   readonly prefix: string;
 }
 
-/** One connection for all that instances share. Nothing is loaded or opened before it is asked for. */
+/** One shared connection. Loads and opens nothing before its first use. */
 export interface RedisConnection {
-  /** Begins every key. */
+  /** Prefix of every key. */
   readonly prefix: string;
   /**
-   * The client, also while it cannot reach anybody: then every command fails immediately.
+   * The client, also while Redis cannot be reached: every command then fails immediately.
    * @throws UnsupportedError when the package is not installed
    */
   get(): Promise<Redis>;
@@ -150,16 +150,16 @@ export interface RedisConnection {
 
 const connect = async (url: string, log: Logger): Promise<Redis> => {
   const { Redis } = await importOptional('The setting redis', 'ioredis', () => import('ioredis'));
-  // A request must not wait for a connection that is lost, and what was sent over one may have been done:
-  // its sender decides what that means.
+  // Requests must not wait for a lost connection, and commands that were sent may have been executed: the
+  // caller decides what to do.
   const redis = new Redis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 1,
     connectTimeout: 2000,
     commandTimeout: 1000,
-    // It was the one that takes writes; the address may lead to another one by now. About a script Redis 6
-    // says so in the middle of its message.
+    // The server has become a replica, so the address may lead to another primary. For scripts, Redis 6 has
+    // this code in the middle of its message.
     reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
   });
   let isLost = false;
@@ -190,22 +190,25 @@ export const createRedisConnection = ({ url, prefix }: RedisSettings, log: Logge
   };
 };
 
-/** A record and the time, by the clock of Redis: those of the instances may differ. */
+/** A record and the time by the clock of Redis, because clocks of instances may differ. */
 const READ = `return { redis.call('GET', KEYS[1]), redis.call('TIME') }`;
-/** Writes a record if it is still the one that was read; an empty one is none. */
+/** Writes a record if it is unchanged since it was read; an empty text stands for no record. */
 const SWAP = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1`;
 const KEPT_MS = 7 * 24 * 60 * 60_000;
-/** Requests of one process follow one another, so that only as many compete as there are instances. */
+/** Requests of one process are serialized, so that only one per instance competes. */
 const MOST_ATTEMPTS = 100;
 
 const createRedisRecords = (connection: RedisConnection): Records => {
   const locks = createNameLocks();
-  /** So far: a change that has waited behind one fails with it, instead of waiting as long for itself. */
+  /**
+   * Number of failures so far: a change that waited behind a failed one fails too, instead of waiting for its
+   * own timeout.
+   */
   let failures = 0;
-  /** @throws BusyError when Redis does not answer: the client may try again */
+  /** @throws BusyError when Redis does not respond: the client may retry */
   const run = async (
     script: string,
     key: string,
