@@ -5,10 +5,7 @@ import { AccessDeniedError } from '../errors/errors.ts';
 import type { EntryKind } from '../storage/entry.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
-/**
- * A decision with its reason. `rule` is the index of the deciding rule, undefined when none applied (the
- * action is then allowed).
- */
+/** A decision. `rule` is the index of the deciding rule, undefined when none applied: allowed then. */
 export interface Decision {
   readonly allowed: boolean;
   readonly rule: number | undefined;
@@ -157,10 +154,7 @@ const meets = (folder: SourcePath, { path }: CompiledRule): boolean =>
 /** The items of a folder to consider: all below it, its direct children, or folders only. */
 type Reach = 'below' | 'in' | 'folders';
 
-/**
- * Sample items that represent everything in the folder that a rule covers: enough to find out whether
- * anything there is allowed.
- */
+/** Sample items for everything in the folder that a rule covers, to find out whether anything is allowed. */
 const samplesOf = (
   { path, extensions }: CompiledRule,
   { key, folder, reach, foldsCase }: { key: string; folder: SourcePath; reach: Reach; foldsCase: boolean },
@@ -242,10 +236,7 @@ export class Access {
         throw new AccessDeniedError({ detail: this.explain(key, path, extension).reason });
   }
 
-  /**
-   * Whether a rule about the action covers only a part of the folder's contents, so that the decision can
-   * differ between items.
-   */
+  /** Whether a rule covers only a part of the folder's contents, so that decisions differ between items. */
   dependsOnItem(key: string, folder: SourcePath): boolean {
     const { rules, keys, foldsCase } = this.#ruling;
     const effectOf = effectsOf(key, keys.get(key), () => false);
@@ -275,9 +266,7 @@ export class Access {
     return isPossible(this.#ruling, key, folder, 'in');
   }
 
-  /**
-   * False only when the role can list nothing in the folder or any folder below it: see FILES and FOLDERS.
-   */
+  /** False only when the role can list nothing in the folder or below it: see FILES and FOLDERS. */
   mayList(folder: SourcePath): boolean {
     return ['FILES', 'FOLDERS'].some((key) => isPossible(this.#ruling, key, folder, 'folders'));
   }

@@ -28,10 +28,7 @@ const locationsOf = (change: Change): readonly Located[] => {
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
 };
 
-/**
- * Checks again that the items of a change exist: after a wait for the lock they may be gone. @throws
- * NotFoundError
- */
+/** Checks that a change's items still exist, after a wait for the lock. @throws NotFoundError */
 const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): Promise<void> => {
   const { signal } = passage;
   if (change.type === 'restore' || change.type === 'erase') {
@@ -120,10 +117,7 @@ const STAGES: readonly Stage[] = [
   contents,
   /** Has clamd and the host inspect uploaded content. */
   inspection,
-  /**
-   * Runs the hooks of the host, which may deny the change or choose another name; with that name the change
-   * starts anew.
-   */
+  /** Runs the host's hooks, which may deny the change or rename its item; then the change starts anew. */
   hooks,
   /** Reserves or frees space in the quota. */
   quota,

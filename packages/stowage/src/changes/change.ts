@@ -49,10 +49,7 @@ export interface Remove extends At {
 /** Moves, renames or copies an item. Replaces nothing; a copy may get a number. */
 export interface Transfer extends Named {
   readonly type: 'move' | 'rename' | 'copy';
-  /**
-   * The source of the item: `open`, or another source. From another source, the item enters with a name that
-   * `open` allows.
-   */
+  /** The source of the item: `open`, or another one. From another one it enters with a name allowed here. */
   readonly from: SourceView;
   readonly item: Item;
 }
@@ -77,9 +74,7 @@ export interface EmptyTrash extends At {
   readonly records: AsyncIterable<TrashRecord>;
 }
 
-/**
- * The files of one form. When one fails, the others are withdrawn, except those that replaced another file.
- */
+/** The files of one form. When one fails, the others are withdrawn, except those that replaced a file. */
 export interface Create extends At {
   readonly type: 'create';
   readonly files: readonly UploadedFile[];
@@ -109,10 +104,7 @@ export interface Edit extends At {
   readonly bytes?: number;
   /** Overwrites the file at the path, whatever the conflict strategy of the source. */
   readonly isOver: boolean;
-  /**
-   * Maps a point of the picture to its position after the edit; undefined when it was cut away. Default:
-   * points do not move.
-   */
+  /** Maps a point to its position after the edit; undefined when it was cut away. Default: unchanged. */
   readonly pointAfter?: (point: PicturePoint) => PicturePoint | undefined;
   /** Makes the content and passes it to `store`; does not call `store` when there is nothing to store. */
   readonly make: (store: (content: NewContent) => Promise<void>) => Promise<void>;
@@ -130,7 +122,6 @@ export interface Put extends At {
   readonly mustExist?: boolean;
 }
 
-/** Changes the texts about a file. */
 export interface Describe extends At {
   readonly type: 'describe';
   readonly patch: AboutPatch | ((about: About) => AboutPatch);
@@ -158,10 +149,7 @@ export type Change =
   | Describe
   | MakeDocument;
 
-/**
- * Content that has no name yet: staged, or in memory. `version` restricts it to replacing that version of a
- * file.
- */
+/** Content without a name: staged, or in memory. With `version` it may only replace that version. */
 export type Content =
   | Pick<UploadedFile, 'staged' | 'stagedIn' | 'inspection'>
   | { readonly bytes: Buffer; readonly version?: Stat | undefined };
@@ -171,7 +159,7 @@ export interface NewContent {
   readonly content: Content;
   /** Displayed size of a picture, where its header is readable. */
   readonly seen?: PictureSize | undefined;
-  /** The stored content is smaller than what was uploaded. */
+  /** Processing has removed visible or active content. */
   readonly isReduced?: boolean | undefined;
   /** The picture as uploaded, stored beside the processed one. */
   readonly original?: UploadedFile | undefined;
@@ -181,7 +169,6 @@ export interface NewContent {
   readonly texts?: About | undefined;
 }
 
-/** The result of a change. */
 export interface Done {
   readonly path: SourcePath;
   readonly bytes?: number | undefined;
@@ -209,16 +196,11 @@ export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 't
 export interface Passage extends ChangeContext {
   /** Results so far that will remain. They are reported even when the rest fails. */
   readonly done: Done[];
-  /**
-   * Carries out a part of the change, or a change that follows from it, through all stages; `as` on behalf of
-   * another requester.
-   */
+  /** Carries out a part or a consequence of the change through all stages; `as` for another requester. */
   readonly carry: (part: Put | Erase | Describe, as?: ChangeContext) => Promise<readonly Done[]>;
 }
 
-/**
- * Runs the remaining stages. Returns the change to start anew with, when the host renames; else undefined.
- */
+/** Runs the remaining stages. Returns the change to start anew with, if the host renames; else undefined. */
 export type Next = (change: Change) => Promise<Change | undefined>;
 
 /** One step that every change passes. A stage passes changes that do not concern it to `next`. */
@@ -232,7 +214,6 @@ export interface ChangeServices {
   /** Locked by every change that removes entries from their locations: moves and removals. */
   readonly locations: LocationLocks;
   readonly trash: TrashKeeper;
-  /** Texts about files. */
   readonly about: AboutKeeper;
   /** History of names, in sources that record it. */
   readonly names: NameMemory;
@@ -261,9 +242,6 @@ export interface ChangeContext {
   /** Aborted when the client disconnects or the service stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /**
-   * Keeps the sources open beyond the end of the request. Returns the function that releases them; call it
-   * exactly once.
-   */
+  /** Keeps the sources open beyond the request. Returns the function that releases them; call it once. */
   readonly holdSources: () => () => void;
 }

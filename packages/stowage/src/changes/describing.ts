@@ -62,10 +62,7 @@ const isSent = (change: Change): change is Extract<Change, { type: 'create' | 'r
   change.type === 'replace' ||
   (change.type === 'edit' && change.sent !== undefined);
 
-/**
- * Has the host describe newly stored pictures, after the response and with the rights of the service.
- * Failures are logged.
- */
+/** Has the host describe new pictures after the response, with the service's rights. Logs failures. */
 export const describing: Stage = async (passage, change, next) => {
   try {
     return await next(change);

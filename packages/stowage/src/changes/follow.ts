@@ -38,10 +38,7 @@ const setWords = async (
     await passage.services.about.set(at(view, path), about);
 };
 
-/**
- * Moves the texts of a moved file. They are read after the move, so that texts written during it are
- * included.
- */
+/** Moves the texts of a moved file. Reads them after the move, which includes texts written during it. */
 const moveWords = async (
   passage: Passage,
   { from, open, item }: Transfer,
@@ -163,10 +160,7 @@ const keepWords = async (passage: Passage, change: Change, error: unknown): Prom
   }
 };
 
-/**
- * Finds texts that an older file left under a name that new content is about to get. Returns the function
- * that removes them.
- */
+/** Finds texts left under a name that new content will get. Returns the function that removes them. */
 const leftWords = async (passage: Passage, change: Change): Promise<(() => Promise<void>) | undefined> => {
   // Internal files of the service need no access key and have no texts.
   if (change.type !== 'put' || change.keys.length === 0) return undefined;

@@ -96,10 +96,7 @@ const readSame = async (
   throw new ChangedMeanwhileError();
 };
 
-/**
- * Limits the length of content, for stores that do not report sizes. Throws the error of `refuse` beyond the
- * limit.
- */
+/** Limits the length of content, for stores that report no sizes. Throws the error of `refuse` beyond it. */
 async function* atMost(
   content: Readable,
   most: number,

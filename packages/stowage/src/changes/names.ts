@@ -16,10 +16,7 @@ export type TakenNumbers = ReadonlySet<number>;
  * Bounded by the number of running requests.
  */
 export interface NameReservations {
-  /**
-   * Reserves a path in a store. Returns the function that releases it; undefined when another request holds
-   * it.
-   */
+  /** Reserves a path in a store. Returns the function that releases it; undefined when it is reserved. */
   reserve(storage: ReadableStore, path: SourcePath): (() => void) | undefined;
   /**
    * The numbers taken around a name. Concurrent requests share one listing. When it fails, only the request
@@ -63,7 +60,6 @@ interface SearchContext {
   readonly signal: AbortSignal;
 }
 
-/** Parameters of a search for a free name. */
 export interface NameSearch {
   readonly storage: StorageAdapter;
   readonly folder: SourcePath;
@@ -82,10 +78,7 @@ export interface NameSearch {
 const GUESSES = 4;
 /** Upper bound of numbered variants. */
 const HIGHEST_NUMBER = 1_000_000;
-/**
- * Attempts that may be lost to other writers. Beyond that it is not a race: the store rejects for another
- * reason.
- */
+/** Attempts that other writers may win. Beyond that, the store rejects for another reason than a race. */
 const MOST_LOST = 32;
 
 const stemOf = (names: NumberedNames): string => {
@@ -169,7 +162,6 @@ export const takeFreeName = async <Taken>(
   throw new AlreadyExistsError();
 };
 
-/** Parameters of a search in an open source. */
 export const searchIn = (
   { services: { reservations }, signal }: SearchContext,
   open: SourceView,
@@ -229,7 +221,7 @@ const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<
 
 /**
  * Stores a file under its name, or resolves a conflict by the strategy: `addNumber` uses the first free
- * variant, `replace` the same name (never over a folder), `error` none. Returns the result of `put`. The
+ * variant, `replace` the same name (never over a folder), `error` fails. Returns the result of `put`. The
  * store's create-only writes decide, so that racing requests never share a name.
  * @throws AlreadyExistsError (400) by strategy `error`, or when a folder has a name to be replaced; all other
  * errors of `put`

@@ -34,10 +34,7 @@ export const typeNotAllowed = (name: string): TypeNotAllowedError => {
   return new TypeNotAllowedError({ details: { name, ...(extension === undefined ? {} : { extension }) } });
 };
 
-/**
- * Requires that a replacement has the same type as the file, by its uploaded name. @throws
- * TypeNotAllowedError
- */
+/** Requires a replacement of the same type, by its uploaded name. @throws TypeNotAllowedError */
 export const requireSameType = ({ name }: SourcePath, filename: string): void => {
   if (!isSameType(filename, name)) throw typeNotAllowed(sanitizeName(filename));
 };
@@ -112,10 +109,7 @@ export const nameFor = (filename: string, extensions: Received['extensions']): s
   return stem === '' ? '' : `${stem}.${extensions[0]}`;
 };
 
-/**
- * The name that a picture will probably get; the final one depends on its content. For checks before the
- * bytes arrive.
- */
+/** The probable name of a picture, before its bytes arrive; the final one depends on its content. */
 export const expectedName = (
   settings: Settings,
   filename: string,
@@ -150,10 +144,7 @@ export const incomingName = (settings: Settings, { name, kind, size }: Entry): s
 export const uploadName = (settings: Settings, filename: string): string =>
   newFileName(settings, expectedName(settings, filename));
 
-/**
- * As `uploadName`, and checks that the rules allow it by all of the keys. @throws AccessDeniedError, and as
- * `uploadName`
- */
+/** As `uploadName`, and checks the rules for all keys. @throws AccessDeniedError, and as `uploadName` */
 export const checkName = (
   open: SourceView,
   folder: SourcePath,

@@ -29,8 +29,8 @@ const digestOf = async (content: Readable, signal: AbortSignal): Promise<string>
 
 /**
  * Finds the file that an earlier attempt may have stored when its response was lost: the same content under
- * one of the names that an upload gets, up to the first free one. Reads files of the same length. @throws
- * errors of the store
+ * one of the names that an upload gets, up to the first free one. Reads files of the same length.
+ * @throws errors of the store
  */
 export const findStoredBefore = async (
   { storage, signal }: { readonly storage: ReadableStore; readonly signal: AbortSignal },

@@ -26,7 +26,6 @@ export type { KeptRoom } from '../operations/quotas/account.ts';
 export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
   JSON.stringify([scope ?? null, name]);
 
-/** Paths of the service's internal records. */
 const KEPT = new RegExp(`${TRASH_RECORDS.source}|${MOVED_RECORDS.source}`, 'u');
 
 /** The quota of a source; undefined when it has none. */
@@ -169,10 +168,7 @@ const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise
     ? move()
     : context.services.quotas.moving(quotaKeyOf(open.source), move);
 
-/**
- * Space needed for a file that may replace another: only the difference in size, unless the trash keeps the
- * old one.
- */
+/** Space for a file that may replace another: only the difference in size, unless the trash keeps that. */
 const needOf = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,

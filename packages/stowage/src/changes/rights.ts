@@ -103,10 +103,7 @@ interface FolderChange {
   readonly to?: SourcePath | undefined;
 }
 
-/**
- * Whether paths below the folder become longer or deeper, so that one may exceed the limits of paths in
- * requests.
- */
+/** Whether paths below the folder become longer or deeper, so that one may exceed the limits of requests. */
 const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
   to !== undefined &&
   (to.segments.length > from.segments.length ||
@@ -150,10 +147,7 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
   }
 };
 
-/**
- * As `requireInside`, for a folder restored from the trash. Walks it only where rules differ between its
- * parts, or paths change.
- */
+/** As `requireInside`, for a restored folder. Walks it only where rules or paths differ between its parts. */
 const requireRestorable = async (aborted: Aborted, { open, record, path: to }: Restore): Promise<void> => {
   if (record.kind === 'file') return;
   const keys = [...RESTORE_KEYS.file, ...RESTORE_KEYS.folder];
@@ -197,9 +191,7 @@ export const requireContents = async (aborted: Aborted, change: Change): Promise
     await requireInside(aborted, open, { verb: verbOf(change), from: item.path, to });
 };
 
-/**
- * Rejects a change that the rules deny inside a folder, or for a parent folder that would be created again.
- */
+/** Rejects a change that the rules deny inside a folder, or for a parent folder to be created again. */
 export const contents: Stage = async (passage, change, next) => {
   if (change.type === 'restore') await requireMakeable(change);
   await requireContents(passage, change);

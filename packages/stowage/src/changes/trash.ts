@@ -84,7 +84,7 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
     }
     return path;
   };
-  // Where creates are atomic, the rejection of a taken name shows the twin.
+  // With atomic creates, the twin is looked up only after its name was rejected as taken.
   const { atomicCreate } = storage.capabilities;
   let twin = atomicCreate ? undefined : await twinOf(storage, record, wanted, { signal });
   const path = twin === undefined ? await takeFreeName(search, take) : wanted;
@@ -98,10 +98,7 @@ const AT_ONCE = 8;
 /** Items that are erased in one step; in a larger trash each is erased by itself. */
 const MOST = 100_000;
 
-/**
- * Moves the whole trash away in one step and removes it in the background. Returns false when it holds other
- * items than these.
- */
+/** Moves the trash away in one step and removes it in the background. False when it holds other items. */
 const eraseTogether = async (
   passage: Passage,
   { open }: EmptyTrash,
@@ -126,10 +123,7 @@ const eraseTogether = async (
   return true;
 };
 
-/**
- * Erases the items one by one. Only the first failure that kept an item is added to `failures`; the other
- * items are still erased.
- */
+/** Erases items one by one. `failures` gets the first failure that kept an item; the others are erased. */
 const eraseEach = async (
   passage: Passage,
   { open }: EmptyTrash,
@@ -150,8 +144,7 @@ const eraseEach = async (
 };
 
 /**
- * Erases the given items: in one step where the store moves folders atomically and the trash holds nothing
- * else.
+ * Erases the given items: in one step if the store moves folders atomically and there are no others.
  * @throws the first failure, after all others are erased
  */
 const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> => {

@@ -11,9 +11,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import type { ChangeContext } from './change.ts';
 
-/**
- * A completely received file of a form, staged without a name in any source. Discarded when the request ends.
- */
+/** A complete file of a form, staged without a name in any source. Discarded when the request ends. */
 export interface UploadedFile {
   /** Form field as sent: `files[0]`. */
   readonly field: string;
@@ -34,10 +32,7 @@ export interface UploadedFile {
   readonly mayBeStored?: boolean;
 }
 
-/**
- * Texts from the metadata of a picture as uploaded; the processed one may contain less. @throws the signal's
- * reason
- */
+/** Texts from the metadata of a picture as uploaded; processing may drop some. @throws the signal's reason */
 export const textsOfSent = async (
   {
     services: { images },

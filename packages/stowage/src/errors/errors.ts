@@ -2,9 +2,7 @@ import { detailedMessages, errorTable, filled, type ErrorCode, type ErrorDetails
 
 /** Optional facts of an error besides its code. */
 export interface ErrorOptions {
-  /**
-   * Messages for the client, one per problem. Never paths of the server, keys or hosts. Default: the table's.
-   */
+  /** Messages for the client, one per problem, without server paths, keys or hosts. Default: the table's. */
   readonly messages?: readonly string[];
   /** Values of the message, such as `{ name, limit }`, for programs and translations. */
   readonly details?: ErrorDetails;
@@ -22,10 +20,7 @@ const messageOf = (code: ErrorCode, details: ErrorDetails = {}): string => {
   return exact ?? errorTable[code].message;
 };
 
-/**
- * Base of all errors that this package throws deliberately. `code` names the cause, `status` is its HTTP
- * status.
- */
+/** Base of all errors that this package throws. `code` names the cause, `status` is its HTTP status. */
 export class StowageError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -89,10 +84,7 @@ export class AlreadyExistsError extends errorOf('ALREADY_EXISTS') {}
 export class WrongKindError extends errorOf('WRONG_KIND') {}
 /** A folder is not empty, although the operation requires it. */
 export class NotEmptyError extends errorOf('NOT_EMPTY') {}
-/**
- * An item inside a folder could not get its name at the destination. Another name for the folder would not
- * help.
- */
+/** An item inside a folder has a name conflict at the destination, which another folder name cannot solve. */
 export class ContentsConflictError extends errorOf('CONTENTS_CONFLICT') {}
 /** A move arrived, completely or in part, and some items remain at their old location. */
 export class MovedInPartError extends errorOf('MOVED_IN_PART') {}

@@ -4,10 +4,7 @@ export interface ErrorRow {
   readonly message: string;
 }
 
-/**
- * All errors by cause. The single source for statuses and public messages; the error reference in the docs is
- * checked against it.
- */
+/** All errors by cause: the single source for statuses and public messages, and for the error reference. */
 export const errorTable = {
   INVALID_PARAMETERS: { status: 400, message: 'The request is not valid.' },
   UNSAFE_PATH: { status: 400, message: 'The path is not allowed.' },
@@ -84,7 +81,6 @@ export const detailedMessages = {
 /** A code that has a message with values. */
 export type DetailedCode = keyof typeof detailedMessages;
 
-/** Values in the message of an error, for programs. */
 export type ErrorDetails = Readonly<Record<string, string | number>>;
 
 /** Fills the values into a message; undefined when one of them is missing. */

@@ -39,9 +39,7 @@ declare module 'zod' {
   interface GlobalMeta {
     /** Maximum UTF-16 units of each text in this parameter, where it may be longer than a name. */
     readonly maxLength?: number;
-    /**
-     * JSON schema of the values that clients should send, where the schema itself accepts more; false: none.
-     */
+    /** JSON schema of the values that clients should send, if the schema accepts more; false: none. */
     readonly sent?: Readonly<Record<string, unknown>> | false;
   }
 }
@@ -52,10 +50,7 @@ declare module 'zod' {
  */
 export const MOST_UNITS = 1024;
 
-/**
- * Maximum UTF-16 units of the texts in a parameter, by its name; undefined for a parameter that no action
- * uses.
- */
+/** Maximum UTF-16 units of the texts in a parameter, by its name; undefined for an unknown parameter. */
 export type TextBounds = (parameter: string) => number | undefined;
 
 /** Parameters that are common to all actions. */
@@ -155,9 +150,7 @@ export const itemPathField = parsed((text) => SourcePath.parse(text))
   .meta({ maxLength: MOST_PATH_UNITS })
   .describe('Path of the file or folder, relative to the root of its source.');
 
-/**
- * Name or key of a source; undefined when absent or empty. The alias `default` is resolved by the source set.
- */
+/** Name or key of a source; undefined when absent or empty. The source set resolves the alias `default`. */
 export const sourceField = z
   .string()
   .optional()

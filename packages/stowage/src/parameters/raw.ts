@@ -51,8 +51,7 @@ const bounded = (parameter: string, text: string, bounds: TextBounds): string | 
 
 /** Parameters during parsing, added one name and value at a time: `name`, `name[key]`, `name[]`. */
 export class ParameterDraft {
-  // The draft owns the lists and objects in it: they grow in place, so that the cost stays linear in the
-  // number of names.
+  // The draft owns the lists and objects in it: they grow in place, at a cost linear in the number of names.
   readonly #values = noParameters();
   readonly #bounds: TextBounds;
   #count = 0;
@@ -155,9 +154,7 @@ export const parseQuery = (text: string, bounds: TextBounds): RawParameters => {
   }
 };
 
-/**
- * Reads an urlencoded body. @throws InvalidParametersError; BodyTooLargeError for more than 1,000 parameters
- */
+/** Reads an urlencoded body. @throws InvalidParametersError; BodyTooLargeError for over 1,000 parameters */
 export const parseUrlencoded = (text: string, bounds: TextBounds): RawParameters =>
   text === '' ? noParameters() : readPairs(text, bounds).all();
 

@@ -36,10 +36,7 @@ export class DerivedStore {
     await this.#store.removeFile(this.#own(path), { mayMiss: true }).catch(ifMissing);
   }
 
-  /**
-   * Moves a derived file, whose stat is `seen`, to another location. @throws NotFoundError, errors of the
-   * store
-   */
+  /** Moves a derived file; `seen` is its stat. @throws NotFoundError, errors of the store */
   async move(from: SourcePath, to: SourcePath, seen?: Stat): Promise<void> {
     await this.#store.moveFile(this.#own(from), this.#own(to), { seen, isNoFolder: true });
   }
@@ -50,8 +47,7 @@ export class DerivedStore {
   }
 
   /**
-   * Removes the folder of a derived file when it is empty, then empty parent folders up to and including
-   * `top`.
+   * Removes the folder of a derived file if it is empty, then empty parent folders up to `top` itself.
    * @throws errors of the store
    */
   async removeEmptyFolders(path: SourcePath, top: SourcePath): Promise<void> {
@@ -71,8 +67,6 @@ export class DerivedStore {
   }
 }
 
-/**
- * The store for the derived files of a source. @throws UnsupportedError when its optional package is missing
- */
+/** The store for a source's derived files. @throws UnsupportedError when its optional package is missing */
 export const derivedStoreOf = async ({ storage, settings }: Source): Promise<DerivedStore> =>
   new DerivedStore(await storage(), settings.thumbFolderName);

@@ -22,9 +22,7 @@ export const servedBelow = (mount: string, { name }: Pick<Source, 'name'>): stri
 export interface RequestAddress {
   /** Mount path of the service, without a trailing slash. */
   readonly mount: string;
-  /**
-   * Host names under which the browser may know the service. Untrusted; only compared with absolute links.
-   */
+  /** Host names of the service that browsers may use. Untrusted; only compared with absolute links. */
   readonly hosts: readonly string[];
 }
 
@@ -149,9 +147,7 @@ export const createSourceGroup = (
   };
 };
 
-/**
- * Lists the first entries of the root: some stores answer a stat of the root without contacting the server.
- */
+/** Lists the first entries of the root: some stores answer a stat of the root without a request. */
 const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void> => {
   for await (const _page of (await storage()).list(SourcePath.root, { signal })) return;
 };

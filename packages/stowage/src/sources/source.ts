@@ -23,9 +23,7 @@ export interface Source {
    */
   readonly scope: string | undefined;
   readonly settings: Settings;
-  /**
-   * The store, opened at the first call. Rejects with UnsupportedError when an optional package is missing.
-   */
+  /** The store, opened at the first call. Rejects with UnsupportedError if an optional package is missing. */
   readonly storage: () => Promise<StorageAdapter>;
   readonly trashRecords: TrashRecords;
   readonly movedRecords: KnownRecords;

@@ -7,10 +7,7 @@ export type { Entry, EntryKind, Stat } from './entry.ts';
 export type * from './readable.ts';
 
 export interface PutOptions extends OperationOptions {
-  /**
-   * Fails with AlreadyExistsError when a file or folder has the name. Without it an existing file is
-   * replaced.
-   */
+  /** Fails with AlreadyExistsError when an entry has the name. Without it an existing file is replaced. */
   readonly createOnly?: boolean;
   /**
    * The caller knows that no folder has the name, from a recent lookup or because the name is random. The
@@ -20,10 +17,7 @@ export interface PutOptions extends OperationOptions {
 }
 
 export interface RemoveOptions extends OperationOptions {
-  /**
-   * Success does not depend on whether the item exists: the store need not check, and succeeds when it is
-   * missing.
-   */
+  /** Also succeeds when the item is missing, so that the store need not check that it exists. */
   readonly mayMiss?: boolean;
 }
 
@@ -49,10 +43,7 @@ export interface RemoveFileOptions extends RemoveOptions, SeenOptions {
 }
 
 export interface WriteOptions extends PutOptions {
-  /**
-   * Length of the content in bytes, when known. Content of another length fails with CorruptError, and
-   * nothing is stored.
-   */
+  /** Length of the content in bytes, if known. For any other length: CorruptError, and nothing is stored. */
   readonly size?: number | undefined;
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
@@ -107,9 +98,7 @@ export interface StorageAdapter extends ReadableStore {
    */
   write(path: SourcePath, content: Readable, options?: WriteOptions): Promise<Stat>;
 
-  /**
-   * Creates a folder and its missing parents. @throws AlreadyExistsError when a file or folder has the name.
-   */
+  /** Creates a folder and its missing parents. @throws AlreadyExistsError when an entry has the name. */
   makeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
   /** @throws NotFoundError, WrongKindError (a folder). */
@@ -122,16 +111,10 @@ export interface StorageAdapter extends ReadableStore {
    */
   removeEmptyFolder(path: SourcePath, options?: RemoveOptions): Promise<void>;
 
-  /**
-   * Removes a folder with all its contents. @throws NotFoundError, WrongKindError; StorageDeniedError for the
-   * root.
-   */
+  /** Removes a folder with its contents. @throws NotFoundError, WrongKindError; StorageDeniedError: root */
   removeFolder(path: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /**
-   * Copies one file; the copy gets a new modification time. @throws NotFoundError, WrongKindError,
-   * AlreadyExistsError.
-   */
+  /** Copies a file with a new modification time. @throws NotFoundError, WrongKindError, AlreadyExistsError */
   copyFile(from: SourcePath, to: SourcePath, options?: TransferOptions): Promise<void>;
 
   /**
@@ -150,10 +133,7 @@ export interface StorageAdapter extends ReadableStore {
   /** Optional; without it the port copies and then removes. Always create-only. */
   moveFolder?(from: SourcePath, to: SourcePath, options?: OperationOptions): Promise<void>;
 
-  /**
-   * Optional: receives content before its name is decided. Without it the port spools to a local temporary
-   * file.
-   */
+  /** Optional: receives content before its name is decided. Without it the port spools to a local file. */
   stage?(content: Readable, options?: StageOptions): Promise<StagedFile>;
 
   /**

@@ -22,9 +22,7 @@ export interface StorageCapabilities {
   readonly atomicFolderMove?: boolean | undefined;
   /** `moveFile` keeps the modification time. */
   readonly keepsTimes?: boolean | undefined;
-  /**
-   * Copies are made on the server, without passing bytes through this process. The suite cannot check that.
-   */
+  /** The server copies, without passing bytes through this process. The suite cannot check that. */
   readonly serverCopy?: boolean | undefined;
   /** The store has `walk`. */
   readonly walk?: boolean | undefined;

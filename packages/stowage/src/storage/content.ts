@@ -10,7 +10,6 @@ import type { OperationOptions } from './adapter.ts';
 import { isLeftOver, readProcessMark } from '../basics/files/temporary-folder.ts';
 import { fromSystemError, systemCode } from '../basics/files/system-errors.ts';
 
-/** Options for reading content. */
 export interface ContentOptions {
   /** Aborts the reading; the whole operation then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -76,10 +75,7 @@ export interface SpooledFile {
 
 const ignore = (): undefined => undefined;
 
-/**
- * `<tmp>/stowage-<user>`. Its owner and mode are checked: on a shared machine another user could have created
- * it.
- */
+/** `<tmp>/stowage-<user>`. Checks owner and mode: another user could have created the folder. */
 const ensurePrivateFolder = async (): Promise<string> => {
   const user = process.getuid?.() ?? userInfo().username.replace(/\W/gu, '_');
   const folder = join(tmpdir(), `stowage-${user}`);
@@ -129,8 +125,7 @@ export const openUnnamed = async (): Promise<FileHandle> => {
 
 /**
  * Writes the content into a private temporary file. Always destroys `content`; leaves no file when it fails.
- * @throws the content's own error unchanged, the signal's reason, StorageFullError and the other errors of a
- * file system
+ * @throws the content's own error unchanged, the signal's reason, StorageFullError and other system errors
  */
 export const spool = async (content: Readable, options: OperationOptions = {}): Promise<SpooledFile> => {
   const { signal } = options;
@@ -168,9 +163,7 @@ const removeFile = async (path: string, folder: string): Promise<void> => {
   await rmdir(folder).catch(ignore);
 };
 
-/**
- * A new stream of bytes in memory. Stores destroy the stream they are given, so every attempt needs its own.
- */
+/** A new stream of bytes in memory. Stores destroy the streams they get: every attempt needs its own. */
 export const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
 
 /** The text of a small file; undefined when it is longer than `mostBytes`. Always closes the stream. */

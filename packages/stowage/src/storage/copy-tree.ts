@@ -36,7 +36,6 @@ export interface ReplacedContent {
   readonly release?: (() => Promise<void>) | undefined;
 }
 
-/** Options for copying a single file. */
 export interface CopyFileOptions extends OperationOptions {
   /**
    * Converts the content that was read into the content to store. Owns the stream that it was given, also
@@ -46,7 +45,6 @@ export interface CopyFileOptions extends OperationOptions {
     ((read: ReadResult, from: StoreLocation, target: SourcePath) => Promise<ReplacedContent>) | undefined;
 }
 
-/** Options for copying a folder. */
 export type CopyTreeOptions = CopyFileOptions &
   PlanOptions & {
     /**
@@ -56,7 +54,6 @@ export type CopyTreeOptions = CopyFileOptions &
     readonly onCopied?: ((files: CopiedTree['files']) => Promise<void>) | undefined;
   };
 
-/** A file that was copied. */
 export interface CopiedFile {
   readonly from: SourcePath;
   readonly to: SourcePath;
@@ -129,10 +126,7 @@ export const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
 /** A store may briefly report a file as missing, and responses may get lost: retry. */
 const WITHDRAWALS = 3;
 
-/**
- * Removes the copy of a file while it is unchanged, in several attempts. Never throws: the original error
- * matters more.
- */
+/** Removes an unchanged copy of a file, in several attempts. Never throws: the first error matters more. */
 export const withdrawFile = async (
   storage: StorageAdapter,
   { to, copy }: Pick<CopiedFile, 'to' | 'copy'>,
@@ -148,9 +142,8 @@ export const withdrawFile = async (
 };
 
 /**
- * Removes the result of a copy: files that are unchanged since they were stored, then folders that are empty,
- * the deepest first. Files that others have added or replaced stay, with their folders. Needs no signal, and
- * never throws.
+ * Removes the result of a copy: unchanged files, then empty folders, the deepest first. Files that others
+ * have added or replaced stay, with their folders. Needs no signal, and never throws.
  */
 export const withdrawCopy = async (
   storage: StorageAdapter,
@@ -180,10 +173,7 @@ const asConflict = (error: unknown): Error => {
   return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
 };
 
-/**
- * Copies the planned items. Creating the target folder decides the conflict about its name. Withdraws
- * everything on failure.
- */
+/** Copies the planned items. Creating the target folder decides about its name. Withdraws all on failure. */
 export const copyPlanned = async (
   from: StoreLocation,
   to: StoreLocation,

@@ -57,9 +57,7 @@ class DerivedFiles {
     return this.#folders.has(this.#keyOf(folder));
   }
 
-  /**
-   * Removes the derived files in a folder, and the folder itself. @throws NotEmptyError when it holds others
-   */
+  /** Removes the derived files in a folder, and the folder. @throws NotEmptyError when it holds others */
   async remove(folder: SourcePath): Promise<void> {
     const [files, folders]: [SourcePath[], SourcePath[]] = [[], []];
     for await (const page of this.#storage.list(folder, { detail: 'names' })) {
@@ -87,10 +85,7 @@ interface Moved {
   readonly derived: () => Promise<DerivedFiles>;
 }
 
-/**
- * Removes a folder after a move. An entry that is still in it is counted: it was changed, added, is hidden,
- * or cannot be listed.
- */
+/** Removes a folder after a move. Counts entries still in it: changed, added, hidden, or not listable. */
 const removeEmptied = async (
   storage: StorageAdapter,
   folder: SourcePath,

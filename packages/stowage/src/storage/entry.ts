@@ -26,10 +26,7 @@ export interface Entries extends Iterable<Entry> {
 
 /** An entry with its version. */
 export interface Stat extends Entry {
-  /**
-   * Quoted strong validator of a file's content, as in the HTTP `ETag` header; undefined for folders and
-   * where the store has none.
-   */
+  /** Quoted strong validator of a file's content, as in HTTP; undefined for folders and where none exists. */
   readonly etag: string | undefined;
 }
 
@@ -55,14 +52,10 @@ export interface ByteRange {
 export const keyOf = (entry: { readonly name: string; readonly kind: 'file' | 'folder' }): string =>
   entry.kind === 'folder' ? `${entry.name}/` : entry.name;
 
-/** Compares two entries of one folder. */
 export const byKey = (left: { readonly key: string }, right: { readonly key: string }): number =>
   left.key < right.key ? -1 : left.key === right.key ? 0 : 1;
 
-/**
- * The key of the first name of a position, and the rest of the position below it: empty where the walk starts
- * there.
- */
+/** The key of the first name of a position, and the position below it: empty where the walk starts there. */
 export const firstOf = (position: string): { readonly key: string; readonly below: string } => {
   const end = position.indexOf('/') + 1;
   return end === 0
@@ -72,9 +65,7 @@ export const firstOf = (position: string): { readonly key: string; readonly belo
 
 const SECOND = 1000;
 
-/**
- * Compares modification times. Some stores report milliseconds in one response and whole seconds in another.
- */
+/** Compares times, which some stores report in milliseconds in one response and in seconds in another. */
 export const isSameTime = (one: number, other: number): boolean =>
   one === other ||
   ((one % SECOND === 0 || other % SECOND === 0) && Math.floor(one / SECOND) === Math.floor(other / SECOND));

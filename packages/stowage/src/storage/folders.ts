@@ -13,7 +13,6 @@ export interface WalkedEntry {
   readonly entry: Entry;
 }
 
-/** Options of a walk. */
 export interface WalkOptions extends ListOptions {
   /** Returns false to skip a folder. Default: all are walked. */
   readonly enters?: (path: SourcePath, entry: Entry) => boolean;
@@ -70,23 +69,18 @@ const transferBy =
   };
 
 /**
- * Copies a folder with its contents, with the store's own operation where it has one, else as `copyTree`.
- * Create-only.
+ * Copies a folder and its contents by the store's own operation, else as `copyTree`. Create-only.
  * @throws AlreadyExistsError, NotFoundError, WrongKindError (a file), IntoItselfError, ContentsConflictError
  */
 export const copyFolder = transferBy('copyFolder', copyTree);
 
 /**
- * Moves a folder with its contents, with the store's own operation where it has one, else as `moveTree`.
- * Create-only.
+ * Moves a folder and its contents by the store's own operation, else as `moveTree`. Create-only.
  * @throws as copyFolder; MovedInPartError
  */
 export const moveFolder = transferBy('moveFolder', moveTree);
 
-/**
- * Moves a file with the options, or a folder with its contents. @throws as moveFolder,
- * StorageAdapter.moveFile
- */
+/** Moves a file with the options, or a folder and its contents. @throws as moveFolder, moveFile */
 export const moveItem = (
   storage: StorageAdapter,
   kind: EntryKind,

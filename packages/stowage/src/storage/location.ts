@@ -32,7 +32,6 @@ export const containsLocation = (outer: Located, inner: Located): boolean => {
   return outerSegments.every((segment, index) => segment === innerSegments[index]);
 };
 
-/** Whether two locations are the same. */
 export const isSameLocation = (one: Located, other: Located): boolean =>
   containsLocation(one, other) && containsLocation(other, one);
 
@@ -94,8 +93,7 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
       const hasWaited = findHolder(locations) !== undefined;
       let end = (): void => undefined;
       const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
-      // No await is allowed between the last check and this line: otherwise several waiting callers would all
-      // find no holder.
+      // No await between the last check and this line: otherwise several waiting callers would all enter.
       const enter = (): void => void holders.add(holder);
       if (hasWaited) await waitFor(locations, signal, enter);
       else enter();

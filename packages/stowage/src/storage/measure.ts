@@ -13,7 +13,6 @@ export interface Measure {
   readonly files: number;
 }
 
-/** Options for what is not counted. */
 export interface MeasureOptions extends Omit<TallyOptions, 'of' | 'uncounted'> {
   /** Folders of this name, in any letter case, are not counted: they hold derived files. */
   readonly derivedName?: string | undefined;
@@ -82,8 +81,7 @@ export const tallyOf = async (
 };
 
 /**
- * Measures a file or folder, without the texts about files. A folder is counted by the store where it can,
- * else walked.
+ * Measures a file or folder, without the texts about files. The store counts a folder, else it is walked.
  * @throws NotFoundError; StorageDeniedError where a subfolder may not be read, unless that is tolerated
  */
 export const measure = async (

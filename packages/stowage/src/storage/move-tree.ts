@@ -26,7 +26,6 @@ import type { SourcePath } from './source-path.ts';
 
 const PARALLEL_REMOVALS = 8;
 
-/** Options for moving a folder. */
 export interface MoveTreeOptions extends CopyTreeOptions {
   /**
    * The files derived from an item (thumbnails), in a sibling folder that is not moved: removed after the
@@ -47,10 +46,7 @@ interface Removal {
   readonly error?: unknown;
 }
 
-/**
- * Removes the original if the copy exists and neither has changed. Without a signal: the move must be
- * completed.
- */
+/** Removes the original if the copy exists and neither has changed. No signal: the move must be completed. */
 const removeOriginal = async (
   from: StorageAdapter,
   to: StorageAdapter,
@@ -123,7 +119,6 @@ export const moveFileTo = async (
   throw (error ?? new ChangedMeanwhileError()) as Error;
 };
 
-/** Outcome of removing the originals. */
 interface RemovedOriginals {
   /** The store's rejection, if it came before anything was removed, so that the copy can be withdrawn. */
   readonly refusal?: unknown;
@@ -157,8 +152,7 @@ const removeOriginals = async (
       if (!isFirst) await limiter.add(async () => void (await remove(file)));
       else {
         isFirst = false;
-        // The first removal runs alone: a store that rejects every removal shows it here, before anything is
-        // lost.
+        // The first removal runs alone: a store that rejects all removals shows it before anything is lost.
         const { outcome, error } = await remove(file);
         if (outcome === 'refused' && (await isSeen({ storage: from, path: file.from })))
           return { refusal: error, isAllTaken: false };

@@ -50,10 +50,7 @@ export interface ListOptions extends StatOptions {
    * since: concurrent changes of other processes may be missing.
    */
   readonly mayJoin?: boolean;
-  /**
-   * Only entries whose names start with this text, in this letter case, are needed: others may be left out
-   * where that costs less.
-   */
+  /** Only entries whose names start with this text, in this letter case, are needed: others are optional. */
   readonly startingWith?: string | undefined;
 }
 
@@ -62,10 +59,7 @@ export interface ReadOptions extends OperationOptions {
   readonly range?: ByteRange | undefined;
   /** Throws ChangedMeanwhileError when the file is another version. */
   readonly ifMatch?: string | undefined;
-  /**
-   * The caller accepts files or ranges up to this number of bytes as `bytes`. A store may still return a
-   * stream.
-   */
+  /** The caller accepts up to this number of bytes as `bytes`. A store may still return a stream. */
   readonly bytesUpTo?: number | undefined;
   /** @see StatOptions.mayMiss */
   readonly mayMiss?: boolean;
@@ -105,10 +99,7 @@ export type Glimpse = (name: string) => Stat | undefined | 'unknown';
 export interface TallyOptions extends OperationOptions {
   /** `sizes`: sizes of the files. `paths`: limits of the paths, without reading file metadata. */
   readonly of: 'sizes' | 'paths';
-  /**
-   * Names, in lower case, of folders that are not counted, whatever their letter case. Default: all are
-   * counted.
-   */
+  /** Names, in lower case, of folders that are not counted, in any letter case. Default: all are counted. */
   readonly uncounted?: readonly string[] | undefined;
   /** Files whose path in the source matches are not counted. Default: all are counted. */
   readonly ignores?: RegExp | undefined;
@@ -138,10 +129,7 @@ export interface TemporaryUrlOptions extends OperationOptions {
 /** A file that is being read. The caller owns the stream: it reads it to the end or destroys it. */
 export interface ReadResult {
   readonly stat: Stat;
-  /**
-   * The complete requested content, where the store has read it already. A caller that uses it ignores
-   * `stream`.
-   */
+  /** The complete requested content, if the store has it already. A caller that uses it ignores `stream`. */
   readonly bytes?: Uint8Array | undefined;
   readonly stream: Readable;
 }

@@ -25,15 +25,12 @@ export interface ReadRecord {
   readonly version: Stat;
 }
 
-/** Options for reading a record. */
 export interface RecordOptions extends OperationOptions {
   /** A listing or an id shows that the record exists: it is read without a stat before. */
   readonly isListed?: boolean | undefined;
 }
 
-/**
- * The file name of the record about a subject; the same for all letter cases where the store ignores them.
- */
+/** The file name of the record about a subject; independent of letter case where the store ignores it. */
 export const recordName = (store: Pick<ReadableStore, 'capabilities'>, about: string): string =>
   `${createHash('sha256').update(foldedFor(store, about)).digest('hex').slice(0, 40)}.json`;
 

@@ -4,19 +4,13 @@ import { ConfigError } from '../errors/errors.ts';
 
 /** Properties of the source for which a factory creates a store. */
 export interface StorageFactoryContext<Options = unknown> {
-  /**
-   * The source's options for this adapter, as its `parseOptions` returned them (or as configured, without
-   * one).
-   */
+  /** The source's options for this adapter, as its `parseOptions` returned them, else as configured. */
   readonly options: Options;
   /** `root` of the source: a directory for local, a virtual prefix elsewhere. */
   readonly root: string | undefined;
   readonly sourceName: string;
   readonly log: Logger;
-  /**
-   * False: the store is opened for reading only, and leftovers of dead processes are not removed. Default:
-   * true.
-   */
+  /** False: the store is opened to be read only, and leftovers of dead processes stay. Default: true. */
   readonly sweeps?: boolean | undefined;
 }
 

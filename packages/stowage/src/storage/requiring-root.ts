@@ -110,8 +110,7 @@ export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Sto
         });
         return name === 'stage' ? told.then((staged) => watched(staged as StagedFile)) : told;
       };
-    // An empty proxy target, because an adapter may be frozen, and proxy invariants would apply to its
-    // properties.
+    // An empty proxy target: an adapter may be frozen, and proxy invariants would apply to its properties.
     return new Proxy({} as Target, {
       has: (_, name) => Reflect.has(target, name),
       get: (_, name) => {

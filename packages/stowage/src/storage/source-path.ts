@@ -29,10 +29,7 @@ const segmentProblem = (segment: string): string | undefined => {
   return undefined;
 };
 
-/**
- * Whether a name can be one segment of a path. Entries of the store with other names are hidden and
- * inaccessible.
- */
+/** Whether a name can be one segment of a path. Entries with other names are hidden and inaccessible. */
 export const isSegment = (name: string): boolean =>
   name !== '' && name !== '.' && name !== '..' && !name.includes('/') && segmentProblem(name) === undefined;
 
@@ -120,9 +117,7 @@ export class SourcePath {
     return SourcePath.#bounded(this.segments);
   }
 
-  /**
-   * Whether requests can name every path that has up to this many more segments, and bytes including slashes.
-   */
+  /** Whether requests can name every path with up to this many more segments, and bytes with slashes. */
   hasRoomFor(more: { readonly segments: number; readonly bytes: number }): boolean {
     return (
       this.segments.length + more.segments <= MAX_SEGMENTS &&

@@ -73,10 +73,7 @@ const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
   }
 };
 
-/**
- * Yields the `size` bytes of the blocks, dropping each block, then releases the memory and yields the
- * remaining chunks.
- */
+/** Yields the `size` bytes of the blocks, then releases the memory and yields the remaining chunks. */
 async function* resumed(
   blocks: Buffer[],
   size: number,
@@ -125,7 +122,6 @@ export const createMemoryStaging = (capacity: number): Stage => {
     });
 };
 
-/** Options for storing staged content under its name. */
 export type PlaceOptions = Omit<WriteOptions, 'size'>;
 
 /**

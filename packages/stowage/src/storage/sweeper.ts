@@ -37,9 +37,7 @@ export class Sweeper {
     this.#onFailure = onFailure;
   }
 
-  /**
-   * Call it when `arrived` has been added. Starts a sweep when one is due; resolves when the sweep has ended.
-   */
+  /** Call it when `arrived` was added. Starts a sweep when one is due; resolves when the sweep has ended. */
   async tend(store: StorageAdapter, arrived: number, sweep: Sweep): Promise<void> {
     const known = this.#known.get(store) ?? { sweptAt: 0, amount: undefined, arrived: 0, isSweeping: false };
     this.#known.set(store, known);
@@ -56,8 +54,7 @@ export class Sweeper {
         // The amount stays unknown when the sweep fails.
         Object.assign(known, { sweptAt: Date.now(), amount: undefined, arrived: 0 });
         const left = await run(signal);
-        // Additions during the sweep may be counted twice: that only causes an earlier sweep, which counts
-        // again.
+        // Additions during the sweep may be counted twice: that only causes an earlier sweep.
         if (left !== undefined) known.amount = left + known.arrived;
       } while (known.arrived > 0 && isDue(known) && !signal.aborted);
     } finally {

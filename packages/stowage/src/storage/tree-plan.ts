@@ -117,9 +117,7 @@ export interface PlanOptions extends OperationOptions {
 interface PlannedFolder {
   readonly from: SourcePath;
   readonly to: SourcePath;
-  /**
-   * Start of its contents in `folders` and `files` of the plan; they end at the start of the next folder's.
-   */
+  /** Start of its contents in `folders` and `files` of the plan; they end where the next folder's start. */
   readonly firstFolder: number;
   readonly firstFile: number;
 }

@@ -33,7 +33,6 @@ export interface TreeWalkOptions extends OperationOptions {
   readonly onUnreadable?: (() => void) | undefined;
 }
 
-/** An entry below a folder. */
 export interface FoundEntry {
   /** Path in the source. */
   readonly path: SourcePath;
@@ -50,10 +49,7 @@ export interface WalkPage {
   readonly position: string;
 }
 
-/**
- * Applies the caller's filters, for stores that report everything below a folder at once. Call it in the
- * order of the walk.
- */
+/** Applies the caller's filters for stores that report a whole tree. Call it in the order of the walk. */
 export class WalkedFolders {
   readonly #options: Pick<TreeWalkOptions, 'view' | 'never'>;
   /** From the root of the walk to the folder of the last entry; no view where the folder is not entered. */
@@ -64,10 +60,7 @@ export class WalkedFolders {
     this.#way = [{ path: root, view: options.view(root) }];
   }
 
-  /**
-   * Whether the walk reports an entry whose name matches. `folders` are the names from the root to its
-   * folder.
-   */
+  /** Whether the walk reports a matching entry. `folders` are the names from the root to its folder. */
   wants(folders: readonly string[], entry: Entry): boolean {
     return this.#enter(folders)?.wants(entry) === true;
   }

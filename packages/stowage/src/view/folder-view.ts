@@ -117,9 +117,7 @@ export class Item<Known extends Entry = Stat> {
     return this.#host.may(key, this.stat, this.#path);
   }
 
-  /**
-   * Whether the requester may open a link to it. Only `protected` and `signed` sources check rules for links.
-   */
+  /** Whether the requester may open a link to it. Only `protected` and `signed` sources check that. */
   opensBy(keys: readonly string[] = FILE_KEYS): boolean {
     const { serve } = this.source.settings;
     return (serve !== 'protected' && serve !== 'signed') || keys.every((key) => this.may(key));
@@ -182,9 +180,7 @@ export class FolderView {
     };
   }
 
-  /**
-   * Whether the key is allowed for an entry; evaluated once when the rules are the same for the whole folder.
-   */
+  /** Whether the key is allowed for an entry; evaluated once when the whole folder has the same rules. */
   may(key: string, entry: Pick<Entry, 'name' | 'kind'>): boolean {
     let test = this.#tests.get(key);
     if (test === undefined) {
@@ -194,10 +190,7 @@ export class FolderView {
     return test(entry);
   }
 
-  /**
-   * Denies entries whose path would exceed the limits of requests: no request can reach them and no rule can
-   * name them.
-   */
+  /** Denies entries whose path exceeds the limits: no request can reach them and no rule can name them. */
   #testOf(key: string): (entry: Pick<Entry, 'name' | 'kind'>) => boolean {
     if (!this.#access.dependsOnItem(key, this.path)) {
       const isAllowed = this.#access.allows(key, this.path);

@@ -95,10 +95,7 @@ const digest = (
     .update(JSON.stringify([scope, source, path.toString(), expires]))
     .digest();
 
-/**
- * Twelve digits cover every date in use. Parameters after the signature (`?_tmst=…`, which the client adds)
- * are ignored.
- */
+/** Twelve digits cover every date. Later parameters (the client adds `?_tmst=…`) are ignored. */
 const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
 /** Keeps expiry times within the twelve digits of a link. */
@@ -107,10 +104,7 @@ const MOST_LIFETIME = 1000 * 366 * 24 * 60 * 60;
 const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
 
 interface Signing {
-  /**
-   * The query of a link that is valid until `expires`, in seconds since 1970; empty where its source needs no
-   * signature.
-   */
+  /** The query of a link valid until `expires`, in seconds since 1970; empty where no signature is needed. */
   readonly queryUntil: (source: Source, path: SourcePath, expires: number) => string;
   readonly queryFor: Links['queryFor'];
   readonly signatureIn: Links['signatureIn'];
@@ -233,10 +227,7 @@ export interface Addressed extends SourceLocation {
 /** Encodes only the characters that browsers would not treat as a part of the path, or would drop. */
 const asWritten = (path: string): string => path.replace(/[%?#\\\s]/gu, encodeURIComponent);
 
-/**
- * The path that a browser requests for names joined by a page. Browsers encode fewer characters than links
- * do.
- */
+/** The path that a browser requests for names joined by a page. Links encode more characters. */
 const asRequested = (path: string): string => new URL(`http://host/${path}`).pathname.slice(1);
 
 /**

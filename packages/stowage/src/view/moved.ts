@@ -10,10 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 const AT_ONCE = 8;
 const MOST_READ = 4096;
-/**
- * Minimum limit of steps on one path of redirects. The limit is twice the number of recorded renames, if that
- * is larger.
- */
+/** Minimum limit of redirect steps. The limit is twice the number of recorded renames, if that is larger. */
 const LEAST_BOUND = 4096;
 /** Steps whose records are read one by one before all records are listed. */
 const SHORT_WAY = 8;
@@ -34,10 +31,7 @@ interface Past {
  */
 type End = Item | 'gone' | 'absent';
 
-/**
- * The path of a name after a step of it, or of a parent folder; undefined when it exceeds the limits of
- * paths.
- */
+/** The path of a name after a step of it, or of a parent folder; undefined when it is too long. */
 const pathAfter = ({ about, to }: Step, path: SourcePath): SourcePath | undefined => {
   try {
     return to?.path.join(about.relative(path)).requireBounded();
@@ -69,10 +63,7 @@ class Search {
     this.#slice = slice;
   }
 
-  /**
-   * Follows the last item that had the name; an earlier one only where the later steps did not concern this
-   * name.
-   */
+  /** Follows the last item that had the name; an earlier one if the later steps concern another name. */
   async latest(view: SourceView, path: SourcePath): Promise<Item | undefined> {
     const { steps } = await this.#past(view, path);
     for (const step of [...steps].reverse()) {
@@ -96,8 +87,7 @@ class Search {
         return hasOwnStep ? 'gone' : 'absent';
       const source = this.#views.named(undefined).find(({ name: other }) => other === to.source);
       if (source === undefined || !(await this.#mayStep(view))) return 'gone';
-      // Time must not run backwards: a forged record with an arrival before its departure would cause an
-      // endless loop.
+      // Time must not run backwards: a forged record that arrived before it left would cause an endless loop.
       const at = Math.max(step.at, to.at);
       [view, path] = [await this.#views.of(source), target];
       const { since, next } = await this.#after(view, path, at);
@@ -116,10 +106,7 @@ class Search {
     return this.#steps <= Math.max(LEAST_BOUND, 2 * (source.settings.redirectMoved?.entries ?? 0));
   }
 
-  /**
-   * The next event at a path after an arrival. Past departures never change, so cached records are
-   * sufficient.
-   */
+  /** The next event at a path after an arrival. Past departures never change: cached records suffice. */
   async #after(
     view: SourceView,
     path: SourcePath,
@@ -142,9 +129,7 @@ class Search {
     return { ...past, next: nextIn(past) };
   }
 
-  /**
-   * Whether a record is expired or forged: clocks of instances may differ by a day; later times are forged.
-   */
+  /** Whether a record is expired or forged: clocks may differ by a day; later times are forged. */
   #isForgotten({ source }: SourceView, { at }: Pick<Arrival, 'at'>): boolean {
     const { days = 0 } = source.settings.redirectMoved ?? {};
     const age = Date.now() - at;

@@ -63,8 +63,7 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
     ...(hasThumbnailFolder(settings) ? [settings.thumbFolderName] : []),
     ...(originals === false ? [] : [originals]),
   ];
-  // A pattern, not a set of folded names: it folds case as file systems do and stops at the first letter that
-  // differs.
+  // A pattern, not a set of folded names: it folds case as file systems do and stops at the first difference.
   return new RegExp(`^(?:${[...ALWAYS, ...names.map(escaped)].join('|')})$`, 'iu');
 };
 
@@ -80,9 +79,7 @@ export const reservedNames = (settings: ReservingSettings): ((name: string) => b
   return (name) => pattern.test(name.normalize('NFC'));
 };
 
-/**
- * Whether the name is reserved in a source with these settings. For many names compile `reservedNames` once.
- */
+/** Whether the name is reserved with these settings. For many names compile `reservedNames` once. */
 export const isReservedName = (settings: ReservingSettings, name: string): boolean =>
   reservedNames(settings)(name);
 

@@ -87,8 +87,7 @@ export class SourceView extends Access {
   }
 
   /**
-   * Looks up an entry as the listing would show it, without checking rules of actions. `kind` is the expected
-   * kind.
+   * Looks up an entry as the listing would show it, without checking rules of actions. `kind`: as expected.
    * @throws NotFoundError, whose message says whether the item or its folder is missing
    */
   async look(path: SourcePath, kind?: EntryKind): Promise<Item> {
@@ -162,9 +161,7 @@ export class SourceView extends Access {
     return this.#stats.mayHaveWords(...asked);
   }
 
-  /**
-   * A file to be opened immediately, without a lookup. @throws NotFoundError where no listing would show it
-   */
+  /** A file to be opened without a lookup. @throws NotFoundError where no listing would show it */
   file(path: SourcePath): ViewedFile {
     const { settings } = this.source;
     if (this.#isReserved(path) || !hasAllowedExtension(path.name, settings.extensions)) throw missing('file');

@@ -42,10 +42,7 @@ const isFresh = ({ at, signal }: Cached<unknown>, now: AbortSignal, isOfNow: boo
 export class StatCache {
   readonly #stats = new Map<string, Cached<Stat | undefined>>();
   readonly #glimpses = new Map<string, CachedGlimpse>();
-  /**
-   * The request changes something: lookups read neighbouring entries too, where the store returns them
-   * together.
-   */
+  /** The request changes something: lookups include neighbouring entries, where one request returns both. */
   readonly isWide: boolean;
 
   constructor(isWide: boolean) {
@@ -169,10 +166,7 @@ export class StatReader {
     await this.#glimpse(folder, MANY).catch(() => undefined);
   }
 
-  /**
-   * Whether the store has just shown that no folder has this name; false when unknown. Costs at most one
-   * request.
-   */
+  /** Whether the store has just shown that no folder has this name; false if unknown. At most one request. */
   async showsNoFolder(path: SourcePath): Promise<boolean> {
     await this.#glimpse(path.parent, FEW, true);
     const shown = await this.#cache.shown(path, this.#life.signal, true);
@@ -201,8 +195,8 @@ export class StatReader {
   }
 
   /**
-   * The first entries of a folder, where the request changes something and the store lists them with one
-   * request. Undefined where that is not so, and when there is no folder.
+   * The first entries of a folder, if the request changes something and the store lists them with one
+   * request. Undefined otherwise, and for a missing folder.
    */
   async #glimpse(folder: SourcePath, most = FEW, isOfNow = false): Promise<Glimpse | undefined> {
     const { signal } = this.#life;

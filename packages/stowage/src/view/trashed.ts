@@ -106,9 +106,7 @@ export const findTrashed = async (
   return record;
 };
 
-/**
- * All items of the trash for which the role may do this, newest first. Costs one read and one stat for each.
- */
+/** All items of the trash for which the role may do this, newest first. Costs a read and a stat for each. */
 export async function* listTrashed(
   owner: Owner,
   storage: ReadableStore,

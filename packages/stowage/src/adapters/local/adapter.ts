@@ -40,9 +40,7 @@ import type { LocalStore } from './local-store.ts';
 /** Read-ahead for one file whose reader is paused, in addition to the chunk that is being sent. */
 const READ_AHEAD_BYTES = 64 * 1024;
 
-/**
- * Read operations for a stream of an open file: converts errors, and fails when the file has become shorter.
- */
+/** Reads an open file for a stream: converts errors, and fails when the file has become shorter. */
 const READING = {
   read: (
     fd: number,

@@ -21,14 +21,12 @@ export interface Confinement {
   openRoot(): Promise<OpenFolder>;
   /**
    * The root without a handle, at no cost: every call resolves its path anew, and fails with ENOENT when it
-   * is gone. For operations that make a single call in it. Undefined where folders must be verified
-   * afterwards.
+   * is gone. For operations that make a single call. Undefined where folders must be verified afterwards.
    */
   unheldRoot(): OpenFolder | undefined;
   /**
    * Opens a folder below the root in one call, at any depth. `missing`: one of the names does not exist.
-   * `unclear`: it may exist and must be opened step by step, for example because of a link or a file in its
-   * path.
+   * `unclear`: it must be opened step by step, for example because of a link or a file in its path.
    */
   openAt(names: readonly string[]): Promise<OpenFolder | 'missing' | 'unclear'>;
   /** Opens a subfolder. A link, even to a folder, fails with ENOTDIR. */
@@ -68,7 +66,6 @@ abstract class FolderAt implements OpenFolder {
   async close(): Promise<void> {}
 }
 
-/** A folder by its handle. */
 class HandleFolder extends FolderAt {
   readonly #fd: number;
   #open = true;

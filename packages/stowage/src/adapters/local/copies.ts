@@ -30,7 +30,6 @@ const AT_ONCE = 2;
 /** The path of the open file does not exist or is not usable: nothing has been copied. */
 const NO_WAY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EPERM', 'ENOSYS', 'ENXIO']);
 
-/** A new open file and its path. */
 export interface CopyTarget {
   readonly fd: number;
   readonly path: Name;
@@ -95,7 +94,6 @@ const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> =>
   }
 };
 
-/** Options of a copy to another file system. */
 export interface AcrossOptions extends OperationOptions {
   readonly keepTime?: boolean;
   /** Renames the complete copy from its temporary name to its target. */

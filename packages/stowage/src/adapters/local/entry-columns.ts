@@ -24,7 +24,6 @@ const columnOf = (rows: readonly KeyedEntry[], field: 'size' | 'modifiedAt' | 'c
   return column;
 };
 
-/** Converts entries to columns. */
 export const toColumns = (
   rows: readonly KeyedEntry[],
   detail: 'full' | 'names' | 'versions',

@@ -107,7 +107,6 @@ const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
 /** Repeated, because leftovers of other machines are recognised only after a day. */
 const SWEEP_MS = 6 * 60 * 60 * 1000;
 
-/** Options of a local store. */
 export interface LocalOptions {
   readonly root: string;
   readonly log: Logger;
@@ -152,10 +151,7 @@ const sweepNowAndThen = (
   };
 };
 
-/**
- * Converts an error of opening the root: a root that is a file, or below one, is a fault of the service,
- * whatever the system reports.
- */
+/** Converts an error of opening the root. A root that is a file, or below one, is a fault of the service. */
 const asRootFailure = async (root: string, thrown: unknown): Promise<StowageError> => {
   const error = fromSystemError(thrown, 'opening the root');
   const detail = error instanceof StorageDeniedError ? await rightsProblem(root) : undefined;
@@ -222,10 +218,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
   }
 };
 
-/**
- * Creates local stores that share one scanning thread, which ends with the last of them. One factory per
- * connector.
- */
+/** Creates local stores that share one scanning thread, which ends with the last. One for each connector. */
 export const createLocalFactory = (): StorageFactory => {
   let users = 0;
   const thread = new ScanThread();

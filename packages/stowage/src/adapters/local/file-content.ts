@@ -26,10 +26,7 @@ export const flushFile = async (fd: number): Promise<void> => {
   });
 };
 
-/**
- * Writes to one open file in order, and flushes during the upload, so that little is left to flush at its
- * end.
- */
+/** Writes to one open file in order. Flushes during the upload, so that little is left at its end. */
 class FileWriter {
   readonly #fd: number;
   readonly #durable: boolean;

@@ -29,9 +29,7 @@ import type { LocalStore } from './local-store.ts';
 /** Attempts to link a file that is replaced at the same moment. */
 const MOST_REPLACED = 100;
 
-/**
- * The stats of a file. @throws NotFoundError also for links and special files, WrongKindError for a folder
- */
+/** The stats of a file. @throws NotFoundError also for links and special files, WrongKindError for folders */
 const requireFile = async (folder: OpenFolder, name: string): Promise<BigIntStats> => {
   const stats = await exactLstat(folder.at(name));
   if (stats.isDirectory()) throw new WrongKindError();

@@ -95,10 +95,7 @@ const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: s
   }
 };
 
-/**
- * Whether the scanning thread has removed everything: not where folders cannot be held, or the tree is too
- * deep.
- */
+/** Whether the scanning thread has removed everything. Not possible without handles or for deep trees. */
 const isRemovedByThread = async (
   { root, walker: { confinement }, scans }: LocalStore,
   area: OpenFolder,

@@ -8,12 +8,10 @@ import { entryOf, statOf } from './system.ts';
 
 const PAGE = 2000;
 
-/** A folder to list. */
 export interface ListRequest extends FolderToScan {
   readonly detail: NonNullable<ListOptions['detail']>;
 }
 
-/** A page of entries of a folder. */
 export interface ListPage extends EntryColumns {
   /** In the last page: number of entries of the whole folder that are left out. */
   readonly omitted: number;

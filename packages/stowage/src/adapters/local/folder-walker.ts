@@ -13,7 +13,6 @@ export interface OpenedFolder {
   readonly diskNames: readonly string[];
 }
 
-/** Options for opening a folder. */
 export interface EnterOptions {
   readonly create?: boolean;
   /**
@@ -88,9 +87,7 @@ export class FolderWalker {
     return (await this.#open(path, {})).folder;
   }
 
-  /**
-   * Opens an existing folder in one call where the names on disk are those of its path; else step by step.
-   */
+  /** Opens an existing folder in one call when the names on disk are those of its path; else step by step. */
   async #open(path: SourcePath, options: EnterOptions): Promise<OpenedFolder> {
     const { segments } = path;
     if (!path.isRoot && !segments.some(isReserved)) {
@@ -189,7 +186,7 @@ export class FolderWalker {
 class SharedFolder {
   readonly opening: Promise<OpenFolder>;
   /**
-   * Resolves when all members have named their files and the folder is flushed, if any name must be durable.
+   * Resolves when all members have named their files, and the folder is flushed if a name must be durable.
    */
   readonly ended: Promise<void>;
   #members = 0;

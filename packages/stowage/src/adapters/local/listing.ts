@@ -72,9 +72,7 @@ const statNames = (
     step();
   });
 
-/**
- * The entries of these names. With detail `names`, stats only names whose kind the listing did not report.
- */
+/** The entries of these names. With detail `names`, stats only names whose kind the listing did not show. */
 const describeNames = async (
   folder: OpenFolder,
   names: readonly ListedName[],
@@ -139,10 +137,7 @@ const PAGE = 2000;
 
 type Pages = AsyncGenerator<readonly Entry[], void, undefined>;
 
-/**
- * Lists in pages without the thread, for a process that cannot start one. Holds the names of the whole
- * folder.
- */
+/** Lists in pages without the thread, if it cannot be started. Holds the names of the whole folder. */
 async function* listDirectly(store: LocalStore, path: SourcePath, options: ListOptions): Pages {
   const found = await attempt('list', options, () =>
     store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) => readListedNames(folder)),

@@ -4,7 +4,6 @@ import type { ScanThread } from './scan-thread.ts';
 import type { SystemCopies } from './copies.ts';
 import type { TempAreas } from './temp-area.ts';
 
-/** Dependencies of the operations of one local store. */
 export interface LocalStore {
   readonly root: string;
   readonly walker: FolderWalker;

@@ -61,18 +61,12 @@ export class NameFilter {
     return this.#omitted;
   }
 
-  /**
-   * Counts an entry that is left out for another reason: a link, a special file, a name that is not valid
-   * text.
-   */
+  /** Counts an entry that is left out for another reason: a link, a special file, a name that is not text. */
   omit(count = 1): void {
     this.#omitted += count;
   }
 
-  /**
-   * The name to show; undefined for one that is left out, or that is deferred to `rest` because its composed
-   * form may follow.
-   */
+  /** The name to show; undefined when it is left out, or deferred to `rest` as it may also exist composed. */
   take(raw: string): SeenName | undefined {
     if (PLAIN.test(raw) && !raw.startsWith('.')) return { raw, name: raw };
     const name = raw.normalize('NFC');
@@ -147,8 +141,7 @@ export const readListedNames = async (
 
 const MOST_FOLDERS = 200;
 const MOST_NAMES = 10_000;
-// Clocks of file systems tick every few milliseconds: a folder that changed so recently may change again
-// undetected.
+// Clocks of file systems tick every few milliseconds: a folder that has just changed may change undetected.
 const QUIET_MS = 200;
 /** A large folder is read again only after this multiple of the time that reading it took. */
 const PATIENCE = 20;

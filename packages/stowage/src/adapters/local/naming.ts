@@ -58,10 +58,7 @@ const claimAndRename = async (from: Name, target: Name): Promise<void> => {
   }
 };
 
-/**
- * Whether a link that failed with EEXIST was made by this call: network file systems repeat requests without
- * a response.
- */
+/** Whether a link that failed with EEXIST was made by this call: network file systems repeat requests. */
 const isLinked = async (from: Name, target: Name): Promise<boolean> => {
   const [one, other] = await Promise.all([exactLstat(from), exactLstat(target)]).catch(() => []);
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
@@ -106,8 +103,7 @@ const nameNewFile = async (from: Name, target: Name): Promise<void> => {
 
 /**
  * After a file was linked to a new name but its old name could not be removed: removes the new name, if the
- * file has another one. Returns true when the new name is the only one: the old name is gone, and the file
- * has moved.
+ * file has another one. Returns true when the new name is the only one: the file has moved.
  * @param error the error of removing the old name
  */
 export const withdrawLink = async (
@@ -135,9 +131,7 @@ const nameOverFile = async (from: Name, target: Name): Promise<void> => {
   await renameTo(from, target);
 };
 
-/**
- * Moves a file to a name in an open folder. @throws AlreadyExistsError, WrongKindError, EXDEV of the system
- */
+/** Moves a file to a name in an open folder. @throws AlreadyExistsError, WrongKindError, system's EXDEV */
 export const nameFile = async (
   from: Name,
   folder: OpenFolder,
@@ -178,18 +172,13 @@ export const nameFolder = async (from: Name, folder: OpenFolder, name: string): 
 
 const MOST_NAMES = 1000;
 
-/**
- * Key that serializes the operations of this process on one name, by whatever path or source it is reached.
- */
+/** Key that serializes this process's operations on one name, by whatever path or source it is reached. */
 export const lockKey = async (folder: OpenFolder, name: string): Promise<string> => {
   const { dev, ino } = await followedStat(folder.self);
   return `${dev.toString()}:${ino.toString()}/${name}`;
 };
 
-/**
- * Moves an item back to its name, or to a numbered one when the name has been taken: no stored content is
- * dropped.
- */
+/** Moves an item back to its name, or to a numbered one when the name has been taken. Nothing is dropped. */
 export const restoreName = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await lstatOf(taken).catch(() => undefined);
   if (stats === undefined) return;

@@ -42,9 +42,7 @@ export class ScanThread {
   #isOnline = false;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
-  /**
-   * Pages that were requested and not received, including those of aborted jobs: the thread may hang at one.
-   */
+  /** Pages that were requested and not received, also those of aborted jobs: the thread may hang at one. */
   #owed = 0;
   /** Ends the wait of jobs without a slot. */
   #closing = new AbortController();

@@ -10,10 +10,7 @@ import { tallyTree } from './tree-tally.ts';
 /** Longest uninterrupted work in milliseconds: other jobs wait meanwhile. */
 const LONGEST_MS = 10;
 
-/**
- * The jobs of the thread. Each yields its pages on request; an abandoned one is ended at its current page and
- * closes its files.
- */
+/** The jobs of the thread. Each yields its pages on request; an abandoned one ends and closes its files. */
 const JOBS = { list: listFolder, walk: walkTree, tally: tallyTree, remove: removeTree, read: readFiles };
 
 type Jobs = typeof JOBS;

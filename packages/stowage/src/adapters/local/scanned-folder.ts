@@ -69,10 +69,7 @@ export interface FolderToScan {
 /** A folder that is open in this thread: like the adapter's `OpenFolder`, with synchronous calls. */
 export interface ScannedFolder {
   readonly self: string;
-  /**
-   * Reads many entries through the cheapest path, and repeats it when folders were moved meanwhile: `look`
-   * must have no side effects.
-   */
+  /** Reads many entries by the cheapest path. `look` runs again when folders were moved: no side effects. */
   readonly lookAtMany: <Seen>(look: (folder: string) => Seen) => Seen;
   /** Call it after reading entries. @throws ENOENT when they may have been in another folder */
   readonly verify: () => void;

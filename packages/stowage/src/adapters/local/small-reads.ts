@@ -34,10 +34,7 @@ interface Read {
   readonly modifiedAt: number;
 }
 
-/**
- * Undefined for an item that is not a file, does not fit or is truncated meanwhile. @throws errors of the
- * system
- */
+/** Undefined for an item that is not a file, does not fit or is truncated. @throws errors of the system */
 const readFile = (path: string, into: Filled): Read | undefined => {
   const fd = fs.openSync(path, READ_ONLY);
   try {
@@ -105,7 +102,6 @@ const pageOf = ({ bytes }: Filled, files: readonly (Read | undefined)[]): FilesP
   times: Float64Array.from(files, (file) => file?.modifiedAt ?? Number.NaN),
 });
 
-/** Reads small files in the scanning thread. */
 export function* readFiles(
   { root, handles, folders, bytesUpTo, memory }: FilesRequest,
   slice: TimeSlice,

@@ -45,7 +45,6 @@ import type { LocalStore } from './local-store.ts';
 const READ_BYTES = 256 * 1024;
 const SET_GROUP = 0o2000n;
 
-/** Options for committing a staged file. */
 export type CommitOptions = Omit<WriteOptions, 'size'>;
 
 /** Complete content in an unnamed temporary file, on the file system of its target where that is known. */
@@ -161,7 +160,6 @@ export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
   if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
-/** Options for staging content. */
 export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
   readonly near?: SourcePath | undefined;
 }

@@ -64,8 +64,7 @@ const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, lo
       await sweepInstance(area, walker, instance);
       log.info('Removed temporary files that a process had left behind.');
     } catch (error) {
-      // Two starting processes may sweep the same leftovers; and entries that cannot be removed must not stop
-      // the service.
+      // Two starting processes may sweep the same leftovers; entries that stay must not stop the service.
       if (systemCode(error) !== 'ENOENT')
         log.warn('Temporary files of an earlier run could not be removed.', { error });
     }

@@ -123,17 +123,13 @@ export const openForReading = async (
   }
 };
 
-/** Flags for creating a file exclusively. */
 export const NEW_FILE =
   fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | (fs.constants.O_NOFOLLOW ?? 0);
 
 /** Creates a file; fails when the name exists. */
 export const createFile = (path: Name): Promise<number> => openFile(path, NEW_FILE, 0o666);
 
-/**
- * A link, socket, pipe or device. False for entries whose type the file system does not report; those need a
- * stat.
- */
+/** A link, socket, pipe or device. False when the file system reports no types; then a stat is needed. */
 export const isSpecial = (entry: fs.Dirent): boolean =>
   entry.isSymbolicLink() ||
   entry.isFIFO() ||

@@ -268,7 +268,6 @@ export class TempAreas {
     return this.#mounts;
   }
 
-  /** Creates a confinement to a folder outside of the root. */
   readonly #confinementOf = (folder: string): Confinement =>
     this.#walker.confinement.holds ? new HandleConfinement(folder) : new PathConfinement(folder);
 }

@@ -70,8 +70,7 @@ function* empty(folder: string, slice: TimeSlice, depth: number): Generator<unde
 
 /**
  * Removes a folder of the temporary area in the scanning thread. Empties every folder through its own handle:
- * a link, swapped in at any moment, is removed and never followed. Returns false when a tree that is too deep
- * is left.
+ * a link, swapped in at any moment, is removed and never followed. Returns false for trees that are too deep.
  * @throws errors of the system; the remaining entries stay in place
  */
 export function* removeTree(

@@ -16,13 +16,9 @@ import { entryOf, isGone, isUnreadable } from './system.ts';
 /** Entries between two checks of the clock. */
 const STRIDE = 500;
 const MOST_ROWS = 250;
-/**
- * Minimum number of matching entries of one folder that are kept in memory; for further ones the folder is
- * read again.
- */
+/** Matching entries of one folder kept in memory, at least; the folder is read again for further ones. */
 const MOST_KEPT = 20_000;
 
-/** Request for a walk through everything below a folder. */
 export interface WalkRequest extends FolderToScan {
   readonly namesOnly: boolean;
   /** @see TreeWalkOptions */
@@ -32,7 +28,6 @@ export interface WalkRequest extends FolderToScan {
   readonly most: number;
 }
 
-/** Matching entries of a walk. */
 export interface FoundPage extends EntryColumns {
   readonly seen: number;
   /** Number of folders that may not be read. */
@@ -60,7 +55,6 @@ interface Step {
 
 interface Folder {
   readonly diskNames: readonly string[];
-  /** Position of the folder. */
   readonly prefix: string;
   after: string;
   steps: Step[];
@@ -96,8 +90,7 @@ const keep = (folder: Folder, found: Step[], step: Step): void => {
 
 /**
  * One walk in the scanning thread: reads folder by folder and yields the matching entries page by page on
- * request. Memory: the folders beside those on the current path, and a bounded number of matches in each
- * folder on it.
+ * request. Memory: the folders beside those on the current path, and a limited number of matches in each.
  */
 class TreeScan {
   readonly #request: WalkRequest;

@@ -16,10 +16,7 @@ const STRIDE = 500;
 const MANY = 64;
 /** Bytes of the longest name, with the slash before it. */
 const LONGEST_NAME = 256;
-/**
- * File systems where a folder has two links plus one for each subfolder, or always one: ext2 to ext4, XFS,
- * tmpfs.
- */
+/** File systems whose link counts show subfolders, or are always one: ext2 to ext4, XFS, tmpfs. */
 const COUNTS_FOLDERS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x01021994]);
 
 interface Folder {
@@ -28,7 +25,6 @@ interface Folder {
   readonly prefix: string;
 }
 
-/** Request for a sum over everything below a folder. */
 export interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, 'signal'> {}
 
 type Work<Result> = Generator<undefined, Result, undefined>;

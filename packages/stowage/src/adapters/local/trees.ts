@@ -84,8 +84,7 @@ const copyFiles = async (
 
 /**
  * Copies all visible entries of one open folder into another, empty one. Leaves out links and special files,
- * whenever they appear: every folder and file is opened by handles. The caller removes leftovers of a
- * failure.
+ * whenever they appear: every folder and file is opened by handles. The caller cleans up after a failure.
  */
 export const copyTreeByHandles = async (
   confinement: Confinement,
@@ -123,10 +122,7 @@ const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
     throw error;
   });
 
-/**
- * Up to a batch of entries, with the bytes of their names: entries that cannot be shown must be removed as
- * well.
- */
+/** Up to a batch of entries, with the bytes of their names: entries with other names must be removed too. */
 const readBatch = async (
   directory: Dir,
 ): Promise<readonly { readonly name: Buffer; readonly isFolder: boolean }[]> => {
@@ -212,9 +208,7 @@ export const removeFlattened = async (
   }
 };
 
-/**
- * Empties a folder of the area and pushes its subfolders on the stack. Returns false when it does not exist.
- */
+/** Empties a folder of the area and pushes its subfolders on the stack. Returns false when it is missing. */
 const raiseAll = async (
   confinement: Confinement,
   area: OpenFolder,
@@ -256,8 +250,7 @@ export const emptyFolder = async (
 
 /**
  * Removes an entry of an open folder with all its contents. Empties every folder through its own handle: a
- * link, even when swapped in at any moment, is removed and never followed. Succeeds when the entry is already
- * gone.
+ * link, even when swapped in at any moment, is removed and never followed. Succeeds for a missing entry.
  * @param isFolder the kind of the entry when it was listed; checked again in any case
  */
 export const removeTree = async (

@@ -23,7 +23,6 @@ import { capabilitiesOf } from '../capabilities.ts';
 import { optionsParser } from '../support/option-fields.ts';
 import { createBudget, Tree, type Budget, type FileNode, type Node } from './tree.ts';
 
-/** Options of the memory adapter. */
 interface MemoryOptions {
   /** Maximum bytes of files, names and content being received, in total. Default: 256 MB. */
   readonly maxBytes?: number | undefined;

@@ -116,10 +116,7 @@ export class Tree {
     this.#makeFolders(path);
   }
 
-  /**
-   * Removes an entry with all its contents. @throws NotFoundError, WrongKindError, StorageDeniedError (the
-   * root)
-   */
+  /** Removes an entry and its contents. @throws NotFoundError, WrongKindError, StorageDeniedError (root) */
   remove(path: SourcePath, kind: Node['kind']): void {
     const node = this.get(path);
     if (node.kind !== kind) throw new WrongKindError();

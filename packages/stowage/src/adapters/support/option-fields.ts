@@ -1,12 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import * as z from 'zod';
 
-/** Text in the options of an adapter. */
 export const textOption = z.string({
   error: ({ input }) => (input === undefined ? 'is required' : 'must be text'),
 });
 
-/** Text that is not empty. */
 export const filledOption = textOption.min(1, 'must not be empty');
 
 /** `Cache-Control` header that every file is stored with. */
@@ -14,7 +12,6 @@ export const cacheControlOption = filledOption
   .regex(/^[\t\u0020-\u007e]+$/u, 'must be the value of a header, in ASCII')
   .optional();
 
-/** Prefix of all keys of a source. */
 export const prefixOption = textOption
   .refine(
     (value) => !value.split('/').some((part) => part === '.' || part === '..'),
@@ -22,7 +19,6 @@ export const prefixOption = textOption
   )
   .default('');
 
-/** A boolean. */
 export const flagOption = z.boolean('must be true or false');
 
 /** A time of more than zero seconds, up to a maximum. */
@@ -32,14 +28,12 @@ export const secondsOption = (most: number) =>
     .positive('must be more than 0 seconds')
     .max(most, `must be at most ${String(most)} seconds`);
 
-/** A whole number in a range. */
 export const countOption = (least: number, most: number) =>
   z
     .int('must be a whole number')
     .min(least, `must be at least ${String(least)}`)
     .max(most, `must be at most ${String(most)}`);
 
-/** Attempts per request. */
 export const attemptsOption = countOption(1, 10)
   .default(3)
   .describe('Attempts per request, the first included, with growing pauses between them.');

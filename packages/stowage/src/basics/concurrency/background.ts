@@ -1,9 +1,6 @@
 import { setMaxListeners } from 'node:events';
 
-/**
- * Work that continues after the response of the request that started it: until it ends, or the service
- * closes.
- */
+/** Work that continues after the response of its request: until it ends, or the service closes. */
 export class Background {
   readonly #running = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -20,8 +17,7 @@ export class Background {
 
   /**
    * Starts work, unless the service is closing. `hold` keeps its resources open, and returns the function
-   * that releases them. Resolves when the work has ended; `onFailure` gets its error, unless closing caused
-   * it.
+   * that releases them. Resolves when the work has ended; `onFailure` gets errors not caused by closing.
    */
   run(
     hold: () => () => void,

@@ -2,10 +2,7 @@ import { BusyError } from '../../errors/errors.ts';
 
 /** Runs a bounded number of tasks concurrently. */
 export interface Limiter {
-  /**
-   * Starts the task as soon as there is a free slot. Rejects, without starting it, with an earlier task's
-   * first failure.
-   */
+  /** Starts the task when a slot is free. Rejects, without starting it, with an earlier task's failure. */
   add(task: () => Promise<void>): Promise<void>;
   /** Waits until every task has ended. Rejects with the first failure. Must be called in every case. */
   drain(): Promise<void>;
@@ -34,9 +31,7 @@ export const createLimiter = (limit: number): Limiter => {
   };
 };
 
-/**
- * Runs `work` for each item, at most `limit` concurrently. Settles, as `drain` does, when none is running.
- */
+/** Runs `work` for each item, at most `limit` at a time. Settles, as `drain` does, when none is running. */
 export const forEachAtOnce = async <Item>(
   limit: number,
   items: Iterable<Item> | AsyncIterable<Item>,
@@ -198,10 +193,7 @@ const enter = (shared: Shared, weight: number): void => {
   shared.tasks += 1;
 };
 
-/**
- * Starts the tasks that fit, queue by queue. No task overtakes a heavy one that waits, which could otherwise
- * starve.
- */
+/** Starts the tasks that fit, queue by queue. None overtakes a waiting heavy task, which might starve. */
 const startNext = (shared: Shared): void => {
   for (const queue of shared.queues) {
     for (const waiter of queue) {

@@ -137,9 +137,7 @@ export class FirstInOrder<Item extends object> {
     this.#bar = this.#kept.at(-1);
   }
 
-  /**
-   * The first `count` items in order. Items that compare as equal keep the order in which they were added.
-   */
+  /** The first `count` items in order. Items that compare as equal keep the order of their addition. */
   async sorted(slice: TimeSlice): Promise<readonly Item[]> {
     const all = await sortPatiently(this.#kept, this.#compare, slice);
     return all.length > this.#count ? all.slice(0, this.#count) : all;

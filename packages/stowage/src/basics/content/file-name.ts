@@ -29,9 +29,7 @@ const cut = (text: string, bytes: number): string => {
   return buffer.toString('utf8', 0, end);
 };
 
-/**
- * Removes dots and blanks at the end. Not a regular expression: `\s+$` is quadratic on long runs of blanks.
- */
+/** Removes trailing dots and blanks. Not a regular expression: `\s+$` is quadratic on runs of blanks. */
 const withoutTail = (name: string): string => {
   let end = name.length;
   while (end > 0 && /[\s.]/u.test(name.charAt(end - 1))) end -= 1;
@@ -43,10 +41,7 @@ const replaceTail = (name: string): string => {
   return kept === name ? name : kept + REPLACEMENT;
 };
 
-/**
- * Replaces full-width dots and slashes and similar by `_`, when a lower layer that folds them could read
- * `..`.
- */
+/** Replaces full-width dots, slashes and similar by `_` when a lower layer could fold them into `..`. */
 const withoutLookAlikes = (name: string): string =>
   name.normalize('NFKC').split(/[\\/]/u).includes('..')
     ? name.replaceAll(/[^\u0000-\u007f]/gu, (char) =>
@@ -54,9 +49,7 @@ const withoutLookAlikes = (name: string): string =>
       )
     : name;
 
-/**
- * Shortens the stem so that `stem` + `tail` fits into a name. A tail that is too long is shortened as well.
- */
+/** Shortens the stem so that `stem` + `tail` fits into a name. A tail that is too long is shortened too. */
 const fit = (stem: string, tail: string): string => {
   const room = MAX_BYTES - bytesOf(tail);
   return withoutTail(room < 1 ? cut(stem + tail, MAX_BYTES) : cut(stem, room) + tail);

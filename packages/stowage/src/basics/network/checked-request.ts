@@ -121,7 +121,6 @@ const resolved = async (hostname: string, resolve: ResolveHost): Promise<readonl
 /** Sources of addresses, replaceable for tests. Default: the operating system, at each request. */
 export interface AddressSources {
   readonly resolve?: ResolveHost;
-  /** The addresses of this machine. */
   readonly ownAddresses?: () => readonly string[];
 }
 
@@ -152,7 +151,6 @@ export const checkedAddresses = async (
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Options of one request besides its target. */
 export interface PinnedRequestOptions {
   readonly addresses: readonly HostAddress[];
   readonly accept: string;
@@ -161,10 +159,7 @@ export interface PinnedRequestOptions {
   readonly post?: { readonly body: string; readonly headers: Readonly<Record<string, string>> };
 }
 
-/**
- * A response whose body has not been read. `close` ends its connection and may be called at any time, also
- * repeatedly.
- */
+/** A response whose body has not been read. `close` ends its connection; may be called repeatedly. */
 export interface PinnedAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

@@ -16,9 +16,7 @@ const makers: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/**
- * The encodings in a `Content-Encoding` header, in the order of their application; empty for plain content.
- */
+/** The encodings in a `Content-Encoding` header, in the order of application; empty for plain content. */
 const encodingsOf = (header: string | undefined): readonly string[] =>
   (header ?? '')
     .toLowerCase()
@@ -46,7 +44,6 @@ const limitTo = (maxBytes: number): Transform => {
   });
 };
 
-/** Limits of a body. */
 export interface BodyBounds {
   readonly maxBytes: number;
   /** Limit of the bytes before decompression. */
@@ -90,7 +87,6 @@ const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
   return content;
 };
 
-/** Limits of one fetch. */
 export interface RemoteFetchOptions {
   /** Maximum bytes of content, after decompression. */
   readonly maxBytes: number;
@@ -130,7 +126,6 @@ export interface RemoteFetcher {
 const MAX_REDIRECTS = 5;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Dependencies of a fetcher. */
 export interface RemoteFetcherParts extends AddressSources {
   readonly log: Logger;
 }
@@ -147,10 +142,7 @@ const explain = (error: unknown, limit: TimeLimit): Error => {
 
 const late = (): Error => new RemoteFailedError({ detail: 'The time is over.' });
 
-/**
- * Compressed content may be slightly larger than the original; an endless compressed stream of nothing must
- * still end.
- */
+/** Compressed content may be slightly larger than the original, but must not be an endless stream. */
 const wireLimit = (maxBytes: number): number => Math.ceil(maxBytes * 1.01) + 64 * 1024;
 
 const redirectOf = (answer: PinnedAnswer, target: Target): Target | undefined => {

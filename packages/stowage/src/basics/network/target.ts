@@ -12,10 +12,7 @@ export interface Target {
   readonly literal: boolean;
 }
 
-/**
- * An IPv6 address with a zone identifies a network interface of this machine; URLs that contain one do not
- * parse.
- */
+/** An IPv6 zone identifies a network interface of this machine; URLs that contain one do not parse. */
 const ZONED = /^\s*https?:[\\/]*[^\\/?#]*\[[^\]]*%/iu;
 
 const parseUrl = (text: string, base: URL | undefined): URL => {

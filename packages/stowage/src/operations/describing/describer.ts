@@ -29,7 +29,6 @@ export interface DescribedPicture {
 /** Texts about a picture; empty texts and null are ignored. */
 export type PictureWords = { readonly [Field in keyof About]?: About[Field] | null };
 
-/** The hook `describePicture`. */
 export type DescribePicture = (
   picture: DescribedPicture,
 ) => PictureWords | null | undefined | void | Promise<PictureWords | null | undefined | void>;

@@ -11,8 +11,7 @@ import { createWebhook, type WebhookSettings } from './webhook.ts';
 /** Notifies the host and event sinks of changes, before and after they happen. */
 export interface Events {
   /**
-   * Asks the host whether a change is allowed. Returns another name for a new file or folder; undefined to
-   * keep its own.
+   * Asks the host whether a change is allowed. Returns another name for a new file or folder, if any.
    * @throws the host's error, which rejects the change
    */
   before(event: ServiceEvent): Promise<string | undefined>;

@@ -46,10 +46,7 @@ const MAX_WAITING = 10_000;
 const TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 5 * 60_000;
-/**
- * Time for which one instance sends exclusively; longer than an attempt takes. Afterwards another may
- * continue.
- */
+/** Time for which one instance sends exclusively; longer than an attempt. Then another may continue. */
 const LEASE_MS = 20_000;
 /** Interval of checks for events that other instances left. */
 const LOOK_MS = 2000;
@@ -227,8 +224,7 @@ class Webhook implements EventSink {
     let dropped = 0;
     while (!this.#closing.signal.aborted) {
       const oldest = await this.#queue.oldest(STALE_AT_ONCE);
-      // A shared queue removes only its first entries: expired ones behind a younger one, by another clock,
-      // stay.
+      // A shared queue removes only its first entries: expired ones behind a younger one stay.
       const end = oldest.findIndex(({ addedAt }) => !isStale(addedAt));
       const stale = end === -1 ? oldest : oldest.slice(0, end);
       if (stale.length === 0) break;

@@ -30,10 +30,7 @@ const answerOf = async (socket: Socket): Promise<string> => {
   return answer.toString('latin1').trim();
 };
 
-/**
- * The data sent to clamd. `progress` records whether all content was sent, and an error of the content
- * itself.
- */
+/** The data sent to clamd. `progress` records whether all content was sent, and an error of the content. */
 async function* framed(
   content: Readable,
   progress: { isWhole: boolean; failure?: unknown },

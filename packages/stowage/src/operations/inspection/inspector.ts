@@ -23,10 +23,7 @@ export interface InspectedUpload {
   readonly role: string;
   /** The user, where `checkAuthentication` names one. */
   readonly subject?: string | undefined;
-  /**
-   * Opens the content from its start, as it was uploaded; may be called repeatedly. The streams end with the
-   * hook.
-   */
+  /** Opens the uploaded content from its start; may be called repeatedly. The streams end with the hook. */
   readonly open: () => Readable;
 }
 
@@ -40,8 +37,7 @@ export interface Inspector {
   /** Whether content of one source (`of`) has passed all inspections of the source it enters (`entering`). */
   covers(of: InspectionSettings, entering: InspectionSettings): boolean;
   /**
-   * Has content inspected by clamd, where it is configured, and by the hook of the host. Undefined when there
-   * is neither.
+   * Has content inspected by clamd, if configured, and by the hook of the host. Undefined without both.
    * @throws RefusedByInspectionError; InspectionUnavailableError; errors of the hook; the signal's reason
    */
   inspect(

@@ -29,7 +29,6 @@ import {
 /** Interval of reads while another instance counts. */
 const LOOK_MS = 200;
 
-/** A source with a quota. */
 export interface QuotaTarget {
   /** Key of the source by its tenant and name: the same in all instances. */
   readonly key: string;
@@ -192,9 +191,7 @@ export class Quotas {
     if (!isFitting) throw doesNotFit(taken, need, target.limits);
   }
 
-  /**
-   * Checks the usage, and reserves `need` under the id when it fits; waits for a count when that may help.
-   */
+  /** Checks the usage, and reserves `need` under the id if it fits; waits for a count when that may help. */
   async #enter(target: QuotaTarget, need: Measure, signal: AbortSignal, id?: string): Promise<Look> {
     await this.#restore();
     for (;;) {

@@ -12,10 +12,7 @@ import {
 
 const MOST_RECORDS = 10_000;
 
-/**
- * State of this process: records in memory, evicting the least recently used, and durable queues in a
- * directory.
- */
+/** State of this process: records in memory (least recently used evicted), durable queues in a directory. */
 export const createEmbeddedState = (directory: string): State => {
   const records = new LRUCache<string, { readonly record: unknown }>({
     // Limited by size: a limit by number would allocate lists of that length at the start.

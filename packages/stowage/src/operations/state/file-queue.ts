@@ -23,7 +23,7 @@ export interface QueueState {
 /** A durable queue: first in, first out, bounded. */
 export interface DurableQueue {
   /**
-   * Resolves when the value would survive a power failure. @throws when the queue is full, or the disk fails
+   * Resolves when the value would survive a power failure. @throws when the queue is full, or a disk error
    */
   add(value: unknown): Promise<void>;
   /** The oldest entries, up to a maximum; they stay until they are removed. */
@@ -63,9 +63,7 @@ const stateOf = (names: readonly string[]): QueueState => {
   return { entries: names.length, oldestAt: oldest === undefined ? undefined : timeOf(oldest) };
 };
 
-/**
- * Creates the directory of a queue if it is missing. Resolves with the names of its entries, oldest first.
- */
+/** Creates the directory of a queue if missing. Resolves with the names of its entries, oldest first. */
 const openFolder = async (folder: string): Promise<string[]> => {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const names = await readdir(folder);
@@ -108,7 +106,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       return names;
     });
 
-  /** Finds the index after the wait, because older entries may have been removed meanwhile. */
+  /** Finds the index after the wait: older entries may have been added or removed meanwhile. */
   const drop = async (names: string[], name: string): Promise<void> => {
     await rm(join(folder, name), { force: true });
     const index = names.indexOf(name);

@@ -120,8 +120,7 @@ class RedisQueue implements DurableQueue {
 
 /**
  * A queue that instances share. While Redis cannot be reached, new entries wait in the memory of this
- * process, up to the same number, and are added later in order; they are lost with the process, which is
- * logged.
+ * process, up to the same number, and are added later in order. A close logs how many are lost with it.
  */
 export const createRedisQueue = (
   connection: RedisConnection,
@@ -203,10 +202,7 @@ const MOST_ATTEMPTS = 100;
 
 const createRedisRecords = (connection: RedisConnection): Records => {
   const locks = createNameLocks();
-  /**
-   * Number of failures so far: a change that waited behind a failed one fails too, instead of waiting for its
-   * own timeout.
-   */
+  /** Number of failures. A change that waited behind a failed one fails too, without a timeout of its own. */
   let failures = 0;
   /** @throws BusyError when Redis does not respond: the client may retry */
   const run = async (

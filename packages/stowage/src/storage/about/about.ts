@@ -48,7 +48,6 @@ export type AboutPatch = { readonly [Field in keyof About]?: About[Field] | null
 export const isNothing = (about: AboutPatch): boolean =>
   Object.values(about).every((value) => value === undefined);
 
-/** The texts with a patch applied. */
 export const patched = (about: About, patch: AboutPatch): About => {
   const words = ABOUT_FIELDS.map((field) => [
     field,
@@ -61,10 +60,7 @@ export const patched = (about: About, patch: AboutPatch): About => {
 export const plainText = (value: string): string =>
   value.replaceAll(/\p{Cs}/gu, '\ufffd').replaceAll(/[\0-\u0008\u000b\u000c\u000e-\u001f\u007f]/gu, '');
 
-/**
- * Paths of the records with the texts about the files of a folder, one record per file, named by a hash of
- * the file's name.
- */
+/** Paths of the records with the texts about the files of a folder, named by a hash of the file's name. */
 export const aboutPaths = {
   all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
   record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>

@@ -201,10 +201,7 @@ export class AboutKeeper {
     });
   }
 
-  /**
-   * The names of the records. Undefined for many names when their folder does not exist, so that none has a
-   * record.
-   */
+  /** The names of the records. Undefined for many names whose record folder does not exist. */
   async #namesOf(
     store: ReadableStore,
     folder: SourcePath,

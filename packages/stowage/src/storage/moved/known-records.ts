@@ -9,23 +9,14 @@ import type { SourcePath } from '../source-path.ts';
 import { movedPaths, NO_HISTORY, type NameHistory, readHistoryIn } from './name-events.ts';
 
 const READS_AT_ONCE = 32;
-/**
- * Steps that are read one by one before all records are read, and the number of records that may be read
- * together for each step.
- */
+/** Steps that are read one by one before all records are; records that may be read for each of the steps. */
 const MOST_STEPS = 64;
 const RECORDS_PER_STEP = 32;
-/**
- * Limits of the record cache of a source. An entry counts the length of its record, plus a constant for its
- * objects.
- */
+/** Limits of a source's record cache. An entry counts the length of its record, plus a constant. */
 const CACHE = { maxSize: 16 * 1024 * 1024, ttl: 10 * 60_000 };
 const BYTES_OF_A_RECORD = 500;
 
-/**
- * Tolerance for records that arrive later than the time of their event: clocks of instances differ, and
- * writes take time.
- */
+/** Tolerance for late records: clocks of instances differ, and writes take time. */
 const MARGIN_MS = 5000;
 
 interface KnownRecord {

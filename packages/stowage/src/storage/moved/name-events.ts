@@ -13,10 +13,7 @@ const RECORD = /^[0-9a-f]{40}\.json$/u;
 /** Matches the paths of these records, which are internal to the service. */
 export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 
-/**
- * Paths of the records. The file name is a hash of the path that the record describes, so that one request
- * finds it.
- */
+/** Paths of the records. The file name is a hash of the path described, so that one request finds it. */
 export const movedPaths = {
   all: folder,
   isName: (name: string): boolean => RECORD.test(name),

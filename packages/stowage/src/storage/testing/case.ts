@@ -19,26 +19,21 @@ export interface StoreUnderTest {
    * options say that the backend can hold such names.
    */
   readonly plant?: (rawName: string) => Promise<void>;
-  /**
-   * Opens the same store again, as a second process would: both then race for new names. The suite closes it.
-   */
+  /** Opens the same store again, as a second process would: both race for new names. The suite closes it. */
   readonly another?: () => Promise<StorageAdapter> | StorageAdapter;
 }
 
 /** Promises of a store beyond the contract. */
 export type StorePromises = Partial<StorageCapabilities>;
 
-/** Everything that a case works with. */
 export interface CaseContext {
   readonly adapter: StorageAdapter;
   /** The same store, opened a second time where `another` is given. */
   readonly other: StorageAdapter;
-  /** The promises to test. */
   readonly promises: Readonly<Record<CapabilityName, boolean>>;
   /** The promises in the options of the suite, before those of the store are added. */
   readonly declared: StorePromises;
   readonly plant: (rawName: string) => Promise<void>;
-  /** Parses a path of the store. */
   readonly at: (text: string) => SourcePath;
 }
 
@@ -103,7 +98,6 @@ export const failingContent = (bytes: Buffer, error: Error): Readable =>
 /** Content that yields the bytes and then stalls without ending. */
 export const endlessContent = (bytes: Buffer): Readable => contentThen(bytes, () => undefined);
 
-/** Writes a file of these bytes. */
 export const put = (
   adapter: StorageAdapter,
   path: SourcePath,
@@ -183,7 +177,6 @@ export const expectAbort = async (
   await expectReason(operation(abort.signal), reason);
 };
 
-/** All entries of a folder. */
 export const entriesOf = async (
   adapter: StorageAdapter,
   folder: SourcePath = SourcePath.root,
@@ -194,7 +187,6 @@ export const entriesOf = async (
   return entries;
 };
 
-/** Names of all entries of a folder, sorted. */
 export const namesIn = async (adapter: StorageAdapter, folder?: SourcePath): Promise<readonly string[]> =>
   (await entriesOf(adapter, folder)).map((entry) => entry.name).sort();
 

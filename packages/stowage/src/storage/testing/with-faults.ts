@@ -64,7 +64,6 @@ const planOf = (faults: readonly Fault[]): FaultPlan => {
 /** The optional operations of the port that can be hidden. */
 export type OptionalOperation = 'copyFolder' | 'moveFolder' | 'statMany' | 'stage';
 
-/** Options of a store with faults. */
 export interface FaultOptions {
   /** Optional operations that the wrapped store hides, so that the port's generic ones are used. */
   readonly hide?: readonly OptionalOperation[];

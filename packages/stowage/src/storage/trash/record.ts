@@ -8,7 +8,6 @@ import { parsedRecord, readRecord } from '../records.ts';
 import { SourcePath } from '../source-path.ts';
 import { timeOf, trashPaths, type TrashId } from './trash-folder.ts';
 
-/** Record of an item in the trash. */
 export interface TrashRecord {
   readonly id: TrashId;
   /** Original path. */
@@ -97,10 +96,7 @@ export const readTrashRecord = async (
 /** Records that are read together. */
 export const RECORDS_AT_ONCE = 128;
 
-/**
- * The texts of the records of some ids, where the store reads them together; use `readTrashRecord` for
- * missing ones.
- */
+/** The texts of some records, where the store reads them together; use `readTrashRecord` for missing ones. */
 export const readTogether = async (
   storage: ReadableStore,
   ids: readonly TrashId[],

@@ -10,13 +10,11 @@ import { type TrashRecord, writeTrashRecord } from './record.ts';
 import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
 import { trashedPath } from './trashed.ts';
 
-/** The user and role that remove an item. */
 export interface Remover {
   readonly role: string;
   readonly subject: string | undefined;
 }
 
-/** An item to be moved into the trash. */
 export interface Removed {
   readonly path: SourcePath;
   readonly kind: EntryKind;

@@ -19,7 +19,6 @@ export type { TrashRecord } from './record.ts';
 /** Concurrent lookups of items, and concurrent reads of single records. */
 const AT_ONCE = 8;
 
-/** Options for listing the trash. */
 export interface TrashQuery extends OperationOptions {
   /** Skips the check that each item exists: for a caller that removes them. */
   readonly isBlind?: boolean;

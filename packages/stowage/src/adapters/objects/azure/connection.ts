@@ -8,7 +8,6 @@ import { accountOf, type AzureOptions } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { azureFailures } from './errors.ts';
 
-/** Clients for a container and its service. */
 export interface AzureClient {
   readonly sdk: typeof Sdk;
   readonly service: Sdk.BlobServiceClient;
@@ -82,7 +81,6 @@ const createClient = async (options: AzureOptions, agents: Agents): Promise<Azur
   return { sdk, service, container: service.getContainerClient(options.container) };
 };
 
-/** Creates the requests of one store. */
 export const openRequests = (options: AzureOptions): Requests<AzureClient> => {
   const { connectTimeout, readTimeout, maxAttempts, ca } = options;
   const silence = { connectMs: connectTimeout * 1000, readMs: readTimeout * 1000 };

@@ -52,9 +52,7 @@ interface SdkError {
 const codeOf = ({ name, code, details }: SdkError): string | undefined =>
   [details?.errorCode, code, name].find((value): value is string => typeof value === 'string');
 
-/**
- * Converts errors of the SDK. Their texts are not used: they contain the account's address and signed data.
- */
+/** Converts errors of the SDK. Their texts are dropped: they contain the account's URL and signed data. */
 export const azureFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   meanings: byCode,
   failureOf: (error) => {
@@ -102,7 +100,6 @@ const listingIn = (
   next: token === '' ? undefined : token,
 });
 
-/** One page of a listing. */
 export const listingOf = async (
   container: ContainerClient,
   { prefix, delimiter }: { readonly prefix: string; readonly delimiter: string | undefined },

@@ -215,8 +215,7 @@ export class AzureObjects extends Uploads implements Objects {
 
   /**
    * Waits for a copy that the service has not completed immediately; within one account, copies take the same
-   * time for large and small blobs. Aborts a copy that takes too long or is no longer needed, and removes its
-   * leftovers.
+   * time for large and small blobs. Aborts and removes a copy that takes too long or is no longer needed.
    */
   async #awaitCopy(
     to: string,
@@ -241,9 +240,7 @@ export class AzureObjects extends Uploads implements Objects {
     }
   }
 
-  /**
-   * Aborts a copy. The service leaves an empty blob with the copy's id: only that is removed. Never rejects.
-   */
+  /** Aborts a copy. The service leaves an empty blob with the copy's id: removes only that. Never rejects. */
   async #endCopy(to: string, copyId: string | undefined): Promise<void> {
     const ending = this.#requests.send(`AbortCopy ${to}`, undefined, ({ container }) =>
       container.getBlobClient(to).abortCopyFromURL(copyId ?? ''),
@@ -279,7 +276,6 @@ export class AzureObjects extends Uploads implements Objects {
     );
   }
 
-  /** Attributes of a new blob, by its key. */
   #attributes(key: string): BlockBlobUploadOptions {
     const { accessTier: tier, cacheControl: blobCacheControl } = this.#options;
     const caching = blobCacheControl === undefined ? {} : { blobCacheControl };

@@ -144,9 +144,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#folders.make(this.#newFolder(path), options);
   }
 
-  /**
-   * Removes only the version that was read, decided by the service where it supports conditional removals.
-   */
+  /** Removes only the version that was read. The service decides where it has conditional removals. */
   async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, mayMiss = false, signal } = options;
     const isDecided = this.#objects.decides.remove;

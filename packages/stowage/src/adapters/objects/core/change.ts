@@ -10,7 +10,6 @@ import { originalMayStay } from '../../../storage/move-tree.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
 import { forEachAtOnce } from '../../../basics/concurrency/queues.ts';
 
-/** A move whose copy is complete. */
 export interface CopiedObject {
   /** The source with its ETag as reported before the copy. */
   readonly source: { readonly key: string; readonly size: number; readonly etag: string | undefined };
@@ -60,8 +59,7 @@ export const finishMove = async (
   try {
     await removeSource(objects, removals, source);
   } catch (error) {
-    // After "busy", an attempt without a response may still be carried out: the copy may then be the only
-    // object left.
+    // After "busy", an attempt without a response may still succeed: the copy may be the only object left.
     const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
     if (!isRefused) throw originalMayStay(error);
     // An attempt with a lost response may have removed it.
@@ -146,10 +144,7 @@ export class Removals {
     }
   }
 
-  /**
-   * Returns the remaining objects, or, where the service has no batches, its rejection if this request
-   * received it.
-   */
+  /** Returns the remaining objects or, when this request showed that batches are unsupported, its error. */
   async #removeTogether(
     objects: readonly ObjectToRemove[],
     options: OperationOptions,

@@ -215,10 +215,7 @@ export class Folders {
     }
   }
 
-  /**
-   * Removes the objects below a prefix for which `isOurs` is true. Returns how many stay, failures not
-   * counted.
-   */
+  /** Removes the objects below a prefix that `isOurs` accepts. Returns how many stay, without failures. */
   async #removeVersions(
     remover: FolderRemoval,
     prefix: string,

@@ -14,16 +14,12 @@ import type { ListedObject, ObjectPage, Objects } from './objects.ts';
 
 const BEYOND_FIRST_PLANE = /[\u{10000}-\u{10FFFF}]/u;
 
-/**
- * Compares by UTF-8 bytes, the order of keys. JavaScript compares UTF-16 units, which differ outside the
- * first plane.
- */
+/** Compares UTF-8 bytes, the order of keys. That of UTF-16 units differs outside the first plane. */
 const isBefore = (left: string, right: string): boolean =>
   BEYOND_FIRST_PLANE.test(left + right)
     ? Buffer.compare(Buffer.from(left), Buffer.from(right)) < 0
     : left < right;
 
-/** The folders and the name in a key. */
 const partsOf = (position: string): { readonly folders: readonly string[]; readonly name: string } => {
   const folders = position.split('/');
   const name = folders.pop() ?? '';
@@ -85,7 +81,6 @@ class KeyWalk {
     const { folders, name } = partsOf(position);
     if (!position.startsWith(`${this.#way.join('/')}/`) || folders.length !== this.#way.length)
       this.#enter(folders);
-    // The object of a folder itself.
     if (name === '') return;
     this.#seen += 1;
     this.#report(name, position, (composed) => ({ name: composed, kind: 'file', size, modifiedAt, etag }));

@@ -23,9 +23,7 @@ export interface Keys {
   of(path: SourcePath): string;
   /** Key of a file to be created. @throws UnsafeNameError (reserved), UnsafePathError (too long) */
   toMake(path: SourcePath): string;
-  /**
-   * Prefix of the keys in a folder, which is also the key of the folder's own object. @throws NotFoundError
-   */
+  /** Prefix of the keys in a folder, and key of the folder's own object. @throws NotFoundError */
   ofFolder(path: SourcePath): string;
   /** As `ofFolder`, for a folder to be created. @throws UnsafeNameError, UnsafePathError */
   ofNewFolder(path: SourcePath): string;

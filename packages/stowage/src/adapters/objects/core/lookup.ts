@@ -224,9 +224,7 @@ export class Lookup {
     });
   }
 
-  /**
-   * Runs `work` with the prefix of a folder, in its stored spelling. @throws NotFoundError, WrongKindError
-   */
+  /** Runs `work` with a folder's prefix, in its stored spelling. @throws NotFoundError, WrongKindError */
   async withFolder(
     path: SourcePath,
     options: OperationOptions,

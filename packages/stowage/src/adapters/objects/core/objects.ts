@@ -31,7 +31,6 @@ export interface ObjectFacts {
   readonly storageClass: string | undefined;
 }
 
-/** An object in a listing. */
 export interface ListedObject extends ObjectFacts {
   readonly key: string;
 }
@@ -51,10 +50,7 @@ export interface PageOptions {
   readonly after?: string;
 }
 
-/**
- * A running download of an object, or a range of it. `length`: bytes of this response. The caller owns the
- * body.
- */
+/** A running download. `length`: bytes of this response, perhaps of a range. The caller owns the body. */
 export interface Download {
   readonly facts: ObjectFacts;
   readonly length: number | undefined;
@@ -63,7 +59,6 @@ export interface Download {
   readonly failure: (error: unknown) => Error;
 }
 
-/** Content to be stored, and its conditions. */
 export interface Upload {
   readonly key: string;
   readonly createOnly: boolean;
@@ -74,13 +69,11 @@ export interface Upload {
   readonly open?: (() => Readable) | undefined;
 }
 
-/** Result of an upload. */
 export interface Uploaded {
   readonly size: number;
   readonly etag: string | undefined;
 }
 
-/** A copy of one object at its service. */
 export interface Copy {
   readonly from: string;
   readonly to: string;
@@ -102,17 +95,13 @@ export interface ObjectToRemove {
   readonly etag?: string | undefined;
 }
 
-/**
- * An object that still exists, by its key. `failure` is undefined when unknown; a single removal may show it.
- */
+/** An object that still exists, by its key. `failure` is undefined if unknown; a single removal shows it. */
 export interface NotRemoved {
   readonly key: string;
   readonly failure: StowageError | undefined;
 }
 
-/** Removals of several objects in one request. */
 export interface Batches {
-  /** Maximum objects in one request. */
   readonly most: number;
   /** Returns the objects that still exist. @throws UnsupportedError where the service has no batches */
   remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]>;
@@ -167,10 +156,7 @@ export interface Objects {
   /** @throws NotFoundError, ChangedMeanwhileError */
   get(key: string, options: ReadOptions): Promise<Download>;
 
-  /**
-   * Stores the object completely or not at all. @throws AlreadyExistsError, ChangedMeanwhileError,
-   * UnsupportedError (`ifMatch`)
-   */
+  /** Stores all or nothing. @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (ifMatch) */
   upload(upload: Upload, options: OperationOptions): Promise<Uploaded>;
 
   /** Stores the empty object of a folder. @throws AlreadyExistsError where the service decides that */

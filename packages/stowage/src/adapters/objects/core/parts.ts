@@ -66,10 +66,7 @@ const MB = 1024 * 1024;
 // parts is not reached before the limit of object sizes.
 const PARTS_OF_ONE_SIZE = 2000;
 
-/**
- * Bytes of a part, by the total size if known, the number of previous parts, and the service's limit of
- * parts.
- */
+/** Bytes of a part, by the total size if known, the number of previous parts, and the limit of parts. */
 export const partBytes = (size: number | undefined, before: number, mostParts: number): number =>
   size === undefined
     ? PART_BYTES * 2 ** Math.floor(before / PARTS_OF_ONE_SIZE)
@@ -81,7 +78,6 @@ export interface HeldBytes {
   readonly free: () => void;
 }
 
-/** A content to be sent in parts. */
 export interface PartedContent {
   readonly reader: ContentReader;
   readonly size: number | undefined;
@@ -91,7 +87,6 @@ export interface PartedContent {
   readonly memory: Slots;
 }
 
-/** Limits of a service for uploads in parts. */
 export interface PartLimits {
   readonly mostParts: number;
   readonly atOnce: number;

@@ -64,7 +64,6 @@ export class FailedRequest extends Error {
   }
 }
 
-/** The failed request behind an error. */
 export const failedRequest = (error: unknown): FailedRequest | undefined =>
   error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
 
@@ -84,7 +83,6 @@ export const isPassing = (error: unknown): boolean => {
 export interface Service<Client> {
   /** Creates the client, which sends each request once: `Requests` does the retries. */
   readonly connect: () => Promise<Client>;
-  /** Closes all connections. */
   readonly disconnect: () => void;
   /** Longest wait for a free connection, in milliseconds. */
   readonly waitMs: number;
@@ -107,7 +105,6 @@ export interface Http {
 /** Sends a request. `attempt` counts from 1. */
 type Work<Client, T> = (client: Client, http: Http, attempt: number) => Promise<T>;
 
-/** A response with an object. */
 interface OpenedObject {
   readonly facts: ObjectFacts;
   readonly length: number | undefined;

@@ -36,9 +36,7 @@ export interface LargeContent {
   readonly reader: ContentReader;
 }
 
-/**
- * Stores contents under their keys, completely or not at all. Subclasses implement the requests of a service.
- */
+/** Stores contents under their keys, completely or not at all. Subclasses send the requests of a service. */
 export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'putFolder'> {
   /** Serializes writes and moves of one key within this process. */
   readonly locks: NameLocks = createNameLocks();
@@ -55,15 +53,11 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   /** @throws ChangedMeanwhileError when a condition fails */
   abstract begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload>;
 
-  /**
-   * One request up to 8 MB; larger contents in parts of 8 MB. @throws AlreadyExistsError,
-   * ChangedMeanwhileError
-   */
+  /** One request up to 8 MB, else parts of 8 MB. @throws AlreadyExistsError, ChangedMeanwhileError */
   async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
     await this.prepare?.(upload, options);
     try {
-      // The lock before the memory: an upload waiting for a lock must not hold memory that the lock's holder
-      // needs.
+      // The lock before the memory: an upload waiting for a lock must not hold memory that its holder needs.
       return await this.locks.hold(upload.key, options, () => this.#send(upload, options));
     } catch (error) {
       const isTaken =
@@ -115,10 +109,7 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     }
   }
 
-  /**
-   * Reads as much as fits into one request, if the content may be that small. Waits for memory before
-   * reading.
-   */
+  /** Reads the content of a single request, if it may be that small. Waits for memory before reading. */
   async #readFirst(
     { size }: Upload,
     reader: ContentReader,
@@ -183,8 +174,7 @@ export const seenAfter = async (
 ): Promise<MarkedObject | undefined> => {
   const failed = failedRequest(failure);
   if (failed === undefined) return undefined;
-  // The first attempt was rejected, so nothing was stored. Busy: parts may be gone because another upload is
-  // complete.
+  // The first attempt was rejected: nothing was stored. Busy: a completed upload may have removed the parts.
   const mayBeStored = failed.attempts > 1 || failed.status === undefined || isPassing(failure);
   return mayBeStored ? find().catch(() => undefined) : undefined;
 };

@@ -7,7 +7,6 @@ import { gcsFailures, Refusal } from './errors.ts';
 import { openLogin, type Login } from './login.ts';
 import type { GcsOptions } from './options.ts';
 
-/** An HTTP request. */
 export interface Sent {
   readonly method: string;
   readonly url: URL;
@@ -63,7 +62,6 @@ export const textOf = async ({ body }: Answer): Promise<string> => {
 /** Parameters of a URL; undefined ones are left out. */
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-/** A request to the service. */
 export interface GcsRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: URL;
@@ -73,7 +71,6 @@ export interface GcsRequest {
   readonly allowed?: readonly number[];
 }
 
-/** A response with its text. */
 export interface GcsAnswer {
   readonly status: number;
   readonly headers: Answer['headers'];

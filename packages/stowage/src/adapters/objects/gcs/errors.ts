@@ -49,10 +49,7 @@ const reasonIn = (text: string): string | undefined => {
   }
 };
 
-/**
- * Converts a Refusal or an error of the system. Their texts are not used: they contain the bucket and the
- * login.
- */
+/** Converts a Refusal or system error. Their texts are dropped: they contain the bucket and the login. */
 export const gcsFailures: Pick<Service<unknown>, 'failureOf' | 'meanings'> = {
   meanings: byReason,
   failureOf: (error) => {
@@ -75,7 +72,6 @@ export interface Resource {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A page of a listing. */
 export interface ListAnswer {
   readonly kind?: string;
   readonly items?: readonly Resource[];

@@ -6,7 +6,6 @@ import { inTime } from '../../remote/core/connections.ts';
 import { Refusal } from './errors.ts';
 import type { GcsOptions } from './options.ts';
 
-/** The login of a store. */
 export interface Login {
   /** Headers of a request to this URL. */
   headers(url: URL): Promise<Readonly<Record<string, string>>>;

@@ -21,7 +21,6 @@ const EDITABLE =
 
 const UPLOAD = '/upload/storage/v1';
 
-/** The precondition of a write. */
 const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly' | 'ifMatch'>) => ({
   ifGenerationMatch: createOnly ? '0' : ifMatch === undefined ? undefined : generationOf(ifMatch),
 });

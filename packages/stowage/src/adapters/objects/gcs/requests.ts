@@ -18,7 +18,6 @@ import type { GcsOptions } from './options.ts';
 export const WRITE_MARK = 'stowage-write';
 const KNOWN = 'name,size,timeCreated,generation,storageClass';
 
-/** Attributes of a new object. */
 export interface Attributes {
   readonly name: string;
   readonly contentType: string;

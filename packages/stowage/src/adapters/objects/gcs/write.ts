@@ -9,10 +9,7 @@ type SessionPart = Part & { readonly start: number };
 /** The service has stored all or a part of the sent bytes. */
 const INCOMPLETE = 308;
 
-/**
- * Maximum status queries of a session: the service may store only a part of the bytes, and responses may get
- * lost.
- */
+/** Limit of status queries: the service may store only a part of the bytes, and responses may get lost. */
 const MOST_ASKED = 8;
 
 const lost = (cause?: unknown): Error =>
@@ -62,10 +59,7 @@ export class ResumableUpload implements PartedUpload {
       .catch(() => undefined);
   }
 
-  /**
-   * Sends the bytes that the session does not hold yet. Resolves with the response that contains the object,
-   * if any.
-   */
+  /** Sends the bytes that the session lacks. Resolves with the response that contains the object, if any. */
   async #put({ start, bytes }: SessionPart, total: number | undefined): Promise<GcsAnswer | undefined> {
     const end = start + bytes.length;
     for (let kept = start, asked = 0; asked < MOST_ASKED; asked += 1) {
@@ -88,8 +82,8 @@ export class ResumableUpload implements PartedUpload {
   ): Promise<GcsAnswer> {
     const whole = total === undefined ? '*' : String(total);
     const request = (attempt: number): GcsRequest => {
-      // Bytes that arrived in an attempt with a lost response need not be sent again: ask for the status
-      // first.
+      // Bytes may have arrived in an attempt with a lost response: ask for the status before sending them
+      // again.
       const isQuestion = attempt > 1 || from === end;
       const range = isQuestion ? `bytes */${whole}` : `bytes ${from}-${end - 1}/${whole}`;
       const headers = { 'content-range': range };

@@ -49,7 +49,6 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...storedAs(bucket, head.StorageClass),
 });
 
-/** An object as it was found. */
 type Found = readonly [key: string, head: HeadObjectCommandOutput];
 
 /** Copies objects at the service, without passing bytes through this process. */
@@ -213,8 +212,7 @@ export class Copier {
   ): Promise<void> {
     const { copy, conditional, named, etag } = sent;
     if (error instanceof UnsupportedError) {
-      // Either the condition or the request is unsupported: the next attempt without the condition shows
-      // which.
+      // Either the condition or the request is unsupported: the next attempt shows which.
       if (named === undefined) this.#copiesParts = false;
       this.#namesVersions = false;
       return;

@@ -104,7 +104,6 @@ export const signedUrlOf = async (
   return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime });
 };
 
-/** Creates the requests of one store. */
 export const openRequests = (options: S3Options, services: KnownServices): Requests<S3> => {
   const { connections, maxAttempts, readTimeout, connectTimeout } = options;
   const agents = services.takeAgents(options.ca);

@@ -8,10 +8,7 @@ export interface Support {
   readonly create: boolean;
   /** The form of the ETag in `If-Match` that PutObject supports: quoted, bare (Ceph), or none. */
   readonly match: 'quoted' | 'bare' | undefined;
-  /**
-   * CompleteMultipartUpload supports both conditions. Other services may ignore them here, so only AWS is
-   * trusted.
-   */
+  /** CompleteMultipartUpload supports both conditions. Others may ignore them: only AWS is trusted. */
   readonly complete: boolean;
   /** CopyObject supports `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
   readonly copy: boolean;

@@ -28,10 +28,7 @@ const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]
 /** Characters that XML cannot contain: one of them makes a service reject the whole batch. */
 const NOT_IN_XML = /[\0-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/u;
 
-/**
- * An object that a batch did not remove. The batch does not distinguish temporary errors from rejections; a
- * single removal does.
- */
+/** An object that a batch did not remove. Only a single removal shows whether an error is temporary. */
 const leftFor = (key: string, code: string | undefined): NotRemoved => {
   const failure = errorOfCode(code);
   const isRefusal = failure instanceof StorageDeniedError || failure instanceof ChangedMeanwhileError;

@@ -40,7 +40,6 @@ export interface MultipartTarget {
   readonly check?: (() => Promise<void>) | undefined;
 }
 
-/** A running upload in parts. */
 export interface Multipart {
   /** Identifies the upload in the requests for its parts. */
   readonly named: { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
@@ -95,7 +94,6 @@ export const beginMultipart = async (
 
 const isConditional = ({ createOnly, ifMatch }: UploadTarget): boolean => createOnly || ifMatch !== undefined;
 
-/** The condition for the service. */
 const conditionOf = ({ createOnly, ifMatch }: UploadTarget, support: Support): Condition => ({
   ...(createOnly && support.create ? { IfNoneMatch: '*' } : {}),
   ...(ifMatch === undefined ? {} : { IfMatch: writtenVersion(ifMatch, support) }),

@@ -3,15 +3,11 @@ import { ChangedMeanwhileError, CorruptError, StowageError } from '../../../erro
 
 const CHUNK = 64 * 1024;
 
-/** Options for passing on the body of a download. */
 export interface BodyOptions {
   /** Expected bytes; CorruptError when there are more or fewer. Undefined when unknown. */
   readonly length: number | undefined;
   readonly signal: AbortSignal | undefined;
-  /**
-   * Called when the length differs: returns whether the file was replaced meanwhile, which is not a
-   * CorruptError.
-   */
+  /** Called when the length differs: whether the file was replaced meanwhile, which is not a CorruptError. */
   readonly isReplaced?: (() => Promise<boolean>) | undefined;
   /** Converts an error of the connection. */
   readonly failure: (error: unknown) => Error;

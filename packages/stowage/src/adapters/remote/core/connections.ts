@@ -6,13 +6,10 @@ import { createSlots, type Slots } from '../../../basics/concurrency/queues.ts';
 export interface PooledConnection {
   /** False after it was closed, lost, or left in a state that others cannot use. */
   readonly isOpen: boolean;
-  /**
-   * Closes the connection and fails everything that waits on it. May be called several times; never throws.
-   */
+  /** Closes the connection and fails everything waiting on it. May be called several times; never throws. */
   close(): void;
 }
 
-/** Options of a connection pool. */
 export interface PoolOptions<Connection> {
   readonly connections: number;
   /** Users that share one connection at the same time. */
@@ -24,10 +21,7 @@ export interface PoolOptions<Connection> {
   readonly waitMs: number;
   /** Opens a connection, within its own time limit; the signal aborts when the pool is closed. */
   readonly open: (signal: AbortSignal) => Promise<Connection>;
-  /**
-   * Whether the error means that the server rejects further connections, so that the open ones must suffice
-   * for a while.
-   */
+  /** Whether the server rejects further connections, so that the open ones must suffice for a while. */
   readonly isRefusal?: (error: unknown) => boolean;
 }
 
@@ -182,7 +176,6 @@ export class ConnectionPool<Connection extends PooledConnection> {
   }
 }
 
-/** Limits for sharing the connections to a server. */
 export interface ConnectionLimits {
   readonly connections: number;
   /** Maximum number of waiting requests; further ones fail with BusyError. */

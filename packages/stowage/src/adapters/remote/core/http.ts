@@ -102,7 +102,6 @@ export const retryAfter = (header: string | undefined): number | undefined => {
   return ms > 0 ? ms : undefined;
 };
 
-/** Parameters of exponential backoff. */
 export interface Backoff {
   readonly firstMs: number;
   readonly longestMs: number;

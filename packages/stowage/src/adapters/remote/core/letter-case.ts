@@ -3,10 +3,7 @@ import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 
-/**
- * Names that Windows treats as aliases of others: trailing dots and blanks, `PRIVAT~1`, streams
- * (`a.txt::$DATA`).
- */
+/** Names that Windows treats as aliases: trailing dots and blanks, `PRIVAT~1`, streams (`a.txt::$DATA`). */
 const WINDOWS_ALIAS = /[. ]$|~\d|:/u;
 
 /** The error for a name that a store reserves: it counts as missing, and cannot be created. */

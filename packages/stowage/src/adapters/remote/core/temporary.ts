@@ -79,9 +79,7 @@ export class Leftovers {
     this.#waiting.add({ task, from });
   }
 
-  /**
-   * Tries the remembered tasks in the background, up to the first failure, which is tried last the next time.
-   */
+  /** Tries the remembered tasks in the background, up to the first failure, which is last the next time. */
   retry(): void {
     if (this.#waiting.size === 0 || this.#isTrying || Date.now() - this.#last < PAUSE_MS) return;
     this.#isTrying = true;

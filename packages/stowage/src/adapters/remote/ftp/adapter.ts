@@ -83,10 +83,7 @@ export class FtpStore extends PathStore<Session> {
     });
   }
 
-  /**
-   * The connection is released when the server has sent everything, except buffered bytes that wait for the
-   * reader.
-   */
+  /** The connection is released when the server has sent everything, apart from buffered bytes. */
   read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
     return this.#lend(options, 'takeForReading', async (session, release) => {
       const stat = await this.stat(session, path);
@@ -154,10 +151,7 @@ export class FtpStore extends PathStore<Session> {
     return this.moveToNewName(session, names);
   }
 
-  /**
-   * Moves in one step where the server overwrites with a rename; else moves the other file aside for a
-   * moment.
-   */
+  /** Moves in one step if the server's rename overwrites; else moves the other file aside for a moment. */
   async moveOver(session: Session, { from, to }: Names): Promise<void> {
     try {
       return await session.rename({ from, to });
@@ -243,7 +237,6 @@ const isLost = (error: unknown): boolean =>
   !(error.cause instanceof StowageError) &&
   codeOf(error) === undefined;
 
-/** A store on an FTP server. */
 export type FtpAdapter = PathAdapter<Session>;
 
 /**

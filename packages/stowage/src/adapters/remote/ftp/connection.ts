@@ -18,7 +18,6 @@ const LONGEST_LISTING = 64 * 1024 * 1024;
 /** Bytes of a file that are buffered for a slow reader: smaller files release their connection without it. */
 const READ_AHEAD = 256 * 1024;
 
-/** Part of a file to download. */
 export interface Part {
   readonly offset: number;
   /** Bytes; Infinity for all that follow. */
@@ -98,8 +97,7 @@ export class FtpConnection implements PooledConnection {
   }
 
   /**
-   * Sends commands, each after the response to the previous one, and returns the last response. Sends nothing
-   * twice.
+   * Sends commands, each after the previous response, and returns the last response. Sends nothing twice.
    * @throws the library's error for a rejection by the server; LostConnectionError
    */
   command(...texts: readonly string[]): Promise<FTPResponse> {
@@ -189,9 +187,7 @@ export class FtpConnection implements PooledConnection {
     return turn;
   }
 
-  /**
-   * Runs a transfer. After an aborted one, waits for the server's response, whose rejection gives the reason.
-   */
+  /** Runs a transfer. After an abort, waits for the server's response, whose rejection gives the reason. */
   async #transfer(work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
@@ -202,10 +198,7 @@ export class FtpConnection implements PooledConnection {
     }
   }
 
-  /**
-   * Waits for the response to an aborted transfer; returns a rejection. Without a response the connection is
-   * closed.
-   */
+  /** Waits for the response to an aborted transfer; returns a rejection. Disconnects without a response. */
   async #settle(): Promise<unknown> {
     const { ftp } = this.#client;
     try {

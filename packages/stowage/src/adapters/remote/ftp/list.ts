@@ -15,9 +15,7 @@ export interface Dialect {
   list: 'LIST' | 'LIST -a' | undefined;
 }
 
-/**
- * The listings of one session, with the commands that its server supports. They apply to the current folder.
- */
+/** The listings of one session, of the current folder, with the commands that its server supports. */
 export class Listings {
   readonly #commands: Commands;
   readonly #dialect: Dialect;
@@ -160,7 +158,6 @@ const entryOfText = (line: string, parse: (text: string) => readonly FileInfo[])
   };
 };
 
-/** The lines of a listing. */
 const linesOf = (text: string): readonly string[] => text.split(/\r?\n/u).filter(Boolean);
 
 /**

@@ -124,8 +124,7 @@ export const createDataStrategy = (): TransferStrategy => {
       const { message } = error as Error;
       throw new LostConnectionError(`the data connection was lost: ${message}`, { cause: error });
     }
-    // Servers require the TLS session of the control connection, or its latest one, as proof of the same
-    // client.
+    // Servers require the TLS session of the control connection, or its latest one, to recognise the client.
     const data =
       ftp.socket instanceof TLSSocket
         ? connectSecurely({

@@ -41,7 +41,6 @@ export const ftpOptionsSchema = z
   )
   .refine(({ ca, tls }) => ca === undefined || tls, { path: ['ca'], message: 'is for tls' });
 
-/** Validated options. */
 export type FtpOptions = z.output<typeof ftpOptionsSchema>;
 
 /** Validates options of a configuration; every problem begins with its dotted key. */

@@ -103,8 +103,8 @@ export class Commands {
   async store(path: SourcePath, whole: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
     let size = 0;
     let failure: readonly [unknown] | undefined;
-    // When the content fails, the file just ends, so that the connection remains usable; the caller removes
-    // it.
+    // When the content fails, the file just ends: the connection stays usable, and the caller removes the
+    // file.
     const sent = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
       try {
         for await (const chunk of chunks) {

@@ -20,7 +20,6 @@ const FILE: Found = { ...ROOT, kind: 'file' };
 const nameOf = (whole: string): string => whole.slice(whole.lastIndexOf('/') + 1);
 const parentOf = (whole: string): string => whole.slice(0, whole.lastIndexOf('/')) || '/';
 
-/** Context of a session. */
 export interface SessionContext {
   readonly base: Base;
   readonly spellings: Spellings;
@@ -237,10 +236,7 @@ export class Session implements PathSession {
     }
   }
 
-  /**
-   * Runs work that needs a file or folder. @throws NotFoundError for a rejection when the entry is missing
-   * now
-   */
+  /** Runs work that needs a file or folder. @throws NotFoundError for a rejection when it is missing now */
   async #needing<T>(whole: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();

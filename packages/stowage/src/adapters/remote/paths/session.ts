@@ -15,10 +15,8 @@ import { SilenceError } from '../core/connections.ts';
 /** The entry at a path itself, links not followed. `other`: links, pipes and similar. */
 export type Found = Omit<Stat, 'kind'> & { readonly kind: EntryKind | 'other' };
 
-/** Description of the root. */
 export const ROOT: Found = folderNamed('');
 
-/** An entry in a listing of the server. */
 export interface ListedEntry {
   /** Name as the server has it; invalid UTF-8 has been replaced. */
   readonly written: string;
@@ -51,14 +49,10 @@ export const pathOn = ({ directory, prefix }: Base, segments: readonly string[])
 export interface PathSession {
   /** The same session without the signal, for cleanup after an abort. */
   unbound(): PathSession;
-  /** The path on the server. */
   pathOf(path: SourcePath): string;
   /** The entry at a path, if all its parents are folders and not links. */
   look(path: SourcePath): Promise<Found | undefined>;
-  /**
-   * The kind of an entry on the server itself, whatever listings show; its parent must be known to be a
-   * folder.
-   */
+  /** The kind of an entry on the server itself, whatever listings show; its parent must be a real folder. */
   kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined>;
   /** All entries of a folder, as the server has them. No other request is sent before the last one. */
   entries(folder: SourcePath, whole?: string): AsyncIterable<readonly ListedEntry[]>;

@@ -32,7 +32,6 @@ import {
   removeTemporary,
 } from './session.ts';
 
-/** Locks for names. */
 export interface PathLocks {
   readonly locks: NameLocks;
   /** Stores that share their locks return the same key for the same entry; other entries may share it. */
@@ -105,10 +104,7 @@ export abstract class PathStore<Session extends PathSession> {
   abstract requireRoot(session: Session): Promise<void>;
   abstract close(): Promise<void>;
 
-  /**
-   * Location of the root, detected once for all users; when a connection is lost meanwhile, the next user
-   * retries.
-   */
+  /** Location of the root, detected once for all users; after a lost connection the next user retries. */
   protected baseBy(find: () => Promise<Base>, signal: AbortSignal | undefined): Promise<Base> {
     return orAborted(this.#base.get(find), signal);
   }
@@ -122,9 +118,7 @@ export abstract class PathStore<Session extends PathSession> {
     await this.letterCase.requireOwnNames(path, writes, () => this.tryLetterCase({ signal }));
   }
 
-  /**
-   * Detects letter case with a folder created for that. It stays unknown where the login may not create one.
-   */
+  /** Detects letter case with a temporary folder. It stays unknown where the login may not create one. */
   async tryLetterCase(options: OperationOptions): Promise<void> {
     const temp = SourcePath.root.below(newTempName());
     const trying = this.run(options, async (session) => {

@@ -12,10 +12,7 @@ export const requireFree = (found: Found | undefined, isNew: boolean): void => {
   if (found.kind !== 'file') throw new WrongKindError();
 };
 
-/**
- * Whether a file and its target are different files. @throws NotFoundError, WrongKindError,
- * AlreadyExistsError
- */
+/** Whether a file differs from its target. @throws NotFoundError, WrongKindError, AlreadyExistsError */
 export const isElsewhere = async (
   store: PathStore<PathSession>,
   session: PathSession,

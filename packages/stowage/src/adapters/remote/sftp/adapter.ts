@@ -44,10 +44,7 @@ export class SftpStore extends PathStore<Session> {
   decidesNames = false;
   /** Whether the server replaces files atomically; assumed until it turns out not to. */
   #canReplace = true;
-  /**
-   * Whether the server creates hard links; false also for a server that reports success without creating one.
-   * Undefined until known.
-   */
+  /** Whether the server creates hard links; some only report success. Undefined until known. */
   #makesLinks: boolean | undefined;
   readonly #pool: ConnectionPool<SftpConnection>;
   readonly #prefix: SourcePath;
@@ -161,9 +158,7 @@ export class SftpStore extends PathStore<Session> {
     await session.renameNew(names);
   }
 
-  /**
-   * Replaces atomically, or, on a server without that operation, moves the existing file aside for a moment.
-   */
+  /** Replaces atomically; on a server without that operation, moves the existing file aside for a moment. */
   async moveOver(session: Session, names: Names): Promise<void> {
     const found = await this.find(session, names.to);
     if (found !== undefined && found.kind !== 'file') throw new WrongKindError();
@@ -221,7 +216,6 @@ export class SftpStore extends PathStore<Session> {
   }
 }
 
-/** A store on an SFTP server. */
 export type SftpAdapter = PathAdapter<Session>;
 
 /** Creates a store on an SFTP server without contacting it. `root` is a path below the directory. */

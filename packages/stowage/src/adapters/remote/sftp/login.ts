@@ -8,9 +8,7 @@ export type HostKey =
 const KEY = /(?:^|\s)((?:ssh|ecdsa|sk)-[\w@.-]+)\s+([A-Za-z0-9+/]{40,}={0,2})(?:\s|$)/u;
 const FINGERPRINT = /(?:^|\s)SHA256:([A-Za-z0-9+/]{43})=?(?:\s|$)/u;
 
-/**
- * Parses keys from a text, one per line: as in `id_ed25519.pub`, from `ssh-keyscan` or from `ssh-keygen -l`.
- */
+/** Parses keys, one per line: as in `id_ed25519.pub`, from `ssh-keyscan` or from `ssh-keygen -l`. */
 export const parseHostKeys = (text: string): readonly HostKey[] =>
   text.split(/\r?\n/u).flatMap((line): readonly HostKey[] => {
     if (line.trimStart().startsWith('#')) return [];
@@ -72,10 +70,7 @@ const isKey = (shown: Buffer, known: HostKey): boolean =>
 export const isAccepted = (shown: Buffer, { accepted, revoked }: KnownHost): boolean =>
   accepted.some((one) => isKey(shown, one)) && !revoked.some((one) => isKey(shown, one));
 
-/**
- * The algorithms for these keys; undefined: any. Without this limit a server with several keys might present
- * another one.
- */
+/** The algorithms for these keys, so that the server presents none of its other keys; undefined: any. */
 export const algorithmsFor = (keys: readonly HostKey[]): readonly string[] | undefined => {
   if (keys.some(({ kind }) => kind === 'fingerprint')) return undefined;
   const types = keys.flatMap((one) => (one.kind === 'key' ? [one.type] : []));

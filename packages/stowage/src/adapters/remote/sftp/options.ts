@@ -75,7 +75,6 @@ export const sftpOptionsSchema = z
       add('passphrase', 'is for a private key');
   });
 
-/** Validated options. */
 export type SftpOptions = z.output<typeof sftpOptionsSchema>;
 
 /** Validates options of a configuration; every problem begins with its dotted key. */

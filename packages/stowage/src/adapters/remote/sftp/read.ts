@@ -13,7 +13,6 @@ export const PIECE = 32 * 1024;
 /** Concurrent requests of one transfer. */
 export const TOGETHER = 16;
 
-/** An open file on the server. */
 export interface OpenFile {
   readonly handle: Buffer;
   readonly path: SourcePath;
@@ -39,9 +38,7 @@ const readPiece = async (
   return buffer.subarray(0, seen);
 };
 
-/**
- * The bytes in the range [start, end), reading ahead by half a megabyte. Ends early at the end of the file.
- */
+/** The bytes in [start, end), reading ahead by half a megabyte. Ends early at the end of the file. */
 export async function* readAhead(
   session: Session,
   file: OpenFile,

@@ -96,10 +96,7 @@ export class Session implements PathSession {
     return (await this.#lstat(whole, path))?.kind;
   }
 
-  /**
-   * Sends a request that changes something. @throws as errorOf, and the signal's reason before anything is
-   * sent
-   */
+  /** Sends a request that changes something. @throws as errorOf, and the signal's reason before sending */
   async change<Value = void>(what: string, path: SourcePath, send: Send<Value>): Promise<Value> {
     this.signal?.throwIfAborted();
     return this.#send(what, path, send);

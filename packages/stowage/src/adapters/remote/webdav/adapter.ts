@@ -36,7 +36,6 @@ import { stageFile, transferFile, transferFolder, writeFile } from './write.ts';
 
 const DECLARED = capabilitiesOf('webdav');
 
-/** A store on a WebDAV server. */
 export class WebdavAdapter implements StorageAdapter {
   readonly identity: StoreIdentity;
   readonly #store: Store;

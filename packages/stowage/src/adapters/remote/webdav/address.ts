@@ -54,10 +54,7 @@ export const relationOf = (
   return { kind: 'child', name, written: written?.at(-1) ?? name };
 };
 
-/**
- * The new root of a collection after a redirect of a path below `root`. Undefined when the redirect leads to
- * something else.
- */
+/** The new root after a redirect of a path below `root`. Undefined when the redirect leads elsewhere. */
 export const movedRoot = (root: string, from: URL, to: URL): string | undefined => {
   if (!from.href.startsWith(root)) return undefined;
   const rest = from.href.slice(root.length).replace(/\/$/u, '');

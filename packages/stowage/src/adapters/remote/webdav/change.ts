@@ -77,8 +77,7 @@ export const giveName = async (
     if (found !== undefined && status === 412) store.knowsOverwrite = true;
     requireFree(found);
     const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
-    // Servers that remove a target before the move reject each other's steps; the content is still complete
-    // then.
+    // Servers that remove a target before the move reject each other's steps; the content is complete then.
     const again = (): Promise<boolean> => store.resources.exists(from, { signal });
     const last = mayReplace ? await replace({ isPassing: (one) => MAY_PASS.has(one), again }) : status;
     if (!isSuccess(last)) throw errorOfStatus({ method: 'MOVE', path: from }, last);
@@ -101,10 +100,7 @@ export const giveFolderName = (store: Store, names: Names, options: OperationOpt
     throw errorOfStatus({ method: 'MOVE', path: from }, status);
   });
 
-/**
- * Removes a file, or a folder with all its contents. @throws NotFoundError, WrongKindError,
- * ChangedMeanwhileError
- */
+/** Removes a file, or a folder tree. @throws NotFoundError, WrongKindError, ChangedMeanwhileError */
 export const remove = (
   store: Store,
   path: SourcePath,

@@ -18,15 +18,12 @@ export interface Content {
   readonly repeatable: boolean;
 }
 
-/** A request to the server. */
 export interface DavRequest extends Asked {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Content | string;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Time limit as a multiple of `timeout`, for requests that take longer the more data there is. Default: 1.
-   */
+  /** Time limit as a multiple of `timeout`, for requests whose duration depends on the data. Default: 1. */
   readonly patience?: number;
 }
 
@@ -90,10 +87,7 @@ export class DavClient {
     this.#own = new URL(url);
   }
 
-  /**
-   * Whether bodies must be repeatable, because the first request may be rejected for its missing login, or
-   * redirected.
-   */
+  /** False when bodies must be repeatable: the first request may lack its login, or be redirected. */
   get mayRepeat(): boolean {
     return this.#login.asksFirst || this.#isRedirected;
   }

@@ -20,7 +20,6 @@ export class LostConnectionError extends Error {
   }
 }
 
-/** A request to be sent. */
 export interface Outgoing {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -31,9 +31,7 @@ const BATCH = 1000;
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/**
- * An entry of a listed folder, or the folder itself; `stat` is undefined for an entry that cannot be shown.
- */
+/** An entry of a listed folder, or the folder itself; `stat` is undefined for one that cannot be shown. */
 export interface Member {
   readonly isSelf: boolean;
   readonly stat: Stat | undefined;
@@ -107,9 +105,7 @@ export class Propfind {
     throw new CorruptError({ detail: 'a listing that is not about the folder that was asked for' });
   }
 
-  /**
-   * The path of the root as the server reports it, which differs from the requested one behind some proxies.
-   */
+  /** The path of the root as the server reports it; behind some proxies it differs from the requested one. */
   async #askRoot(): Promise<readonly string[]> {
     const { found } = await this.self(SourcePath.root, 'folder', undefined);
     const segments = found === undefined ? undefined : segmentsOfHref(found.href);

@@ -83,7 +83,6 @@ export const webdavOptionsSchema = z
     message: 'is required with password',
   });
 
-/** Validated options. */
 export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
 
 /** Validates options of a configuration; every problem begins with its dotted key. */

@@ -54,10 +54,7 @@ interface Content {
   readonly isReplaced: () => Promise<boolean>;
 }
 
-/**
- * The requested part of a response's body. Some servers send more: the whole file, or everything from the
- * start on.
- */
+/** The requested part of a body. Some servers send more: the whole file, or all from the start on. */
 const contentOf = (
   asked: DavRequest,
   { body }: DavAnswer,

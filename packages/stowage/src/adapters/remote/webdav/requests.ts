@@ -21,12 +21,9 @@ export const PASSING: ReadonlySet<number> = new Set([423, 425, 503]);
 /** How many times `timeout` the server has to copy, move or remove a folder with all it holds. */
 const FOLDER_PATIENCE = 10;
 
-/**
- * State after a change with a lost response. Unknown: the server or another client may still be changing it.
- */
+/** State after a change with a lost response. Unknown: the change may still be running. */
 export type Outcome = 'done' | 'untouched' | 'unknown';
 
-/** A request that changes something. */
 export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
   /** Statuses that may pass. Default: `PASSING`. */
   readonly isPassing?: (status: number) => boolean;
@@ -36,7 +33,6 @@ export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
   readonly outcome?: () => Promise<Outcome>;
 }
 
-/** A member that can be shown. */
 export type ListedMember = Member & { readonly stat: Stat };
 
 /** The resources of one store: their URLs and properties. */
@@ -176,9 +172,7 @@ export class Resources {
     }
   }
 
-  /**
-   * Sends the request once; and again when the connection was closed before the server can have received it.
-   */
+  /** Sends a request once; again when the connection was closed before the server can have received it. */
   async #sendChange(asked: DavRequest, outcome: Change['outcome']): Promise<number> {
     const send = async (): Promise<number> => this.#finalStatus(asked, await this.client.send(asked));
     try {

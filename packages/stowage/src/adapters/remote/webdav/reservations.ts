@@ -85,10 +85,7 @@ export class Reservations {
     }
   }
 
-  /**
-   * Time of the reservation, in milliseconds since 1970; undefined when the server does not support
-   * reservations.
-   */
+  /** Time of the reservation, in milliseconds since 1970; undefined when the server supports none. */
   async #reserve(
     folder: SourcePath,
     target: SourcePath,
@@ -108,8 +105,8 @@ export class Reservations {
       // Released meanwhile, or not supported by this server.
       if (age === undefined && (status !== 405 || this.#works === undefined)) return undefined;
       const held = age?.ms ?? 0;
-      // Of several processes that find it stale, one may remove a new reservation of another: `Overwrite: F`
-      // decides then.
+      // Of several processes that find it stale, one may remove another's new one: `Overwrite: F` decides
+      // then.
       if (held > this.#staleMs && (await this.#removeStale(folder))) continue;
       if (Date.now() >= end || held > LONG_HELD_MS)
         throw new AlreadyExistsError({ detail: 'another process is giving the name' });

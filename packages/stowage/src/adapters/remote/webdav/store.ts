@@ -107,10 +107,7 @@ export class Store {
     return true;
   }
 
-  /**
-   * Sends a request that needs the parent folder of `to`; creates the folder when the request fails because
-   * it is missing.
-   */
+  /** Sends a request that needs the parent folder of `to`. After a failure, creates it if it is missing. */
   async intoFolder(to: SourcePath, options: OperationOptions, send: () => Promise<number>): Promise<number> {
     // Detects a decomposed spelling of the folder first, so that no second folder is created beside it.
     if (to.parent.segments.some((name) => decomposed(name) !== undefined))

@@ -110,8 +110,7 @@ export const writeFile = async (
   }
   if (size !== undefined && !store.resources.client.mayRepeat)
     return putFile(store, path, { open: () => content, size, repeatable: false }, options);
-  // Without a length, or where the server may reject the login once or redirect, the content must be
-  // repeatable.
+  // Without a length, or where the first request may be rejected or redirected: content must be repeatable.
   const file = await spool(content, { signal });
   try {
     const body = { open: () => file.open(), size: file.size, repeatable: true };

@@ -30,10 +30,7 @@ const LARGE = 300_000;
 const FILES = 17;
 const GENERIC: readonly OptionalOperation[] = ['copyFolder', 'moveFolder', 'stage', 'statMany'];
 
-/**
- * The store without its optional operations, so that the generic ones of the port are tested, and with
- * faults.
- */
+/** The store with faults, without its optional operations, so that the port's generic ones are tested. */
 const faulty = (adapter: StorageAdapter, ...faults: readonly Fault[]): StorageAdapter =>
   withFaults(adapter, faults, { hide: GENERIC });
 

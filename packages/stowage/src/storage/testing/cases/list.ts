@@ -8,7 +8,6 @@ import { walkTree, type FoundEntry, type TreeWalkOptions } from '../../tree-walk
 
 const MANY = 120;
 
-/** The contract of `list`. */
 export const listTheme = theme('list', [
   it('an empty store and an empty folder have no entries', async ({ adapter, at }) => {
     assert.deepEqual(await entriesOf(adapter), []);

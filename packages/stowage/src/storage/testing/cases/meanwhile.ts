@@ -45,10 +45,7 @@ const changed = (adapter: StorageAdapter, operations: Partial<StorageAdapter>): 
     },
   });
 
-/**
- * A store with concurrent writers: `act` runs once, immediately after the first file of a copy has been
- * stored.
- */
+/** A store with concurrent writers: `act` runs once, right after the first file of a copy was stored. */
 const interrupted = (
   adapter: StorageAdapter,
   act: (made: SourcePath) => Promise<unknown>,

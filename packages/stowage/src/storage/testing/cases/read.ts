@@ -7,7 +7,6 @@ import { bytesAt, expectBytes, expectError, makeBytes, namesIn, put, it, theme }
 const MANY = 100;
 const LARGE = 3 * 1024 * 1024 + 17;
 
-/** The contract of `read`. */
 export const readTheme = theme('read', [
   it('the bytes come back as they were written, with their stat', async ({ adapter, at }) => {
     const bytes = makeBytes(LARGE);

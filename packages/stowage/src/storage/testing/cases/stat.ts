@@ -4,7 +4,6 @@ import { expectError, makeBytes, put, it, theme } from '../case.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** The contract of `stat` and `statMany`. */
 export const statTheme = theme('stat', [
   it('the root of an empty store is a folder', async ({ adapter, at }) => {
     const stat = await adapter.stat(at(''));
@@ -32,8 +31,7 @@ export const statTheme = theme('stat', [
   it('the time of a new file is now, in milliseconds', async ({ adapter, at }) => {
     await put(adapter, at('now.txt'), 'now');
     const { modifiedAt } = await adapter.stat(at('now.txt'));
-    // A day of tolerance: server clocks differ, but wrong units (seconds for milliseconds) differ by far
-    // more.
+    // A day of tolerance: server clocks differ, but wrong units (seconds for milliseconds) by far more.
     if (modifiedAt !== undefined) assert.ok(Math.abs(modifiedAt - Date.now()) < DAY, `told ${modifiedAt}`);
   }),
   it('the version stays while the file does, changes with its content, and is a quoted text', async (context) => {

@@ -69,7 +69,6 @@ const refusals = (verb: string, transfer: Transfer): readonly CaseDefinition[] =
   }),
 ];
 
-/** The contract of `copyFile`. */
 export const copyTheme = theme('copy', [
   it('a copy holds the same bytes and the source stays', async ({ adapter, at }) => {
     await put(adapter, at('f/a.bin'), makeBytes(LARGE));
@@ -99,7 +98,6 @@ export const copyTheme = theme('copy', [
   ...refusals('a copy', (adapter, ...args) => adapter.copyFile(...args)),
 ]);
 
-/** The contract of `moveFile`. */
 export const moveTheme = theme('move', [
   it('a moved file is at its new path only', async ({ adapter, at }) => {
     await put(adapter, at('f/a.bin'), makeBytes(LARGE));

@@ -27,7 +27,6 @@ import {
 const RACERS = 20;
 const LARGE = 1024 * 1024 + 3;
 
-/** The contract of `write`. */
 export const writeTheme = theme('write', [
   it('a file and its missing parents are made, and its stat is returned', async ({ adapter, at }) => {
     const bytes = makeBytes(LARGE);
