@@ -7,7 +7,7 @@ import type { Bucket, Condition } from './requests.ts';
 import { failedRequest } from '../core/requests.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 
-/** Whether a service has answered that it does not have a condition, in one of the ways that services have. */
+/** Whether a service has responded, in one of several ways, that it does not support a condition. */
 export const isUnknownCondition = (error: unknown): boolean => {
   const { status, code = '' } = failedRequest(error) ?? {};
   return status === 501 || code === 'NotImplemented' || code === 'InvalidArgument';

@@ -46,8 +46,7 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
     region,
     // `Requests` does the retries.
     maxAttempts: 1,
-    // Services other than AWS may not understand the SDK's own checksums, some store their framing as
-    // content.
+    // Services other than AWS may not support the SDK's checksums; some store their framing as content.
     requestChecksumCalculation: sendsChecksums(options) ? 'WHEN_SUPPORTED' : 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     // It would open connections outside of the pool.

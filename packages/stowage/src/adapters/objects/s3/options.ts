@@ -96,7 +96,7 @@ export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, ser
 export const sendsChecksums = ({ checksums, endpoint }: S3Options): boolean =>
   checksums ?? endpoint === undefined;
 
-/** The bucket, by its service. */
+/** Identity of the bucket, including its service. */
 export const backendOf = ({ endpoint, bucket }: S3Options): string => {
   const service = endpoint === undefined ? 'aws' : new URL(endpoint).href.replace(/\/$/u, '');
   return `s3:${service}/${bucket}`;

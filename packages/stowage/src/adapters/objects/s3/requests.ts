@@ -104,7 +104,7 @@ export class Bucket {
   readonly requests: Requests<S3>;
   readonly name: string;
   readonly storedAs: StoredAs;
-  /** Told before any part is sent: AWS refuses parts with a checksum of which it has not been told. */
+  /** Announced before any part is sent: AWS rejects parts with an unannounced checksum. */
   readonly checksumOfParts: Pick<CreateMultipartUploadCommandInput, 'ChecksumAlgorithm'>;
   readonly #cacheControl: string | undefined;
 

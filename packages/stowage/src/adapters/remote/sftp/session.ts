@@ -86,7 +86,7 @@ export class Session implements PathSession {
     return last === undefined ? undefined : { ...last, name: path.name };
   }
 
-  /** What the server says of a file that was just stored; undefined where it has none. */
+  /** The server's metadata of a file that was just stored; undefined when it is missing. */
   async stored(path: SourcePath): Promise<Found | undefined> {
     const found = await this.#lstat(this.pathOf(path), path);
     return found && { ...found, name: path.name };

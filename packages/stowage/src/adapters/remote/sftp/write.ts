@@ -61,7 +61,7 @@ const storeNew = (
     return size;
   };
   const storing = session.withHandle('wx', path, filling).then(async (size) => {
-    // Only now: servers in front of an object store have a file when it is closed.
+    // Only after the close: servers in front of an object store create the file then.
     const found = await session.stored(path);
     if (found === undefined) throw new NotFoundError({ detail: 'the upload is gone' });
     if (found.size !== undefined && found.size !== size)

@@ -16,7 +16,9 @@ import type { Names } from '../paths/session.ts';
 import { PASSING, type Change, type Outcome } from './requests.ts';
 import type { Store } from './store.ts';
 
-/** Refused, perhaps while another client replaces the same file or works in the same folder. */
+/**
+ * Statuses that may be caused by another client, which replaces the same file or works in the same folder.
+ */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
 const MOST_NAMES = 1000;
 
@@ -95,7 +97,7 @@ export const giveFolderName = (store: Store, names: Names, options: OperationOpt
       move(store, names, 'folder', { overwrite: 'F', signal }),
     );
     if (isSuccess(status)) return;
-    // Where the server has failed itself, a part of the folder may have the name.
+    // After a failure of the server, a part of the folder may have the name.
     if (status === 412 || (status < 500 && !(await isFree()))) throw new AlreadyExistsError();
     throw errorOfStatus({ method: 'MOVE', path: from }, status);
   });

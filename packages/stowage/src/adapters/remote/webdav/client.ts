@@ -168,7 +168,7 @@ export class DavClient {
       const response = await this.#connections.exchange(url, {
         method,
         headers: {
-          // Web application firewalls refuse requests of clients without a name.
+          // Web application firewalls reject requests without a user agent.
           'user-agent': 'stowage',
           ...(isOwn ? this.#headers : {}),
           ...headers,

@@ -23,9 +23,9 @@ const MOST_LISTING = 512 * 1024 * 1024;
 const MOST_SMALL = 1024 * 1024;
 /** Attempts for a PROPFIND that fails at the server. */
 export const PROPFIND_ATTEMPTS = 4;
-/** 425: the server is still at work on what was just stored. */
+/** 425: the server is still processing a file that was just stored. */
 const FAILED_FOR_NOW: ReadonlySet<number> = new Set([425, 500]);
-/** Between attempts at what the server fails at for the moment. */
+/** Pauses between attempts after temporary failures. */
 export const BACKOFF = { firstMs: 30, longestMs: 250 } as const;
 const BATCH = 1000;
 

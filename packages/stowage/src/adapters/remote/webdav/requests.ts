@@ -14,18 +14,18 @@ import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 /** Attempts for a request that the server rejects temporarily: within about a second. */
 const ATTEMPTS = 8;
 /**
- * 423, because some servers lock for the time of each request; 425 and 503, by which others say that they are still at
- * work on what was just stored.
+ * Temporary statuses: 423, because some servers lock during each request; 425 and 503, because others send
+ * them while they are still processing a stored file.
  */
 export const PASSING: ReadonlySet<number> = new Set([423, 425, 503]);
-/** How many times `timeout` the server has to copy, move or remove a folder with all it holds. */
+/** Time limit for copying, moving or removing a folder, as a multiple of `timeout`. */
 const FOLDER_PATIENCE = 10;
 
 /** State after a change with a lost response. Unknown: the change may still be running. */
 export type Outcome = 'done' | 'untouched' | 'unknown';
 
 export interface Change extends Partial<Omit<DavRequest, 'path' | 'method'>> {
-  /** Statuses that may pass. Default: `PASSING`. */
+  /** Statuses that may be temporary. Default: `PASSING`. */
   readonly isPassing?: (status: number) => boolean;
   /** Called before each repetition; false: the rejection is final. */
   readonly again?: () => Promise<boolean>;
@@ -66,7 +66,7 @@ export class Resources {
     let status = await this.#sendChange(asked, outcome);
     for (let attempt = 1; mayRepeat && attempt < ATTEMPTS && isPassing(status); attempt += 1) {
       await pause(attempt, BACKOFF, asked.signal);
-      // A server may fail after its work is done, and a gateway when it hears nothing of that.
+      // A server may fail after the change is done, and a gateway may time out before it is done.
       const seen = status >= 500 ? await outcome?.().catch((): Outcome => 'unknown') : undefined;
       if (seen === 'done') return 204;
       if (seen === 'unknown' || (again !== undefined && !(await again()))) return status;
