@@ -71,7 +71,7 @@ export const createGallery = (
     signal?: AbortSignal,
   ): Promise<Record<string, string | undefined>> => {
     const thumbs = await thumbnails.describe(source, pathOf(folder), entries, { signal });
-    return Object.fromEntries(entries.map(({ name }, index) => [name, thumbs[index]]));
+    return Object.fromEntries(entries.map((entry, index) => [entry.name, thumbs(entry, index)]));
   };
   return {
     storage,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { variantSizesOf } from '../pictures/kept/sizes.ts';
+import type { ThumbnailPaths } from '../pictures/kept/thumbnails.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import {
@@ -33,7 +34,7 @@ type FilesParameters = z.output<typeof parameters>;
 
 interface ListedPage extends Page {
   readonly folder: FolderView;
-  readonly thumbs: readonly (string | undefined)[];
+  readonly thumbs: ThumbnailPaths;
 }
 
 const readFolder = async (
@@ -113,7 +114,7 @@ function* picturesOf(links: Links, { folder, entries, thumbs }: ListedPage): Gen
     index += 1;
     const item = folder.item(entry);
     if (!item.opensBy()) continue;
-    const [url, thumb] = [links.to(item), links.thumb(item, thumbs[index])];
+    const [url, thumb] = [links.to(item), links.thumb(item, thumbs(entry, index))];
     yield { url, thumb: thumb === undefined ? url : links.whole(item, thumb), name: entry.name, tag };
   }
 }

@@ -135,6 +135,9 @@ export async function* pagesOf(
 /** Up to this number, single names are read where the store can; beyond it, one listing is cheaper. */
 const MOST_SINGLE = 500;
 
+/** Names of files in a folder; `all` files where a set of names would be very large. */
+export type Names = ReadonlySet<string> | 'all';
+
 /**
  * The files of these names in an internal folder, by name: with one request to the store, none for no names.
  * @throws errors of the store
@@ -142,15 +145,15 @@ const MOST_SINGLE = 500;
 export const findNames = async (
   store: ReadableStore,
   folder: SourcePath,
-  names: ReadonlySet<string>,
+  names: Names,
   { signal }: OperationOptions,
 ): Promise<ReadonlyMap<string, Entry>> => {
   const found = new Map<string, Entry>();
   const add = (entry: Entry | undefined): void => {
-    if (entry?.kind === 'file' && names.has(entry.name)) found.set(entry.name, entry);
+    if (entry?.kind === 'file' && (names === 'all' || names.has(entry.name))) found.set(entry.name, entry);
   };
-  if (names.size === 0) return found;
-  if (store.statMany && names.size <= MOST_SINGLE) {
+  if (names !== 'all' && names.size === 0) return found;
+  if (store.statMany && names !== 'all' && names.size <= MOST_SINGLE) {
     const options = { signal, mayMiss: true };
     for (const entry of (await store.statMany(folder, [...names], options).catch(ifNoSuch)) ?? []) add(entry);
   } else {

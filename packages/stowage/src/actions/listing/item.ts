@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
-import type { Variants } from '../../pictures/kept/thumbnails.ts';
+import type { ThumbnailPaths, Variants } from '../../pictures/kept/thumbnails.ts';
 import { type About, aboutSchema } from '../../storage/about/about.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { FolderView, Item } from '../../view/folder-view.ts';
@@ -175,12 +175,12 @@ export interface ItemOptions {
 
 /**
  * The items of a page, created while they are iterated: a page of 100,000 needs no second copy in memory and
- * does not block the event loop. `thumbs` is indexed like the entries. May be iterated several times.
+ * does not block the event loop. May be iterated several times.
  */
 export const listingItems = (
   folder: FolderView,
   entries: Iterable<Entry>,
-  thumbs: readonly (string | undefined)[],
+  thumbs: ThumbnailPaths,
   { links, details, abouts, variants, variantSizes }: ItemOptions,
 ): Iterable<ListingItem> => {
   const { serve, ...settings } = folder.source.settings;
@@ -194,7 +194,7 @@ export const listingItems = (
   const fileItem = (item: Item<Entry>, index: number): ListingItem => {
     const { name, size, modifiedAt } = item.stat;
     const link = links.listed(item);
-    const thumb = links.thumb(item, thumbs[index]);
+    const thumb = links.thumb(item, thumbs(item.stat, index));
     const more = details?.(item.stat, index) ?? NONE;
     const paths = variants?.[index] && links.variants(item, variants[index]);
     const isImage = images.has(extensionOf(name) ?? '');
@@ -221,7 +221,7 @@ export const listingItems = (
   };
 
   const folderItem = (item: Item<Entry>, index: number): ListingItem => {
-    const thumb = links.thumb(item, thumbs[index]);
+    const thumb = links.thumb(item, thumbs(item.stat, index));
     const { name } = item.stat;
     return {
       file: name,

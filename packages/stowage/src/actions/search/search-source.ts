@@ -187,7 +187,9 @@ const itemsOf = async (
   const described = { signal, mayShow: (entry: Entry) => folder.item(entry).opensBy() };
   // A search draws no thumbnails; items have one only where a link is enough.
   const thumbs =
-    settings.serve === 'off' ? [] : await services.thumbnails.describe(source, path, entries, described);
+    settings.serve === 'off'
+      ? () => undefined
+      : await services.thumbnails.describe(source, path, entries, described);
   const details = isDetailed
     ? await detailsOf(services.pictureSizes, source, path, entries, signal)
     : undefined;

@@ -4,7 +4,7 @@ import { type DerivedStore, derivedStoreOf } from '../../sources/derived-store.t
 import type { Source } from '../../sources/source.ts';
 import type { About } from '../../storage/about/about.ts';
 import { type Entry, isSameVersion, type Stat } from '../../storage/entry.ts';
-import { findNames } from '../../storage/records.ts';
+import { findNames, type Names } from '../../storage/records.ts';
 import type { ReadableStore } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { MAX_PICTURE_BYTES, type ThumbnailSpec } from '../engine.ts';
@@ -250,7 +250,7 @@ export class KeptFolder {
 export const openKeptFolder = async (
   context: KeptContext,
   source: Source,
-  { folder, preset, names }: { folder: SourcePath; preset?: string | undefined; names: ReadonlySet<string> },
+  { folder, preset, names }: { folder: SourcePath; preset?: string | undefined; names: Names },
   signal: AbortSignal | undefined,
   find = findNames,
 ): Promise<KeptFolder> => {

@@ -3,19 +3,20 @@ import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
-import type { Entries, Entry } from '../../storage/entry.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';
 import { openKeptFolder } from './kept-pictures.ts';
 import { createPlanner, thumbnailOf } from './plan.ts';
 import {
+  ABSENT,
   ENTRIES_PER_SLICE,
   openThumbnailView,
   type ThumbnailView,
   type View,
   type ViewContext,
 } from './thumbnail-view.ts';
-import type { Thumbnails } from './thumbnails.ts';
+import type { ThumbnailPaths, Thumbnails } from './thumbnails.ts';
 
 /** Background work after responses: one piece at a time, each key once. */
 interface Backlog {
@@ -118,18 +119,19 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
     patience ??= new TimeLimit(DRAWING_PATIENCE_MS, signal);
     return patience.signal;
   };
-  const views: View[] = [];
+  // Allocated once: each growth of an array of a million leaves a copy for the garbage collector.
+  const views = new Array<View>(view.entries.length);
   const left: Entry[] = [];
   const makings: (() => Promise<void>)[] = [];
   for (let index = 0; index < view.entries.length; index += 1) {
     if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
     const found = view.viewOf(index);
     if (typeof found !== 'function') {
-      views.push(found);
+      views[index] = found;
       continue;
     }
     const isDrawn = view.isDrawn(index);
-    views.push(isDrawn || settings.thumbPlaceholder ? view.placeholder(index) : { kind: 'absent' });
+    views[index] = isDrawn || settings.thumbPlaceholder ? view.placeholder(index) : ABSENT;
     const leave = (): void => {
       const entry = left.length < MAX_LEFT ? view.entries.at(index) : undefined;
       if (entry !== undefined) left.push(entry);
@@ -185,19 +187,18 @@ const keepIcons = async (view: ThumbnailView, views: readonly View[]): Promise<R
 /** The paths under which `show` creates the thumbnails of the entries. */
 const namesOnDemand = (
   { settings }: Source,
-  entries: Entries,
   hasGenerator: boolean,
   mayShow: (entry: Entry) => boolean = () => true,
-): readonly string[] => {
+): ThumbnailPaths => {
   const planner = createPlanner(settings, hasGenerator);
   const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
-  return Array.from(entries, (entry) => {
+  return (entry) => {
     if (entry.kind === 'file' && !mayShow(entry)) return inside(planner.defaultIcon(entry).name);
     const plan = planner.plan(entry);
     if (plan.kind === 'self') return entry.name;
     // Percent-encoded: browsers put the name into the URL unchanged.
     return inside(plan.kind === 'icon' ? plan.icon.name : encodeURIComponent(entry.name));
-  });
+  };
 };
 
 /** @see Thumbnails.describe */
@@ -205,9 +206,8 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
   const complained = new WeakSet<Settings>();
   return async (source, folder, entries, { signal, hold, mayShow }) => {
     const { settings } = source;
-    if (!settings.createThumb || entries.length === 0) return [];
-    if (settings.serve !== 'off')
-      return namesOnDemand(source, entries, context.svgGenerator !== undefined, mayShow);
+    if (!settings.createThumb || entries.length === 0) return () => undefined;
+    if (settings.serve !== 'off') return namesOnDemand(source, context.svgGenerator !== undefined, mayShow);
     try {
       const view = await openThumbnailView(context, source, folder, entries, signal);
       const { views, left } = await showAll(view, settings, signal);
@@ -219,18 +219,19 @@ export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails
       const inside = (name: string): string => `${settings.thumbFolderName}/${name}`;
       // The string is shared by all entries with the same icon.
       const icons = new Map([...kept].map((name) => [name, inside(name)]));
-      return views.map((shown, index) => {
+      return (entry, index) => {
+        const shown = views[index] ?? ABSENT;
         if (shown.kind === 'made') return inside(shown.name);
         const icon = shown.kind === 'icon' ? icons.get(shown.icon.name) : undefined;
-        return icon ?? (shown.kind === 'absent' ? undefined : entries.at(index)?.name);
-      });
+        return icon ?? (shown.kind === 'absent' ? undefined : entry.name);
+      };
     } catch (error) {
       signal?.throwIfAborted();
       const level = complained.has(settings) ? 'debug' : 'warn';
       complained.add(settings);
       const details = { folder: folder.toString(), error };
       context.log[level]('The thumbnails of a folder are not available.', details);
-      return Array.from(entries, ({ name }) => name);
+      return ({ name }) => name;
     }
   };
 };

@@ -3,6 +3,7 @@ import { BrokenImageError } from '../../errors/errors.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
+import type { Names } from '../../storage/records.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';
 import { type KeptContext, type KeptFolder, openKeptFolder } from './kept-pictures.ts';
@@ -27,6 +28,9 @@ export type View =
   | { readonly kind: 'icon'; readonly icon: Icon; readonly isFailure?: true }
   | { readonly kind: 'absent' };
 
+/** Shared by the many entries without a thumbnail. */
+export const ABSENT: View = { kind: 'absent' };
+
 /** Makes the picture of an entry. The signal ends the wait for it, as does that of the request. */
 export type Making = (signal?: AbortSignal) => Promise<View>;
 
@@ -36,8 +40,8 @@ interface Seen extends ViewContext {
   readonly source: Source;
   readonly folder: SourcePath;
   readonly planner: Planner;
-  /** Indexed like the entries. */
-  readonly plans: readonly Plan[];
+  /** Indexed like the entries. Absent for pictures of a long list: planning them again takes less memory. */
+  readonly plans: readonly (Plan | undefined)[];
   readonly kept: KeptFolder;
 }
 
@@ -54,11 +58,13 @@ export class ThumbnailView {
 
   /** How an entry is shown with the existing files; a function when something has to be made first. */
   viewOf(index: number): View | Making {
-    const plan = this.#seen.plans[index];
+    const known = this.#seen.plans[index];
     // Avoids creating the entry in a very long list.
-    if (plan?.kind === 'icon' || plan?.kind === 'self') return plan;
+    if (known?.kind === 'icon' || known?.kind === 'self') return known;
     const entry = this.entries.at(index);
-    if (entry === undefined || plan === undefined) return { kind: 'absent' };
+    if (entry === undefined) return ABSENT;
+    const plan = known ?? this.#seen.planner.plan(entry);
+    if (plan.kind === 'self') return plan;
     return plan.kind === 'picture' ? this.#picture(entry, plan) : this.#icon(entry, plan);
   }
 
@@ -72,7 +78,7 @@ export class ThumbnailView {
   placeholder(index: number): View {
     const { source, planner } = this.#seen;
     const entry = this.entries.at(index);
-    if (entry === undefined || !source.settings.generateSvgThumbs) return { kind: 'absent' };
+    if (entry === undefined || !source.settings.generateSvgThumbs) return ABSENT;
     return { kind: 'icon', icon: planner.defaultIcon(entry) };
   }
 
@@ -134,15 +140,24 @@ export class ThumbnailView {
   }
 }
 
+/** Length from which the memory for each entry of a list matters. */
+const LONG = 20_000;
+
+interface Plans {
+  readonly plans: Seen['plans'];
+  readonly names: Names;
+}
+
 /** Plans how entries are shown, and collects the names in the thumbnail folder that could show them. */
 const planAll = async (
   planner: Planner,
   entries: Entries,
   isBroken: (name: string, entry: Entry) => boolean,
-): Promise<{ readonly plans: readonly Plan[]; readonly names: ReadonlySet<string> }> => {
-  const plans: Plan[] = [];
+): Promise<Plans> => {
+  const plans = new Array<Plan | undefined>(entries.length);
   const names = new Set<string>();
   const add = (plan: Plan): void => {
+    if (names.size > LONG) return;
     if (plan.kind === 'icon') names.add(plan.icon.name);
     else if (plan.kind !== 'self') names.add(plan.name);
   };
@@ -151,14 +166,14 @@ const planAll = async (
     index += 1;
     if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await yieldToLoop();
     const plan = planner.plan(entry);
-    plans.push(plan);
     add(plan);
-    if (plan.kind !== 'picture') continue;
+    const isPicture = plan.kind === 'picture';
+    if (!isPicture || plan.program !== undefined || entries.length <= LONG) plans[index] = plan;
     // An undrawable image needs an icon: that of its extension is always looked up, its own only when it will
     // be used.
-    if (!planner.hasItemIcons || isBroken(plan.name, entry)) add(planner.planIcon(entry));
+    if (isPicture && (!planner.hasItemIcons || isBroken(plan.name, entry))) add(planner.planIcon(entry));
   }
-  return { plans, names };
+  return { plans, names: names.size > LONG ? 'all' : names };
 };
 
 /**

@@ -28,14 +28,19 @@ export interface DescribeOptions {
   readonly mayShow?: ((entry: Entry) => boolean) | undefined;
 }
 
+/**
+ * Returns the path of the thumbnail of an entry of a listing, relative to its folder (`_thumbs/cat.jpg`, or the entry
+ * itself), by the entry and its index. Undefined: not made because the quota is used up.
+ */
+export type ThumbnailPaths = (entry: Entry, index: number) => string | undefined;
+
 /** Thumbnails and icons of listed entries, stored in each folder's thumbnail folder. */
 export interface Thumbnails {
   /**
-   * For each entry, the path of its thumbnail relative to the folder (`_thumbs/cat.jpg`, or the entry
-   * itself). Missing ones are made: at most `safeThumbsCountInOneTime` per call, with limited concurrency,
-   * once per image for all concurrent calls. Undefined: not made because the quota is used up. With
-   * `createThumb` false there are none, and nothing is read or written. Never rejects because of a broken
-   * image (it gets its extension's icon) or a store that rejects thumbnails.
+   * Makes the missing thumbnails of entries: at most `safeThumbsCountInOneTime` per call, with limited
+   * concurrency, once per image for all concurrent calls. With `createThumb` false there are none, and nothing
+   * is read or written. Never rejects because of a broken image (it gets its extension's icon) or a store that
+   * rejects thumbnails.
    *
    * In a source that serves its files (`serve`) nothing is read or made: each entry gets the path for `show`.
    */
@@ -44,7 +49,7 @@ export interface Thumbnails {
     folder: SourcePath,
     entries: Entries,
     options: DescribeOptions,
-  ): Promise<readonly (string | undefined)[]>;
+  ): Promise<ThumbnailPaths>;
 
   /**
    * Draws the thumbnail of a picture that is about to be stored under this name, for `keep`. Undefined when
