@@ -131,10 +131,10 @@ const tryName = async <Taken>(
 
 /**
  * Takes the first free of the names. `take` must be create-only: its AlreadyExistsError means that another
- * writer was faster, and the next name is tried, a bounded number of times. Skips names that other requests
- * of this process are about to take without a request to the store. Costs one `stat` per tried name, none for
- * the first few where the store decides; after a few taken names one listing of names finds the rest, limited
- * to variants of this name where the store supports prefixes.
+ * writer was faster, and the next name is tried, a limited number of times. Skips names that other requests
+ * of this process are about to take, without asking the store. Costs one `stat` per tried name, none for the
+ * first few where the store decides; after a few taken names one listing of names finds the rest, limited to
+ * variants of this name where the store supports prefixes.
  * @throws all other errors of `take`; AlreadyExistsError when other writers were faster every time
  */
 export const takeFreeName = async <Taken>(

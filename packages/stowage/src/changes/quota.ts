@@ -168,7 +168,7 @@ const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise
     ? move()
     : context.services.quotas.moving(quotaKeyOf(open.source), move);
 
-/** Space for a file that may replace another: only the difference in size, unless the trash keeps that. */
+/** Space for a file that may replace another: the difference in size, unless the trash keeps the old one. */
 const needOf = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
@@ -213,8 +213,8 @@ const transferring = (passage: Passage, change: Transfer, next: Next) => {
 };
 
 /**
- * Reserves the space of a change atomically: of two changes that need the last space one gets it. Returns the
- * space that a change frees. A failed change leaves the usage as it was.
+ * Reserves the space of a change atomically: of two changes that need the last space one gets it. Releases
+ * the space that a change frees. A failed change leaves the usage as it was.
  * @throws QuotaExceededError, before anything is stored; errors of the count
  */
 export const quota: Stage = (passage, change, next) => {

@@ -92,7 +92,7 @@ async function* resumed(
 /**
  * Stages content in memory, at most `capacity` bytes in total: for content that is soon read and discarded,
  * where writing and flushing a file would be wasted. Content that is longer than a quarter of the capacity,
- * or finds it used up, is staged by the store.
+ * or finds it used up, is staged as by `stageContent`.
  */
 export const createMemoryStaging = (capacity: number): Stage => {
   let held = 0;

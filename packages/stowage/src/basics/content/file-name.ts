@@ -110,7 +110,7 @@ const SERVER_CONFIG = /^(?:web\.config|php\.ini|\.user\.ini|\.ht.*)$/iu;
 /** Whether a file of this name could configure a web server: `.htaccess`, `.user.ini`, `web.config`. */
 export const isServerConfigName = (name: string): boolean => SERVER_CONFIG.test(name);
 
-/** Whether the name is hidden by a leading dot, which `../a` gets as well. */
+/** Whether the name is hidden by a leading dot, which a sanitised `../a` has as well. */
 export const isHiddenName = (name: string): boolean => name.startsWith('.');
 
 /** A name and its numbered variants, in the order in which they are tried. */

@@ -66,7 +66,7 @@ export const createLineLogger = (write: (line: string) => void): Logger =>
     write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...rest })}\n`);
   });
 
-/** Removes control characters: text of a request must not control the terminal. */
+/** Replaces control characters: text of a request must not control the terminal. */
 const printable = (text: string): string =>
   text.replaceAll(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu, '\ufffd');
 

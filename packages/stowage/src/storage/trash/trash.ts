@@ -23,7 +23,10 @@ export interface Removed {
   readonly seen: Stat;
 }
 
-/** Writes the record, then calls `bring` to move the item. Removes the record when the store rejects that. */
+/**
+ * Writes the record, then calls `bring` to move or copy the item. Removes the record if the store rejects
+ * that.
+ */
 const enter = async (
   storage: StorageAdapter,
   { path, kind, about, seen }: Removed,

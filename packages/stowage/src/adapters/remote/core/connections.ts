@@ -2,7 +2,7 @@ import { inTimeLimit, orAborted } from '../../../basics/concurrency/abort.ts';
 import { StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { createSlots, type Slots } from '../../../basics/concurrency/queues.ts';
 
-/** A connection that several operations use in turn. */
+/** A connection that outlives single operations, to be reused. */
 export interface PooledConnection {
   /** False after it was closed, lost, or left in a state that others cannot use. */
   readonly isOpen: boolean;
