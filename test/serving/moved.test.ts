@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
-import { startService, type Service, type ServiceOptions } from '../protocol/service.ts';
+import { createApp, registerStorageAdapter } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter, memoryFactory } from '#internals';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
+import { silent, startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 
 const serving = (overrides: object = {}): object => ({
   baseurl: undefined,
@@ -70,6 +74,25 @@ describe('the old link of a file', () => {
       expect(await seen(service, '/file/files/a.txt', init)).toBe('308 /file/files/b.txt');
     const part = await fetch(`${service.url}/file/files/a.txt`, { headers: { range: 'bytes=1-2' } });
     expect([part.status, await part.text()]).toEqual([206, 'el']);
+  });
+
+  it('leads there also when the client leaves while the file moves', async () => {
+    const [leaving, store] = [new AbortController(), new MemoryAdapter()];
+    const moveFile: MemoryAdapter['moveFile'] = async (...move) => {
+      await store.moveFile(...move);
+      leaving.abort();
+    };
+    const create = async () => replacing(store, { moveFile });
+    registerStorageAdapter('left-amid-a-move', { ...memoryFactory, create });
+    await put(store, 'a.txt', Buffer.from('hello'));
+    const source = { title: 'Files', storageAdapter: 'left-amid-a-move', serve: 'public', redirectMoved: {} };
+    const app = createApp({ sources: { files: source as never } }, {}, { logger: silent });
+    onTestFinished(() => app.close());
+    const body = new URLSearchParams({ name: 'a.txt', newname: 'b.txt' });
+    const request = new Request('http://host/fileRename', { method: 'POST', body, signal: leaving.signal });
+    await app.fetch(request).catch(() => undefined);
+    const answer = await app.fetch(new Request('http://host/file/files/a.txt'));
+    expect([answer.status, answer.headers.get('location')]).toEqual([308, '/file/files/b.txt']);
   });
 
   it('shows what came back, and nothing that was removed', async () => {

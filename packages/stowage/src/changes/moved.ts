@@ -2,7 +2,7 @@ import type { EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import type { Noted } from '../storage/moved/memory.ts';
-import type { NameEvent, NameHistory } from '../storage/moved/name-events.ts';
+import { type NameEvent, type NameHistory, readHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
@@ -32,10 +32,13 @@ const heldIn = async (storage: StorageAdapter, folder: SourcePath): Promise<Hold
   return names;
 };
 
-/** The recorded histories of a name and of its parent folders. Empty when the source records none. */
+/**
+ * The recorded histories of a name and of its parent folders. Empty when the source records none. Reading them does not
+ * stop when the client leaves, since the move has already happened.
+ */
 const historiesOf = async ({ view, path }: ViewLocation): Promise<readonly NameHistory[]> => {
   if (view.source.settings.redirectMoved === undefined) return [];
-  const histories = await Promise.all(path.ancestry().map((about) => view.history(about)));
+  const histories = await Promise.all(path.ancestry().map((about) => readHistory(storeOf(view), about, {})));
   return histories.filter(({ events }) => events.length > 0);
 };
 
