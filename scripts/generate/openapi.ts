@@ -4,6 +4,7 @@ import {
   editorListingSchema,
   editorUploadSchema,
 } from '../../packages/stowage/src/actions/editor-answers.ts';
+import { itemsDoneSchema } from '../../packages/stowage/src/actions/many.ts';
 import { capitalised, describedActions, schemaOf, type DescribedAction } from './interface.ts';
 import { tusPaths } from './openapi-tus.ts';
 import type { JsonSchema } from './settings-schema.ts';
@@ -33,36 +34,33 @@ const withCode = (data: JsonSchema): JsonSchema => ({
 
 const fileBody = { type: 'string', contentMediaType: 'application/octet-stream' };
 
-const succeeded = ({ name, answer, answersEditors }: DescribedAction): Part =>
-  'contentType' in answer
-    ? {
-        description: `The file, as an attachment${answer.saved === undefined ? '' : `; with \`${answer.saved.by}\`, where it was saved`}.`,
-        headers: {
-          'Content-Disposition': { schema: { type: 'string' }, ...(answer.saved ? {} : { required: true }) },
-        },
-        content: {
-          [answer.contentType]: { schema: fileBody },
-          ...(answer.saved === undefined
-            ? {}
-            : { 'application/json': { schema: success(reference('schemas', dataName(name))) } }),
-        },
-      }
-    : {
-        description: 'Done.',
-        content: {
-          'application/json': {
-            schema:
-              answersEditors === undefined
-                ? success(reference('schemas', dataName(name)))
-                : {
-                    anyOf: [
-                      success(reference('schemas', dataName(name))),
-                      reference('schemas', `Editor${capitalised(answersEditors)}`),
-                    ],
-                  },
-          },
-        },
-      };
+const answered = ({ name, answer, answersEditors }: DescribedAction): JsonSchema => {
+  const results = 'data' in answer ? answer.data.properties?.['results'] : undefined;
+  const done = success(reference('schemas', dataName(name)));
+  const others = [
+    ...(results === undefined ? [] : [reference('schemas', 'SeveralError')]),
+    ...(answersEditors === undefined ? [] : [reference('schemas', `Editor${capitalised(answersEditors)}`)]),
+  ];
+  return others.length === 0 ? done : { anyOf: [done, ...others] };
+};
+
+const succeeded = (action: DescribedAction): Part => {
+  const { name, answer } = action;
+  if (!('contentType' in answer))
+    return { description: 'Done.', content: { 'application/json': { schema: answered(action) } } };
+  const { contentType, saved } = answer;
+  const file = { [contentType]: { schema: fileBody } };
+  return {
+    description: `The file, as an attachment${saved === undefined ? '' : `; with \`${saved.by}\`, where it was saved`}.`,
+    headers: {
+      'Content-Disposition': { schema: { type: 'string' }, ...(saved ? {} : { required: true }) },
+    },
+    content:
+      saved === undefined
+        ? file
+        : { ...file, 'application/json': { schema: success(reference('schemas', dataName(name))) } },
+  };
+};
 
 const responses = (action: DescribedAction): Part => ({
   200: succeeded(action),
@@ -178,7 +176,8 @@ const pingPath: Part = {
 const errorStatuses = (): readonly number[] =>
   [...new Set(Object.values(errorTable).map(({ status }) => status))].sort((one, other) => one - other);
 
-const errorSchema = (): JsonSchema => ({
+const errorSchema = (more: JsonSchema = {}): JsonSchema => ({
+  ...(more.description === undefined ? {} : { description: more.description }),
   type: 'object',
   properties: {
     success: { const: false },
@@ -204,8 +203,9 @@ const errorSchema = (): JsonSchema => ({
           additionalProperties: { type: ['string', 'number'] },
           description: 'The values in the messages, such as `name` and `limit`.',
         },
+        ...more.properties,
       },
-      required: ['code', 'error', 'messages'],
+      required: ['code', 'error', 'messages', ...Object.keys(more.properties ?? {})],
     },
   },
   required: ['success', 'data'],
@@ -249,6 +249,11 @@ export const openApi = (): Part => {
       },
       schemas: {
         Error: errorSchema(),
+        SeveralError: errorSchema({
+          ...schemaOf(itemsDoneSchema, 'output'),
+          description:
+            'Some of several items have failed; the cause is that of the first. Its status is 200.',
+        }),
         EditorUpload: {
           description: 'With `responseType`: what that editor reads of an upload.',
           ...schemaOf(editorUploadSchema, 'output'),

@@ -104,6 +104,7 @@ const useEveryAction = async (client: Client, service: Service, picture: Buffer)
   await client.fileUses({ name: 'd.png' });
   await client.fileRemove({ name: 'd.png' });
   await client.folderCopy({ from: 'f' });
+  await client.folderCopy({ froms: ['f/a.png', 'nowhere'] });
   await client.folderRename({ name: 'f (1)', newname: 'g' });
   await client.folderMove({ from: 'g', path: 'f' });
   await client.folderRemove({ name: 'f' });
