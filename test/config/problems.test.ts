@@ -154,6 +154,16 @@ describe('a wrong configuration', () => {
     ]);
   });
 
+  it('is refused without problems that other settings do not have', () => {
+    const sources = { photos: { title: 'Photos', root: '/srv/photos' } };
+    expect(problemsOf({ serve: 'public', quality: 500, sources })).toEqual([
+      'quality: must be at most 100, not the number 500',
+    ]);
+    expect(problemsOf({ serve: 'public', uploadImages: { keepOriginal: true }, sources })).toEqual([
+      'uploadImages.keepOriginal: must be the name of a folder, without a path, or false, not true',
+    ]);
+  });
+
   it('says so in the message of the error', () => {
     const start = (): unknown => load({ quality: '90', sources: { photos: source({ thumbSize: [] }) } });
     expect(start).toThrow(ConfigError);

@@ -139,6 +139,16 @@ const withReferences = z.object({
   sources: z.record(z.string(), sourceOfReferences),
 });
 
+/** The valid settings of a configuration with invalid ones. */
+const validOf = (written: PlainObject): PlainObject =>
+  Object.fromEntries(
+    Object.entries(written).filter(
+      ([key, value]) =>
+        Object.hasOwn(settingsShape, key) &&
+        settingsShape[key as keyof typeof settingsShape].safeParse(value, ONCE).success,
+    ),
+  );
+
 /** The source that serves when the configuration has none. @throws ConfigError */
 const environmentSource = (environment: SourceEnvironment): PlainObject => {
   const baseurl = environment.SOURCE_BASEURL || DEFAULT_BASEURL;
@@ -178,10 +188,10 @@ export const loadConfig = (
   const { sources: written, ...rest } = resolved.value as PlainObject;
   const fromEnvironment =
     environment.signingSecret === undefined ? {} : { signingSecret: environment.signingSecret };
-  const { data = {}, problems } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
-  // Sources are validated even if the settings above them are invalid, so that one start reports every
+  const { data, problems, written: above } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
+  // Sources are validated even if settings above them are invalid, so that one start reports every
   // problem.
-  const parsed = settingsSchema.strip().parse(problems.length === 0 ? data : {}, ONCE);
+  const parsed = settingsSchema.strip().parse(data ?? validOf(above), ONCE);
   const settings = { ...parsed, tus: tusInForce(parsed) };
   const checked = checkSources(written ?? environmentSource(environment), settings, factories);
   const all = [...resolved.problems, ...resolved.presentable([...problems, ...checked.problems])];

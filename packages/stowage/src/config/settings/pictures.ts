@@ -38,7 +38,7 @@ const uploadImagesSchema = z.strictObject({
     .optional()
     .describe('Of JPEG, WebP and AVIF pictures that are encoded again. Default: 92, 90 and 65.'),
   keepOriginal: z
-    .union([z.literal(false), segment])
+    .union([z.literal(false), segment], 'must be the name of a folder, without a path, or false')
     .default(false)
     .describe('Hidden folder beside the pictures for the originals of changed ones.'),
 });
