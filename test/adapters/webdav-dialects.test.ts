@@ -292,6 +292,14 @@ describe('dialects of WebDAV', () => {
     expect([stub.text('f/a.txt'), stub.text('b.txt')]).toEqual(['a', 'b']);
   });
 
+  it('a name that is freed after the server has refused it was taken all the same, so that the next one is tried', async () => {
+    const { stub, put } = await open({});
+    const instead: DavDialect['instead'] = ({ method }) => (method === 'MOVE' ? { status: 412 } : undefined);
+    stub.dialect = { instead };
+    await expect(put('a.txt', 'a', { createOnly: true })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    expect(stub.paths).toEqual([]);
+  });
+
   it('a file that is replaced while it is opened has changed, and is not damaged, where its length is not told', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

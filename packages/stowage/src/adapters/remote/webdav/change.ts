@@ -61,8 +61,9 @@ export const giveName = async (
 ): Promise<void> => {
   const { from, to } = names;
   const isNew = options.createOnly === true;
-  const requireFree = (found: Stat | undefined): void => {
-    if (found !== undefined && isNew) throw new AlreadyExistsError();
+  // What had the name when the server refused it may be gone since.
+  const requireFree = (found: Stat | undefined, isRefused = false): void => {
+    if (isNew && (found !== undefined || isRefused)) throw new AlreadyExistsError();
     if (found?.kind === 'folder') throw new WrongKindError();
   };
   const give = async ({ signal }: OperationOptions): Promise<void> => {
@@ -77,7 +78,7 @@ export const giveName = async (
     if (isSuccess(status)) return;
     const found = mayBeTaken(status) ? await store.find(to, { signal }) : undefined;
     if (found !== undefined && status === 412) store.knowsOverwrite = true;
-    requireFree(found);
+    requireFree(found, status === 412);
     const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
     // Servers that remove a target before the move reject each other's steps; the content is complete then.
     const again = (): Promise<boolean> => store.resources.exists(from, { signal });
