@@ -121,6 +121,10 @@ describe('conditions', () => {
     [{ 'if-match': etag, 'if-unmodified-since': EARLIER }, 200],
     [{ 'if-unmodified-since': LAST_MODIFIED }, 200],
     [{ 'if-unmodified-since': EARLIER }, 412],
+    [{ 'if-unmodified-since': 'Sunday, 06-Nov-94 08:49:37 GMT' }, 412],
+    [{ 'if-unmodified-since': 'Sun Nov  6 08:49:37 1994' }, 412],
+    [{ 'if-unmodified-since': '0' }, 200],
+    [{ 'if-unmodified-since': '1994-11-06' }, 200],
     [{ 'if-match': '"v2"', 'if-none-match': etag }, 412],
     [{ 'if-none-match': etag, range: 'bytes=0-9' }, 304],
   ])('%j -> %d', async (headers, status) => {

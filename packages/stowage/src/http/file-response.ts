@@ -41,8 +41,13 @@ type Headers = Readonly<Record<string, string | undefined>>;
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 
-const parseDate = (header: string | undefined): number | undefined => {
-  const time = header === undefined ? Number.NaN : Date.parse(header);
+/** The three forms of a date in HTTP. That without a zone is in GMT, too. */
+const HTTP_DATE = /^[A-Z][a-z]+,? .*\d\d:\d\d (?:GMT|\d{4})$/u;
+
+/** Undefined for what is not a date, which has no effect. */
+const parseDate = (header = ''): number | undefined => {
+  const text = header.trim();
+  const time = HTTP_DATE.test(text) ? Date.parse(text.endsWith('GMT') ? text : `${text} GMT`) : Number.NaN;
   return Number.isNaN(time) ? undefined : seconds(time);
 };
 
