@@ -149,8 +149,9 @@ const endsSoon = async (running: Promise<unknown>, signal: AbortSignal): Promise
 type Asking = Pick<ActionContext, 'views' | 'signal'>;
 
 /**
- * Runs work that reads the store of one of several sources. When it takes long, and `others` have ended, the
- * store is checked; if it does not respond the work is aborted, so that the other sources need not wait.
+ * Runs work that reads the store of one of several sources. When it takes long, and `others` has resolved
+ * because another source has responded, the store is checked; if it does not respond either, the work is
+ * aborted, so that the other sources need not wait.
  * @throws errors of `work`; StorageTimeoutError, any error of the store
  */
 export const readOneOf = async <Result>(

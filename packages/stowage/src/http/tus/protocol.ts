@@ -173,7 +173,7 @@ export interface TusRequest {
   readonly id: string | undefined;
   readonly headers: TusHeaders;
   readonly signal: AbortSignal;
-  /** The bytes of the body; ends when the body ends or fails, and its failure is reported by the caller. */
+  /** The bytes of the body. Ends when the body ends or fails; a failure is thrown by `received`. */
   readonly batches: AsyncIterable<readonly Buffer[]>;
   /** Resolves when the body ends. @throws its failure */
   readonly received: Promise<void>;
