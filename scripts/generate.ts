@@ -13,7 +13,6 @@ import { withExamples } from './generate/with-examples.ts';
 
 const root = new URL('../', import.meta.url);
 
-/** Pages with samples. */
 const withSamples = [
   'README.md',
   'docs/deployment.md',

@@ -1,6 +1,5 @@
 import { xml } from './s3-text.ts';
 
-/** An object of the stub. */
 export interface StoredObject {
   readonly bytes: Buffer;
   readonly etag: string;

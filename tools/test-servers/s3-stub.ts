@@ -60,7 +60,6 @@ export interface Dialect {
   readonly keepsFor?: string;
 }
 
-/** A received request. */
 interface SeenRequest {
   readonly operation: string;
   readonly host: string;
@@ -266,7 +265,6 @@ export class S3Stub {
     this.#note(typeof source === 'string' ? 'UploadPartCopy' : 'UploadPart', request);
     if (typeof source !== 'string') {
       const checksum = request.headers['x-amz-checksum-crc32'];
-      // As in AWS.
       if (checksum !== undefined && !this.#checked.has(query.get('uploadId') ?? ''))
         return this.#fail(response, 400, 'InvalidRequest');
       const told = checksum === undefined ? {} : { 'x-amz-checksum-crc32': checksum };

@@ -55,7 +55,6 @@ export interface StubAnswer {
   readonly body?: string | AsyncIterable<string>;
 }
 
-/** A received request. */
 export interface StubRequest {
   readonly method: string;
   readonly path: string;

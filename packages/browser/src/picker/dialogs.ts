@@ -3,7 +3,6 @@ import { Tree } from './tree.ts';
 import type { Folder, Service, SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
-/** An entry of a menu. */
 export interface MenuItem {
   readonly label: string;
   readonly run: () => void;
@@ -101,7 +100,6 @@ export class Dialogs {
     return answer === true;
   }
 
-  /** Asks for a folder. */
   chooseFolder(
     title: string,
     service: Service,

@@ -86,7 +86,6 @@ export class Drops {
     element.addEventListener('drop', (event) => this.#drop(event));
   }
 
-  /** Starts to drag entries. */
   start(entries: readonly Entry[], { dataTransfer }: DragEvent): void {
     this.#dragged = entries;
     // Browsers add a dragged picture as a file, which would look like one from the desktop.

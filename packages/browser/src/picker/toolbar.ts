@@ -62,7 +62,6 @@ export const isOffered = (
   rightsHere: Rights,
 ): boolean => offers[deed]({ chosen, may: rights.permissions, mayHere: rightsHere.permissions });
 
-/** Callbacks of the toolbar. */
 export interface ToolbarEvents {
   readonly asked: (deed: Deed) => void;
   readonly sorted: (sortBy: Sorting) => void;

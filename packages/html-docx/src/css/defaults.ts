@@ -55,5 +55,4 @@ for (const [tags, body] of RULES) {
   for (const tag of tags.split(' ')) byTag.set(tag, [...(byTag.get(tag) ?? []), ...declarations]);
 }
 
-/** The default declarations of an element. */
 export const defaultDeclarations = (tag: string): readonly Declaration[] => byTag.get(tag) ?? [];

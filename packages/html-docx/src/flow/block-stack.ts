@@ -15,7 +15,6 @@ export class BlockStack {
     this.#above = Math.max(this.#above, marginTop);
   }
 
-  /** Ends a box. */
   closeBox(marginBottom: number): void {
     this.#below = Math.max(this.#below, marginBottom);
   }

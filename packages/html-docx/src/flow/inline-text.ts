@@ -1,7 +1,6 @@
 import type { Style } from '../css/style.ts';
 import type { Inline, MarkInline, PictureInline, TextFormat, TextInline } from './model.ts';
 
-/** Text format from a style. */
 export const textFormat = (style: Style): TextFormat => ({
   size: style.fontSize,
   family: style.fontFamily,
@@ -37,7 +36,6 @@ export class LineCollector {
     return this.#inlines.length === 0;
   }
 
-  /** Adds text of an element. */
   addText(raw: string, style: Style, link: string | undefined): void {
     const text = transformed(raw, style.transform);
     const keepsLines = /^pre/u.test(style.whiteSpace);

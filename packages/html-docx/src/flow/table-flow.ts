@@ -70,7 +70,6 @@ const mergeCells = (cells: readonly TableCell[]): readonly TableCell[] => {
 /** Maximum height of an empty row, in points. */
 const MAX_ROW = 600;
 
-/** Builds a table with its content. */
 export const buildTable = (
   parts: FlowParts,
   { located, style }: Styled,

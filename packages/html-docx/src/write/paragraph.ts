@@ -73,7 +73,6 @@ const markOptions = ({ inlines }: ParagraphBlock, base: BaseFormat): IParagraphO
 
 const isFramed = ({ border }: ParagraphFormat): boolean => SIDES.some((side) => border[side] !== undefined);
 
-/** Writes a paragraph. */
 export const paragraph = (block: ParagraphBlock): Paragraph => {
   const { format } = block;
   const base = baseFormat(format.heading);

@@ -56,7 +56,6 @@ const fontOptions = (text: string, format: TextFormat): IRunOptions => {
   };
 };
 
-/** Options of a text run. */
 export const runOptions = (text: string, format: TextFormat, base: BaseFormat): IRunOptions => ({
   ...differing(scripted(format), base),
   ...fontOptions(text, format),

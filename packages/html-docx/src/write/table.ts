@@ -70,7 +70,6 @@ const tableAlignment = ({ align, rtl }: TableBlock): 'center' | 'end' | undefine
   return align === (rtl ? 'right' : 'left') ? undefined : 'end';
 };
 
-/** Writes a table. */
 const writeTable = (block: TableBlock): Table => {
   const { border, columnWidths, rows } = block;
   const align = tableAlignment(block);

@@ -18,7 +18,6 @@ import type { SearchCursors } from './search/parameters.ts';
 
 /** A file whose uses `findUses` reports. */
 export interface UsedFile {
-  /** Name of its source. */
   readonly source: string;
   /** The tenant, where the source comes from `resolveSources`. */
   readonly tenant?: string;

@@ -11,7 +11,6 @@ export const responseTypeField = choice(editors.upload).describe(
   'Answers in the form that the simple upload of this editor reads, about the first file.',
 );
 
-/** `responseType` of a listing. */
 export const listingTypeField = choice(editors.listing).describe(
   "Answers with the pictures of one folder in the form that this editor's own browser reads.",
 );

@@ -1,4 +1,3 @@
-/** Types of events. */
 export const eventTypes = [
   'file.created',
   'file.replaced',

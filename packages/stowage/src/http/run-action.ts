@@ -28,7 +28,6 @@ const jsonHeaders = {
 /** `data.code` of every success. */
 export const SUCCESS_CODE = 220;
 
-/** A response with JSON text. */
 export const jsonResponse = (
   status: number,
   text: string,

@@ -10,7 +10,6 @@ export const MAX_DECODED_PIXELS = 0x4000 * 0x3fff;
 /** Maximum number of pixels in a frame of an edited picture. */
 export const MAX_RESULT_PIXELS = 100_000_000;
 
-/** Formats of thumbnails. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif';
 
 /** A point of a displayed picture, as fractions of its sides from the upper left corner. */
@@ -19,7 +18,6 @@ export interface PicturePoint {
   readonly y: number;
 }
 
-/** Parameters of a thumbnail. */
 export interface ThumbnailSpec {
   /** Size of the box in pixels; a missing side follows from the other. */
   readonly width: number | undefined;

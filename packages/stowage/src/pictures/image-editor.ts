@@ -160,7 +160,6 @@ const measureWith =
     }
   };
 
-/** Creates the editor of one connector. */
 export const createImageEditor = (pool: ImagePool): ImageEditor => {
   const { engine, hold } = pool;
   /** Reads a picture into memory and processes it there. */

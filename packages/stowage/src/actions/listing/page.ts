@@ -62,7 +62,6 @@ const orderOf = <Item>(facets: Facets<Item>, sortBy: SortOrder, position: Folder
   };
 };
 
-/** The order of entries. */
 export const entryOrder = (sortBy: SortOrder, position: FoldersPosition): Compare<Entry> =>
   orderOf(ofEntries, sortBy, position);
 
@@ -72,7 +71,6 @@ const needsOnlyNames = (sortBy: SortOrder): boolean => sortBy === 'name-asc' || 
 /** Entries between two checks of the time slice. */
 const STRIDE = 256;
 
-/** Parameters of a scan. */
 export interface Scan {
   readonly wanted: Wanted | 'folders';
   readonly detail: 'names' | 'full' | 'versions';

@@ -35,7 +35,6 @@ export interface TextOptions {
     | undefined;
 }
 
-/** Options of `renewLinks`. */
 export interface RenewOptions extends TextOptions, PictureOptions {}
 
 /** A link of a text to a file of a source. */

@@ -7,7 +7,6 @@ export interface Finding {
    * need for action.
    */
   readonly level: 'ok' | 'note' | 'risk' | 'broken';
-  /** The source of the finding. */
   readonly source?: string | undefined;
   /** One line. */
   readonly text: string;

@@ -31,7 +31,6 @@ export const documentsSchema = z.strictObject({
     ),
 });
 
-/** Settings of documents. */
 export const documentsSettings = {
   maxFileSize: setting(
     byteSize.prefault('8mb'),

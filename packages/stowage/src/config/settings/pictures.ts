@@ -102,7 +102,6 @@ const thumbProgramsSchema = z.strictObject({
     .describe('Longest time that a program takes for one file; then it is ended, and the icon stays.'),
 });
 
-/** Settings of pictures. */
 export const picturesSettings = {
   imageExtensions: setting(
     z.array(extension).default(list('jpg png gif jpeg bmp svg ico webp')),

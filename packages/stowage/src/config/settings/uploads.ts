@@ -84,7 +84,6 @@ const inspectionSchema = z.strictObject({
     .describe('Seconds that clamd may take for one file.'),
 });
 
-/** Settings of uploads. */
 export const uploadsSettings = {
   defaultFilesKey: setting(
     z.string().min(1).default('default'),

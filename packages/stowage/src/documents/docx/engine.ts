@@ -115,7 +115,6 @@ const createResourceLoader = (parts: ResourceLoaderParts): LoadResource => {
 
 const PARALLEL_PICTURES = 2;
 
-/** Dependencies of the engine. */
 export interface DocxEngineParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;

@@ -14,7 +14,6 @@ import { type Environment, findBrowser, startBrowser, type StartedBrowser } from
 const OPEN_MS = 10_000;
 const CLOSE_MS = 5000;
 
-/** Dependencies of printing. */
 export interface PrinterParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;
@@ -103,7 +102,6 @@ export const printOnce = async (
   }
 };
 
-/** Dependencies of the engine. */
 export interface PdfEngineParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;

@@ -148,7 +148,6 @@ const listProcesses = async (session: CDPSession): Promise<readonly BrowserProce
   return measured.filter(({ bytes }) => bytes > 0);
 };
 
-/** Options for starting a browser. */
 interface StartOptions {
   readonly sandboxed: boolean;
   readonly environment: Environment;

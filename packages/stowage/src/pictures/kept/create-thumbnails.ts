@@ -217,7 +217,6 @@ const followersWith = (
   };
 };
 
-/** Dependencies of thumbnails. */
 export interface ThumbnailsOptions {
   readonly log: Logger;
   /** Pool for decoding. Default: its own. */
@@ -230,7 +229,6 @@ export interface ThumbnailsOptions {
   readonly svgGenerator?: SvgGenerator | undefined;
 }
 
-/** Creates the thumbnails of one connector. */
 export const createThumbnails = (options: ThumbnailsOptions): Thumbnails => {
   const { log, svgGenerator, pool = createImagePool(), sizes = createPictureSizes(pool) } = options;
   const { focusOf = () => Promise.resolve(undefined) } = options;

@@ -106,7 +106,6 @@ const named = (stem: string, svg: string): Icon => ({ name: `${stem}~${shortHash
 export const fileIcon = (extension: string, size: IconSize): Icon =>
   named(extension === '' ? 'file' : `file-${asciiForm(extension)}`, frame(size, fileDrawing(extension)));
 
-/** The icon of all folders. */
 export const folderIcon = (size: IconSize): Icon => named('folder', frame(size, FOLDER_DRAWING));
 
 const ICON_NAME = /^(?:(file)(?:-([0-9a-z._-]+))?|folder)~[0-9a-f]{10}\.svg$/iu;

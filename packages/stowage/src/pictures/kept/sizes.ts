@@ -82,7 +82,6 @@ const sizeOf = async (
   return shorter && engine.size(shorter);
 };
 
-/** Creates the sizes of one connector. */
 export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): PictureSizes => {
   const known = new LRUCache<string, Known>({ maxSize: REMEMBERED, sizeCalculation: () => 1 });
   const keyOf = createStoreKeys();

@@ -74,7 +74,7 @@ export interface Thumbnails {
    * concurrent requests. An undrawable image gets the icon of its extension; `self` when the entry is shown
    * by itself, or the store rejects thumbnails, and for a variant if the preset does not exist or the entry
    * is not a decodable image. The derived file is looked up in parallel with the entry, and opened if
-   * `opensUpTo` is set: content of up to so many bytes is read whole.
+   * `opensUpTo` is set: content up to that size is read whole.
    * @throws errors of the promise of the entry, BrokenImageError for a variant, BusyError, the signal's
    *   reason, errors of the store
    */

@@ -89,7 +89,6 @@ export const startOfScan = (file: Buffer, budget: ParseBudget): number | undefin
   return undefined;
 };
 
-/** Encodes a segment. */
 export const encodeSegment = (marker: number, content: Buffer): Buffer => {
   const header = Buffer.from([0xff, marker, 0, 0]);
   header.writeUInt16BE(content.length + 2, 2);

@@ -66,7 +66,6 @@ const ANIMATIONS = words('animate animateTransform set');
 
 const ANIMATED_VALUES = words('from to by values');
 
-/** An attribute from the parser. */
 interface SvgAttribute {
   readonly uri: string;
   readonly local: string;
@@ -153,7 +152,6 @@ const isCompleteAnimation = (element: string, names: readonly string[]): boolean
 /** Larger files are rejected: cleaning needs the whole file. */
 export const MAX_SVG_BYTES = 8 * 1024 * 1024;
 
-/** A cleaned SVG file. */
 export interface CleanedSvg {
   readonly content: Buffer;
   /**
