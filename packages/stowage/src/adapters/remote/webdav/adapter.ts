@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
+  NotFoundError,
   StorageDeniedError,
   UnsupportedError,
   WrongKindError,
@@ -78,10 +79,10 @@ export class WebdavAdapter implements StorageAdapter {
     } catch (error) {
       options.signal?.throwIfAborted();
       if (error instanceof WrongKindError) throw error;
-      // Servers respond with various errors to a listing of a file.
-      if ((await this.#store.find(folder, options).catch(() => undefined))?.kind === 'file')
-        throw new WrongKindError();
-      throw error;
+      // Servers respond with various errors to a listing of a file, and of a path below one.
+      const found = await this.#store.find(folder, options).catch(() => 'unknown' as const);
+      if (found === undefined) throw new NotFoundError({ cause: error });
+      throw found !== 'unknown' && found.kind === 'file' ? new WrongKindError() : error;
     }
   }
 

@@ -71,10 +71,14 @@ export const listTheme = theme('list', [
     for await (const _page of adapter.list(at('f'))) break;
     assert.deepEqual(await namesIn(adapter, at('f')), ['a.txt']);
   }),
-  it('a missing folder is NotFoundError, a file WrongKindError', async ({ adapter, at }) => {
+  it('a missing folder is NotFoundError, also below a file; a file WrongKindError', async ({
+    adapter,
+    at,
+  }) => {
     await put(adapter, at('a.txt'), 'a');
     await expectError(entriesOf(adapter, at('no')), NotFoundError);
     await expectError(entriesOf(adapter, at('no/deeper')), NotFoundError);
+    await expectError(entriesOf(adapter, at('a.txt/no')), NotFoundError);
     await expectError(entriesOf(adapter, at('a.txt')), WrongKindError);
     await expectError(entriesOf(adapter, at('a.txt'), { detail: 'names' }), WrongKindError);
   }),
