@@ -189,7 +189,7 @@ describe('an SFTP server that has names of Windows', () => {
         const { status } = await service.call(action, { path: alias, name: 'a.txt' });
         expect([403, 404], action).toContain(status);
       }
-      expect(await codeOf(store.write(at(`${alias}/a.txt`), contentOf('new')))).toBe('STORAGE_DENIED');
+      expect(await codeOf(store.write(at(`${alias}/a.txt`), contentOf('new')))).toBe('UNSAFE_NAME');
       expect(readdirSync(join(root, 'private'))).toEqual(['a.txt']);
       expect(readdirSync(root)).toEqual(['private']);
     },

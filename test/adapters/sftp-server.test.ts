@@ -117,7 +117,7 @@ describe.skipIf(!hasSshd)(
         expect(page.map(({ name }) => name)).toEqual(['a.txt']);
       expect(omitted).toBe(1);
       expect(await failureOf(store.write(at('bytes/\uFFFD.txt'), contentOf('x')))).toMatchObject({
-        code: 'STORAGE_DENIED',
+        code: 'UNSAFE_NAME',
       });
       expect(await failureOf(store.removeFolder(at('bytes')))).toMatchObject({ code: 'STORAGE_DENIED' });
       expect(await readdir(folder)).toHaveLength(1);

@@ -149,7 +149,7 @@ describe('letter case', () => {
       stub.plant(name, undefined);
       stub.plant(`${name}/a.txt`, 'secret');
       await expect(adapter.stat(at(`${name}/a.txt`))).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      await expect(put(`${name}/a.txt`, 'new')).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+      await expect(put(`${name}/a.txt`, 'new')).rejects.toMatchObject({ code: 'UNSAFE_NAME' });
       expect(stub.text(`${name}/a.txt`)).toBe('secret');
     },
   );

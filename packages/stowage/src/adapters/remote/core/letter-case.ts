@@ -1,4 +1,4 @@
-import { NotFoundError, StorageDeniedError, type StowageError } from '../../../errors/errors.ts';
+import { NotFoundError, UnsafeNameError, type StowageError } from '../../../errors/errors.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
@@ -8,7 +8,7 @@ const WINDOWS_ALIAS = /[. ]$|~\d|:/u;
 
 /** The error for a name that a store reserves: it counts as missing, and cannot be created. */
 export const refusedName = (detail: string, isWrite: boolean): StowageError =>
-  isWrite ? new StorageDeniedError({ detail }) : new NotFoundError({ detail });
+  isWrite ? new UnsafeNameError({ detail }) : new NotFoundError({ detail });
 
 const otherCase = (name: string): string =>
   name.replaceAll(/[a-z]/giu, (letter) =>
@@ -55,7 +55,7 @@ export class LetterCase {
   /**
    * Rejects a path with a name that may be an alias of another one, which access rules would not match.
    * @param tryOut detects letter case with an entry of the store's own; called at most once
-   * @throws NotFoundError, for writes StorageDeniedError; as `tryOut`
+   * @throws NotFoundError, for writes UnsafeNameError; as `tryOut`
    */
   async requireOwnNames(
     { segments }: SourcePath,
