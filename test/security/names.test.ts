@@ -60,6 +60,7 @@ describe('sanitizeName', () => {
     ['e\u0301.png', 'é.png'],
     ['a\u200bb\u200dc\u2060d\ufeff.png', 'abcd.png'],
     ['\ud83d.png', '_.png'],
+    ['caf\ufffd.png', 'caf_.png'],
     ['\u200b', ''],
     ['', ''],
   ])('makes %j into %j', (given, expected) => {
