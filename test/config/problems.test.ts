@@ -302,6 +302,8 @@ describe('wrong access rules', () => {
     [json('{"__proto__": false}'), '__proto__: is not a known key'],
     [{ FILES: 'no' }, 'FILES: must be true or false, not the text "no"'],
     [{ role: 1 }, 'role: must be text, not the number 1'],
+    [{ role: '', FILES: false }, 'role: must be a role, not empty text'],
+    [{ role: ' ', FILES: false }, 'role: must be a role, not the text " "'],
     [{ path: '../private' }, 'path: must be a folder inside the source, not the text "../private"'],
     [{ path: '/private/*' }, 'path: must be a folder, without wildcards, not the text "/private/*"'],
     [{ extensions: 4 }, 'extensions: must be text or a list, not the number 4'],

@@ -40,7 +40,11 @@ export const readOnly: readonly AccessRule[] = freezeDeep([{ CHANGE: false }]);
 
 const ruleShape = z
   .object({
-    role: z.string().optional(),
+    role: z
+      .string()
+      // No request has it: a rule that denies would deny nothing.
+      .refine((text) => text.trim() !== '', 'must be a role')
+      .optional(),
     path: z
       .string()
       .refine(isSourcePath, 'must be a folder inside the source')
