@@ -5,6 +5,7 @@ import { createStderrLogger } from '../basics/log/logger.ts';
 import { readVersion } from '../version.ts';
 import { type Command, help, parseCommand, UsageError } from './arguments.ts';
 import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from './serve.ts';
+import { end, endBy } from './end.ts';
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
 
@@ -17,8 +18,8 @@ const INTERRUPTED = 130;
  */
 export const interruptible = async (work: (signal: AbortSignal) => Promise<number>): Promise<number> => {
   const controller = new AbortController();
-  const stop = (): void => {
-    if (controller.signal.aborted) process.exit(INTERRUPTED);
+  const stop = (by: NodeJS.Signals): void => {
+    if (controller.signal.aborted) endBy(by);
     controller.abort();
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
@@ -148,4 +149,4 @@ const run = async (words: readonly string[]): Promise<number> => {
 // Otherwise the AWS SDK prints advice about the version of Node.js among the lines of the log.
 process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
 // A remaining thread or browser must not keep the process alive.
-process.exit(await run(process.argv.slice(2)));
+await end(await run(process.argv.slice(2)));

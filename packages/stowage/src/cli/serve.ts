@@ -1,10 +1,10 @@
-import { constants } from 'node:os';
 import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { App, ServiceDefinition } from '../app.ts';
 import { type Address, DEFAULT_ADDRESS, readVariable } from '../config/environment.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { UsageError } from './arguments.ts';
+import { endBy } from './end.ts';
 import type { Health } from './health.ts';
 import { HttpError } from '../errors/errors.ts';
 import type { HookRequest } from '../http/message.ts';
@@ -65,8 +65,7 @@ const stopSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
     let isStopping = false;
     const listen = (signal: NodeJS.Signals): void => {
-      // By convention the exit status is 128 plus the number of the signal.
-      if (isStopping) process.exit(128 + constants.signals[signal]);
+      if (isStopping) endBy(signal);
       isStopping = true;
       resolve(signal);
     };
