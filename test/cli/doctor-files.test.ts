@@ -43,6 +43,17 @@ const folders: readonly Row[] = [
     /sources\.photos\.root/u,
   ],
   [
+    'a root below a file',
+    async () => {
+      await writeFile(join(here.root, 'a'), '');
+      return withSource({ root: join(here.root, 'a/b'), serve: 'public' });
+    },
+    'store.open',
+    'broken',
+    /cannot be looked at: .*ENOTDIR/u,
+    /^Correct sources\.photos\.root\.$/u,
+  ],
+  [
     'too little room',
     () => withSource({ serve: 'public', maxUploadFileSize: '900000gb' }),
     'room',

@@ -3,6 +3,8 @@ import type { ActionServices } from './actions/action.ts';
 import { compileRules, EVERYTHING } from './access/access.ts';
 import { createTextLinks, type LinksIn, type RenewLinks } from './actions/texts/text-links.ts';
 import { logConfiguration, prepare } from './checked-configuration.ts';
+import { risksOnDisk } from './config/risks/setting-risks.ts';
+import { riskLine } from './config/risks/value-risks.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { InternalError, ShuttingDownError } from './errors/errors.ts';
@@ -148,6 +150,12 @@ const authenticationOf = (
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
+/** Opens the stores, then warns about their roots: a disk that hangs gets no more requests. */
+const startSources = async (sources: SourceGroup, config: ConnectorConfig, log: Logger): Promise<void> => {
+  await openAtStart(sources, log);
+  for (const risk of await risksOnDisk(config)) log.warn(riskLine(risk));
+};
+
 /**
  * Builds a connector: checks the configuration and starts to open the configured stores.
  * @throws ConfigError listing every problem of the configuration, or of the hooks.
@@ -166,7 +174,7 @@ export const createConnector = <Native>(
   const settings = isInspection ? inspectionSettings(config.settings) : config.settings;
 
   const statics = createSourceGroup(config.sources, { factories, log, sweeps: !isInspection });
-  if (!isInspection) void openAtStart(statics, log);
+  const started = isInspection ? undefined : startSources(statics, config, log);
   const tenants = createTenantCache(settings, log);
   const rulesFor = createRulesFor(hooks, ruleKeys, compileRules(settings.accessControl, ruleKeys), log);
   const { state, redis } = createState(settings, log);
@@ -209,7 +217,8 @@ export const createConnector = <Native>(
     webhooks: () => services.events.webhooks(),
     close: () => {
       closing.abort(new ShuttingDownError());
-      return (closed ??= closeInOrder(services, [resumable], state, { stores: [statics, tenants], log }));
+      const stores = [statics, tenants, { close: async () => started }];
+      return (closed ??= closeInOrder(services, [resumable], state, { stores, log }));
     },
   };
 };

@@ -66,8 +66,10 @@ const checkConfig = async ({
   const { config, hooks } = await readDefinition(file);
   const { checkConfiguration } = await import('../checked-configuration.ts');
   const { missingPackages, packagesOf } = await import('../optional-packages.ts');
+  const { risksOnDisk } = await import('../config/risks/setting-risks.ts');
   const checked = checkConfiguration(config, hooks);
-  const { warnings, risks, unused } = checked;
+  const { warnings, unused } = checked;
+  const risks = [...checked.risks, ...(await risksOnDisk(checked.config))];
   for (const warning of [...warnings, ...risks.map(riskLine)]) print(`Note: ${warning}`);
   for (const key of unused) print(`Note: ${key} is accepted for compatibility and has no effect.`);
   const missing = missingPackages(packagesOf(checked.config));

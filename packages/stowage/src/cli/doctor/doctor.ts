@@ -131,14 +131,15 @@ const examine = async (
   const { page, service } = question;
   const around = new Findings();
   const { settings, sources: all } = checked.config;
-  const found = [await checkSettings(definition, checked, question.file)];
   // Only existing folders: opening the others would create them.
   const sources: SourceConfig[] = [];
+  const folders: Findings[] = [];
   for (const source of all) {
     const findings = new Findings(source.name);
-    if (await findFolder(source, findings)) sources.push(source);
-    found.push(findings);
+    if (await findFolder(source, findings, signal)) sources.push(source);
+    folders.push(findings);
   }
+  const found = [await checkSettings(definition, checked, { file: question.file, sources }), ...folders];
   if (sources.length > 0 || all.length === 0) {
     const log = createSilentLogger();
     const seen = withSources(definition, sources);

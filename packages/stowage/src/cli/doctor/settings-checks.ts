@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type CheckedConfiguration, openActions, UNGUARDED } from '../../checked-configuration.ts';
+import { risksOnDisk } from '../../config/risks/setting-risks.ts';
+import type { SettingRisk } from '../../config/risks/value-risks.ts';
 import { isPlainObject, type PlainObject, without } from '../../config/values.ts';
 import type { ServiceDefinition } from '../../app.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
@@ -30,7 +32,11 @@ const checkStrangers = (
   );
 };
 
-const checkRisks = ({ warnings, risks, unused }: CheckedConfiguration, findings: Findings): void => {
+const checkRisks = (
+  { warnings, unused }: CheckedConfiguration,
+  risks: readonly SettingRisk[],
+  findings: Findings,
+): void => {
   // Requests without a login are checked separately.
   for (const warning of warnings)
     if (warning !== UNGUARDED)
@@ -142,15 +148,17 @@ const checkConfigurationFile = (
       );
 };
 
+/** `sources`: those whose folders are there. */
 export const checkSettings = async (
   definition: ServiceDefinition,
   checked: CheckedConfiguration,
-  file: string | undefined,
+  { file, sources }: { readonly file: string | undefined; readonly sources: readonly SourceConfig[] },
 ): Promise<Findings> => {
   const findings = new Findings();
   checkStrangers(definition, checked, findings);
   checkSites(definition, checked, findings);
-  checkRisks(checked, findings);
+  const onDisk = await risksOnDisk({ ...checked.config, sources });
+  checkRisks(checked, [...checked.risks, ...onDisk], findings);
   checkConfigurationFile(checked, file, findings);
   await checkSecrets(definition, file, findings);
   return findings;

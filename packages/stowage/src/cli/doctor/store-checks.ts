@@ -44,6 +44,8 @@ const ADVICE: Readonly<Record<string, readonly Advice[]>> = {
   local: [
     [/EROFS/u, 'Mount ROOT for writing (a volume without ":ro").'],
     [/ENOSPC/u, 'Make room on the disk of ROOT.'],
+    [/kept silent|ETIMEDOUT|ESTALE|EIO/u, 'Mount ROOT anew, or mend the disk or server that it lies on.'],
+    [/ENOTDIR|ELOOP|ENAMETOOLONG/u, 'Correct WHERE.'],
     [ANY, 'Let user USER use the folder: setfacl -R -m u:USER:RIGHT ROOT'],
   ],
   s3: [
@@ -99,7 +101,7 @@ export const adviceFor = (config: SourceConfig, right: Right, error: unknown): s
   const reason = `${error instanceof StorageDeniedError ? 'denied: ' : ''}${reasonOf(error)}`;
   const [, fix = 'Correct WHERE.'] = ADVICE[storageAdapter]?.find(([one]) => one.test(reason)) ?? [];
   const words: Readonly<Record<string, string>> = {
-    WHERE: `sources.${key}.${storageAdapter}`,
+    WHERE: `sources.${key}.${storageAdapter === 'local' ? 'root' : storageAdapter}`,
     RIGHT: WORDS[storageAdapter]?.[right] ?? right,
     USER: String(process.getuid?.() ?? 0),
     ROOT: root,
@@ -155,18 +157,35 @@ const checkRoom = async ({ root = '.', settings }: SourceConfig, findings: Findi
   else findings.ok('room', `${megabytes} of the disk are free`);
 };
 
+/** How long a disk may take to say whether a folder is there. */
+const FOLDER_MS = 10_000;
+const silent = (): Error => new Error('its disk has kept silent for ten seconds');
+
 /** Checks whether the folder of a local source exists; opening the source would create it. */
 export const findFolder = async (
-  { key, storageAdapter, root = '' }: SourceConfig,
+  config: SourceConfig,
   findings: Findings,
+  signal: AbortSignal,
 ): Promise<boolean> => {
+  const { key, storageAdapter, root = '' } = config;
   if (storageAdapter !== 'local') return true;
-  const stats = await stat(root).catch(() => undefined);
-  const fix = `mkdir -p ${root} (or correct sources.${key}.root)`;
-  if (stats === undefined) findings.broken('store.open', `there is no folder ${root}`, fix);
-  else if (!stats.isDirectory())
+  try {
+    const stats = await inTimeLimit(FOLDER_MS, signal, (end) => orAborted(stat(root), end), silent);
+    if (stats.isDirectory()) return true;
     findings.broken('store.open', `${root} is not a folder`, `Correct sources.${key}.root.`);
-  return stats?.isDirectory() === true;
+  } catch (error) {
+    signal.throwIfAborted();
+    const fix = `mkdir -p ${root} (or correct sources.${key}.root)`;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      findings.broken('store.open', `there is no folder ${root}`, fix);
+    else
+      findings.broken(
+        'store.open',
+        `${root} cannot be looked at: ${reasonOf(error)}`,
+        adviceFor(config, 'open', error),
+      );
+  }
+  return false;
 };
 
 /** Notes the capabilities of the store after a write: some stores detect them by that. */

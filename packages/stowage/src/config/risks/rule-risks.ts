@@ -1,12 +1,11 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SourcePath } from '../../storage/source-path.ts';
 import { type AccessRule, extensionsOf } from '../access-rules.ts';
 import type { SourceConfig } from '../types.ts';
+import { isThere } from './source-risks.ts';
 import { isTransposed, type SettingRisk } from './value-risks.ts';
 
 export interface RuleSurroundings {
-  readonly sources: readonly SourceConfig[];
   /** All possible roles of requests; undefined where a hook or a token decides. */
   readonly roles: readonly string[] | undefined;
   /** All keys of actions, each with its group key. */
@@ -23,6 +22,9 @@ interface ReadRule {
   readonly effects: ReadonlyMap<string, boolean>;
 }
 
+const segmentsOf = (path: string | undefined): readonly string[] =>
+  path === undefined || path === '*' ? [] : SourcePath.parse(path).segments;
+
 const readRule = (rule: AccessRule, ruleKeys: RuleSurroundings['ruleKeys']): ReadRule => {
   const { role, path, extensions: _, ...keys } = rule;
   const effects = new Map(Object.entries(keys as Readonly<Record<string, boolean>>));
@@ -32,7 +34,7 @@ const readRule = (rule: AccessRule, ruleKeys: RuleSurroundings['ruleKeys']): Rea
   }
   return {
     role: role === '*' ? undefined : role,
-    folder: path === undefined || path === '*' ? [] : SourcePath.parse(path).segments,
+    folder: segmentsOf(path),
     extensions: extensionsOf(rule),
     effects,
   };
@@ -87,30 +89,30 @@ const namesOf = ({ key, name, storageAdapter, root }: SourceConfig): readonly (r
 ];
 
 /** The source whose name a rule's path seems to begin with. The path is correct if a folder has that name. */
-const sourceIn = (
+const sourceIn = async (
   folder: readonly string[],
   sources: readonly SourceConfig[],
-): readonly string[] | undefined => {
-  const isFolder = sources.some(
-    ({ storageAdapter, root }) => storageAdapter === 'local' && existsSync(join(root ?? '', folder[0] ?? '')),
-  );
-  if (isFolder) return undefined;
-  return sources
+): Promise<readonly string[] | undefined> => {
+  const found = sources
     .flatMap(namesOf)
     .find((name) => name.length > 0 && name.every((segment, index) => segment === folder[index]));
+  if (found === undefined) return undefined;
+  for (const { storageAdapter, root = '' } of sources)
+    if (storageAdapter === 'local' && (await isThere(join(root, folder[0] ?? '')))) return undefined;
+  return found;
 };
 
 const risksOf = (
   rules: readonly ReadRule[],
   index: number,
-  { sources, roles }: RuleSurroundings,
+  { roles }: RuleSurroundings,
 ): readonly SettingRisk[] => {
   const at = `accessControl.${String(index)}`;
   const risks: SettingRisk[] = [];
   const add = (key: string, text: string, fix: string): void => void risks.push({ key, text, fix });
   const rule = rules[index];
   if (rule === undefined) return [];
-  const { role, folder, effects } = rule;
+  const { role, effects } = rule;
   if (effects.size === 0)
     add(
       at,
@@ -122,13 +124,6 @@ const risksOf = (
     const problem = roleProblem(role, earlier, roles);
     if (problem !== undefined) add(`${at}.role`, ...problem);
   }
-  const source = sourceIn(folder, sources);
-  if (source !== undefined)
-    add(
-      `${at}.path`,
-      `begins with a source, "${source.join('/')}", and paths of rules begin below the root of a source`,
-      `Write "/${folder.slice(source.length).join('/')}", unless the source has a folder "${source[0] ?? ''}".`,
-    );
   const later = rules.findIndex((other, number) => number > index && isOverruledBy(rule, other));
   if (later !== -1)
     add(
@@ -150,4 +145,23 @@ export const ruleRisks = (
   if (written.length > MOST_RULES) return [];
   const rules = written.map((rule) => readRule(rule, surroundings.ruleKeys));
   return rules.flatMap((_rule, index) => risksOf(rules, index, surroundings));
+};
+
+/** Paths of rules that seem to begin with a source. */
+export const pathRisks = async (
+  rules: readonly AccessRule[],
+  sources: readonly SourceConfig[],
+): Promise<readonly SettingRisk[]> => {
+  const risks: SettingRisk[] = [];
+  for (const [index, { path }] of rules.slice(0, MOST_RULES).entries()) {
+    const folder = segmentsOf(path);
+    const source = await sourceIn(folder, sources);
+    if (source !== undefined)
+      risks.push({
+        key: `accessControl.${String(index)}.path`,
+        text: `begins with a source, "${source.join('/')}", and paths of rules begin below the root of a source`,
+        fix: `Write "/${folder.slice(source.length).join('/')}", unless the source has a folder "${source[0] ?? ''}".`,
+      });
+  }
+  return risks;
 };

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 import type { ConnectorConfig } from '../types.ts';
 import { ONCE, settingMeta, type Settings, settingsSchema, settingsShape } from '../settings.ts';
 import { risk, type SettingRisk, valueRisks } from './value-risks.ts';
-import { ruleRisks, type RuleSurroundings } from './rule-risks.ts';
-import { sourceRisks } from './source-risks.ts';
+import { pathRisks, ruleRisks, type RuleSurroundings } from './rule-risks.ts';
+import { programRisks, sourceRisks } from './source-risks.ts';
 
 const isHere = (url: URL): boolean => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(url.hostname);
 
@@ -134,8 +134,8 @@ const rolesOf = ({ settings: { auth, defaultRole } }: ConnectorConfig, hasHook: 
 };
 
 /**
- * Warnings about settings that are accepted but probably unintended, or less secure than they seem. Reads the
- * local roots, with a few file system calls for each. `hasHook`: a hook returns the roles.
+ * Warnings about settings that are accepted but probably unintended, or less secure than they seem. `hasHook`: a
+ * hook returns the roles.
  */
 export const settingRisks = (
   config: ConnectorConfig,
@@ -146,11 +146,23 @@ export const settingRisks = (
   ...config.sources.flatMap(sourceRisks),
   ...allValueRisks(config),
   ...ruleRisks(config.settings.accessControl, {
-    sources: config.sources,
     roles: rolesOf(config, hasHook),
     ruleKeys,
   }),
 ];
+
+/**
+ * The same as far as it shows on the disk alone. Costs a few calls of the file system for each local root and path
+ * of a rule, one after the other: they do not end while a disk hangs.
+ */
+export const risksOnDisk = async ({
+  settings,
+  sources,
+}: ConnectorConfig): Promise<readonly SettingRisk[]> => {
+  const risks: SettingRisk[] = [];
+  for (const source of sources) risks.push(...(await programRisks(source)));
+  return [...risks, ...(await pathRisks(settings.accessControl, sources))];
+};
 
 const unusedKeys = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.unused === true)

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, parse, relative } from 'node:path';
 import { isPlainObject, type PlainObject } from '../values.ts';
@@ -27,14 +27,24 @@ const strangeIn = (root: string): string | undefined => {
   if (root === parse(root).root) return 'is the whole file system';
   if (OF_SYSTEM.test(root)) return 'is a folder of the operating system';
   if (root === homedir()) return 'is the home directory of the user that the service runs as';
-  const found = OF_PROGRAMS.find((name) => existsSync(join(root, name)));
-  if (found !== undefined) return `holds ${found}, and so is the folder of a program`;
   return holds(root, process.cwd())
     ? 'holds the directory that the service runs in, and what is configured there'
     : undefined;
 };
 
-const rootRisks = ({ key, root, storageAdapter, settings }: SourceConfig): readonly SettingRisk[] => {
+const strangeRoot = (
+  { key, settings }: SourceConfig,
+  root: string,
+  strange: string,
+): readonly SettingRisk[] =>
+  risk(
+    `sources.${key}.root`,
+    `${root} ${strange}: users of the source can list and change all of it${settings.serve === 'public' ? ', and everybody can download it' : ''}`,
+    'Give the source a folder of its own: "root": "/srv/photos".',
+  );
+
+const rootRisks = (source: SourceConfig): readonly SettingRisk[] => {
+  const { key, root, storageAdapter } = source;
   if (storageAdapter !== 'local' || root === undefined) return [];
   const unread = process.platform === 'win32' ? undefined : UNREAD.exec(root)?.[0];
   if (unread !== undefined)
@@ -44,13 +54,24 @@ const rootRisks = ({ key, root, storageAdapter, settings }: SourceConfig): reado
       'Write the whole path, or { "env": "NAME" }.',
     );
   const strange = strangeIn(root);
-  if (strange === undefined) return [];
-  const open = settings.serve === 'public' ? ', and everybody can download it' : '';
-  return risk(
-    `sources.${key}.root`,
-    `${root} ${strange}: users of the source can list and change all of it${open}`,
-    'Give the source a folder of its own: "root": "/srv/photos".',
+  return strange === undefined ? [] : strangeRoot(source, root, strange);
+};
+
+/** Whether something is there, as far as this process may see it. */
+export const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
   );
+
+/** The same of what lies in the root of a local source. */
+export const programRisks = async (source: SourceConfig): Promise<readonly SettingRisk[]> => {
+  const { root, storageAdapter } = source;
+  if (storageAdapter !== 'local' || root === undefined || strangeIn(root) !== undefined) return [];
+  for (const name of OF_PROGRAMS)
+    if (await isThere(join(root, name)))
+      return strangeRoot(source, root, `holds ${name}, and so is the folder of a program`);
+  return [];
 };
 
 const REGION =
@@ -140,7 +161,7 @@ const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] =>
   );
 };
 
-/** Warnings about the locations of sources. Reads local roots. */
+/** Warnings about the locations of sources. */
 export const sourceRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const { key, storageAdapter, adapterOptions } = source;
   const options = isPlainObject(adapterOptions) ? adapterOptions : {};
