@@ -45,6 +45,24 @@ describe('stowage init', () => {
     expect((await service.ended).status).toBe(0);
   });
 
+  it('is what serve names when it is not told to read it', async () => {
+    await writeFile(file(), '{}');
+    const service = start(['serve', '--port', '0'], { SOURCE_BASEURL: '/files/' }, folder.path);
+    await portOf(service);
+    service.child.kill('SIGTERM');
+    expect((await service.ended).stderr).toContain('stowage.json of this folder is not read');
+  });
+
+  it('says what it cannot make', async () => {
+    await writeFile(join(folder.path, 'files'), 'mine');
+    const { status, stderr } = await init([], '--yes');
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^The folder \.\/files cannot be made: EEXIST.*\n$/u) as string,
+    });
+    expect(await readdir(folder.path)).toEqual(['files']);
+  });
+
   it('never overwrites', async () => {
     await writeFile(file(), 'mine');
     expect(await init([], '--yes')).toMatchObject({
@@ -56,7 +74,7 @@ describe('stowage init', () => {
   });
 
   it('asks for a folder, a proxy that knows the editors, and the origin of the pages', async () => {
-    const { status } = await init(['', './my photos', '2', 'https://www.example.com']);
+    const { status } = await init(['', './my photos', '2', 'https://www.example.com/']);
     expect(status).toBe(0);
     expect(await written()).toMatchObject({
       auth: { header: 'X-Role', from: ['127.0.0.1', '::1'] },

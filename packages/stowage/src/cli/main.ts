@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs';
 import { riskLine } from '../config/risks/value-risks.ts';
 import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../basics/log/logger.ts';
@@ -8,6 +9,9 @@ import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from
 import { end, endBy } from './end.ts';
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
+
+/** What `init` writes, and no command reads unless it is named. */
+const DEFAULT_FILE = 'stowage.json';
 
 /** Exit status of a process that was ended by Ctrl+C, by convention. */
 const INTERRUPTED = 130;
@@ -47,6 +51,8 @@ const runService = async (command: Extract<Command, { readonly name: 'serve' }>)
   const { config, hooks, logger } =
     folder === undefined ? await readDefinition(command.config) : await defineFolder(folder, address);
   const log = logger ?? createStderrLogger();
+  if (folder === undefined && config === undefined && existsSync(DEFAULT_FILE))
+    log.warn(`${DEFAULT_FILE} of this folder is not read: name it, --config ${DEFAULT_FILE}`);
   const { createApp } = await import('../app.ts');
   const metrics = healthAddress === undefined ? undefined : new Metrics();
   const app = createApp(config, hooks, { logger: log, observe: metrics?.observe });

@@ -53,10 +53,16 @@ const requireValid = (config: object): void => {
   }
 };
 
+const refusing = (what: string) => (error: unknown) => {
+  throw new StartError(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+};
+
 const write = async (ask: Questions): Promise<readonly string[]> => {
   const { name, answer } = await askStore(ask);
   const writers = await askWriters(ask);
-  const page = await ask.text('Origin of the pages with the editor, when it is another host or port', '');
+  const question = 'Origin of the pages with the editor, when it is another host or port';
+  // Copied from a browser it has a slash.
+  const page = (await ask.text(question, '')).replace(/\/$/u, '');
   const config = {
     $schema: './node_modules/stowage/config.schema.json',
     extensions: 'jpg jpeg png gif webp avif svg pdf txt csv zip mp4 mp3'.split(' '),
@@ -68,9 +74,12 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
   };
   requireValid(config);
   const { root } = answer.written;
-  if (typeof root === 'string') await mkdir(root, { recursive: true });
+  if (typeof root === 'string')
+    await mkdir(root, { recursive: true }).catch(refusing(`The folder ${root} cannot be made`));
   // `wx` fails if another program has created it meanwhile.
-  await writeFile(FILE, `${JSON.stringify(config, null, 2)}\n`, { flag: 'wx' });
+  await writeFile(FILE, `${JSON.stringify(config, null, 2)}\n`, { flag: 'wx' }).catch(
+    refusing(`${FILE} cannot be written`),
+  );
   return [...answer.steps, ...writers.steps];
 };
 
