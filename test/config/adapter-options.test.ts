@@ -22,6 +22,7 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
   ['webdav', {}, ['.url: is required']],
   ['webdav', 'https://dav.test/', [': must be an object']],
   ['webdav', { url: 5 }, ['.url: must be text']],
+  ['s3', { bucket: 'b', regoin: 'x' }, ['.regoin: is not a known key; did you mean "region"?']],
   ['webdav', { url: 'ftp://dav.test/' }, ['.url: must be an http:// or https:// URL']],
   ['webdav', { url: 'https://me:pw@dav.test/' }, ['.url: must not hold a login: use username and password']],
   [

@@ -122,6 +122,17 @@ describe('a wrong configuration', () => {
       { dynamicSourcesCache: { ttl: 1 } },
       expect.stringMatching(/^dynamicSourcesCache\.ttl: is not a known key/u),
     ],
+    [
+      { imagePresets: { card: { width: 1, height: 1, widht: 1 } } },
+      'imagePresets.card.widht: is not a known key; did you mean "width"?',
+    ],
+    [
+      {
+        stateDirectory: '/tmp',
+        webhooks: [{ url: 'https://a.example/', secret: 's'.repeat(32), evnts: [] }],
+      },
+      'webhooks.0.evnts: is not a known key; did you mean "events"?',
+    ],
     [{ colour: 'red' }, 'colour: is not a known key'],
     [{ colour: null }, 'colour: is not a known key'],
     [{ pdf: { paper: { size: null } } }, 'pdf.paper.size: is not a known key'],

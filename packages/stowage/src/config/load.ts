@@ -5,38 +5,12 @@ import { ConfigError } from '../errors/errors.ts';
 import type { StorageFactories } from '../storage/registry.ts';
 import { DEFAULT_BASEURL, readVariable, type SourceEnvironment } from './environment.ts';
 import { cannotBeRead, mustBe, problemAt } from './problems.ts';
+import { alternativesOf, below, type Schemas } from './schemas.ts';
 import { checkWritten, ONCE, settingsSchema, settingsShape } from './settings.ts';
 import { tusInForce } from './settings/uploads.ts';
 import { checkSources, sourceOfReferences } from './sources.ts';
 import type { ConnectorConfig, TextReference } from './types.ts';
 import { baseurlProblem, freezeDeep, isPlainObject, type PlainObject } from './values.ts';
-
-type Schemas = readonly z.core.$ZodType[];
-
-/** The alternative schemas of a value, without defaults, optional marks and conversions. */
-const alternativesOf = (schema: z.core.$ZodType): Schemas => {
-  if (
-    schema instanceof z.ZodDefault ||
-    schema instanceof z.ZodPrefault ||
-    schema instanceof z.ZodOptional ||
-    schema instanceof z.ZodNullable
-  )
-    return alternativesOf(schema.unwrap());
-  if (schema instanceof z.ZodPipe) return alternativesOf(schema.in);
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap(alternativesOf);
-  return [schema];
-};
-
-/** The schemas for a key of an object, or an entry of a list. */
-const below = (schemas: Schemas, key: string): Schemas =>
-  schemas.flatMap((schema) => {
-    if (schema instanceof z.ZodObject) {
-      const inner: unknown = Object.hasOwn(schema.shape, key) ? schema.shape[key] : undefined;
-      return inner instanceof z.ZodType ? alternativesOf(inner) : [];
-    }
-    if (schema instanceof z.ZodRecord) return alternativesOf(schema.valueType);
-    return schema instanceof z.ZodArray ? alternativesOf(schema.element) : [];
-  });
 
 const referenceIn = (value: object): TextReference | undefined => {
   const [[key, name] = [], ...more] = Object.entries(value) as [string, unknown][];

@@ -10,6 +10,7 @@ import { list, settingMeta } from './settings/values.ts';
 import { isRuleKey, isUnknownRuleKey, ruleKeyProblems } from './access-rules.ts';
 import { merge, type PlainObject, withoutNulls } from './values.ts';
 import { problemsOf } from './problems.ts';
+import { keysAt } from './schemas.ts';
 
 export type { AccessRule } from './access-rules.ts';
 export { settingMeta, type SettingMeta } from './settings/values.ts';
@@ -58,23 +59,6 @@ export type SettingsInput = Readonly<z.input<typeof settingsSchema>>;
 export const globalKeys: readonly string[] = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
   .map(([key]) => key);
-
-/** The schema without defaults and optional marks. */
-const innerSchema = (schema: z.core.$ZodType): z.core.$ZodType =>
-  schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional
-    ? innerSchema(schema.unwrap())
-    : schema;
-
-/** The valid keys of the object at a path; undefined where any key is accepted. */
-const keysAt = (schema: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] | undefined => {
-  const inner = innerSchema(schema);
-  if (inner instanceof z.ZodUnknown) return undefined;
-  if (!(inner instanceof z.ZodObject)) return [];
-  const [key, ...rest] = path;
-  if (key === undefined) return Object.keys(inner.shape);
-  const child: unknown = Object.hasOwn(inner.shape, key) ? inner.shape[String(key)] : undefined;
-  return child instanceof z.ZodType ? keysAt(child, rest) : [];
-};
 
 /** The input without nulls, and the result of the schema: its data, or its problems. */
 export interface Checked<Data> {

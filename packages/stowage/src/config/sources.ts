@@ -7,6 +7,7 @@ import { checkWritten, globalKeys, overrideSettings, type Settings, settingsShap
 import { ownAddress } from './settings/values.ts';
 import { freezeDeep, isPlainObject, type PlainObject, without } from './values.ts';
 import { hintAt, mustBe, problemAt } from './problems.ts';
+import { keysAt } from './schemas.ts';
 import type { SourceConfig } from './types.ts';
 
 /** Adapters of the protocol: every source accepts their options, and one with the adapter needs them. */
@@ -59,6 +60,15 @@ interface CheckedStorage {
   readonly problems: readonly string[];
 }
 
+/** What an option was meant to be that the adapter does not know. */
+const hintFor = (adapter: string, problem: string): string => {
+  const [, path = '', key] = /^(?:(.+)\.)?([^.]+): is not a known key$/u.exec(problem) ?? [];
+  const schema = Object.entries(optionsSchemas).find(([name]) => name === adapter)?.[1];
+  return key === undefined || schema === undefined
+    ? ''
+    : hintAt(key, keysAt(schema, path === '' ? [] : path.split('.')) ?? []);
+};
+
 const checkStorage = (
   where: readonly string[],
   { root, storageAdapter: adapter = 'local', ...written }: PlainObject,
@@ -81,7 +91,7 @@ const checkStorage = (
   // key.
   const prefix = at.join('.');
   const wrong = parsed.problems.map((text) =>
-    /^\s*:/u.test(text) ? `${prefix}${text.trimStart()}` : `${prefix}.${text}`,
+    /^\s*:/u.test(text) ? `${prefix}${text.trimStart()}` : `${prefix}.${text}${hintFor(adapter, text)}`,
   );
   return { problems: [...problems, ...wrong] };
 };
