@@ -8,4 +8,4 @@ const router = createRouter({
 
 const app = new Hono();
 app.all('/connector/*', (context) => router.fetch(context.req.raw, context));
-serve({ fetch: app.fetch, port: 3000 });
+serve({ fetch: app.fetch, port: 3000, hostname: 'localhost' });
