@@ -17,6 +17,7 @@ import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { writeClientTypes } from './client-types.mjs';
+import { documentTypes } from './document-types.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 const folderOf = (name) => join(root, 'packages', name);
@@ -253,6 +254,7 @@ await writeClientTypes();
 await Promise.all([declare('html-docx'), declare('browser')]);
 await Promise.all([buildConverter(), buildBrowser()]);
 await declare('stowage');
+await documentTypes(folderOf('stowage'));
 await buildServer();
 // Records the time of this build: `npm start` rebuilds only if something is newer.
 await mkdir(join(root, '.cache'), { recursive: true });

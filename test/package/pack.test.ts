@@ -253,6 +253,40 @@ describe('the packed package', () => {
     expect(await compile('host.ts', { module: 'nodenext', types: ['node'], skipLibCheck: true })).toBe('');
   });
 
+  it('tells editors what settings and options of stores mean', async () => {
+    for (const name of ['@types/node', 'fastify']) await link(name).catch(() => undefined);
+    const file = join(project, 'edited.ts');
+    const source = `{ title: 'T', s3: { bucket: 'b' }, imagePresets: { card: { width: 1 } } }`;
+    const text = `import { createRouter } from '${manifest.name}';
+      createRouter({ maxUploadFileSize: 1, trash: { retentionDays: 3 }, sources: { a: ${source} } });`;
+    const options = { module: ts.ModuleKind.NodeNext, strict: true, types: ['node'] };
+    const read = (path: string): string | undefined => (path === file ? text : ts.sys.readFile(path));
+    const editor = ts.createLanguageService({
+      ...ts.sys,
+      useCaseSensitiveFileNames: () => true,
+      getScriptFileNames: () => [file],
+      getScriptVersion: () => '1',
+      getScriptSnapshot: (path) => ts.ScriptSnapshot.fromString(read(path) ?? ''),
+      getCurrentDirectory: () => project,
+      getCompilationSettings: () => options,
+      getDefaultLibFileName: ts.getDefaultLibFilePath,
+    });
+    const keys = ['maxUploadFileSize', 'retentionDays', 'title', 'bucket', 'width'];
+    const told = Object.fromEntries(
+      keys.map((key) => {
+        const { documentation } = editor.getQuickInfoAtPosition(file, text.indexOf(`${key}:`)) ?? {};
+        return [key, ts.displayPartsToString(documentation)];
+      }),
+    );
+    expect(told).toMatchObject({
+      maxUploadFileSize: expect.stringMatching(/largest.*Default: "8mb"/iu) as string,
+      retentionDays: expect.stringMatching(/^Days .*Default: 30$/u) as string,
+      title: 'Shown to users.',
+      bucket: 'Name of the bucket.',
+      width: 'Pixels.',
+    });
+  });
+
   it('has a client for pages, where nothing of Node is known', async () => {
     await writeFile(
       join(project, 'page.ts'),

@@ -47,12 +47,15 @@ export interface StorageAdapterOptions {
 /** A source in a configuration: its own keys, the options of its adapter, and any setting it overrides. */
 export interface SourceInput
   extends Omit<Written<SettingsInput>, 'title' | 'baseurl' | 'root'>, StorageAdapterOptions {
+  /** The name that clients use; the key in `sources` when absent. */
   readonly name?: string | null | undefined;
+  /** Shown to users. */
   readonly title: string | TextReference;
   /** Required unless the service serves the files itself (`serve`). */
   readonly baseurl?: string | TextReference | null | undefined;
   /** Other public URLs of the same files. */
   readonly baseurlAliases?: readonly string[] | null | undefined;
+  /** The directory of a local source, from the working directory if it is relative; of a memory store a prefix. */
   readonly root?: string | TextReference | null | undefined;
   /**
    * `local` when absent, `s3`, `azure`, `gcs`, `sftp`, `ftp`, `webdav`, `memory`, or the name of a registered
