@@ -480,6 +480,24 @@ describe('quota', () => {
     expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
   });
 
+  it.each(['fileUpload', 'fileReplace', 'imageSave'])(
+    'leaves the older file where a picture fits in and its original does not: %s',
+    async (action) => {
+      const uploadImages = { maxWidth: 20, keepOriginal: '_originals' };
+      const service = await start({ files: 1 }, { uploadImages, saveSameFileNameStrategy: 'replace' });
+      const files = service.source('files');
+      const older = await photo(10, 10);
+      await files.put({ 'a.jpg': older });
+      const picture = new Uint8Array(await photo(200, 100));
+      const body = formOf([['files[0]', 'a.jpg', picture]], { name: 'a.jpg' });
+      const response = await fetch(`${service.url}/${action}`, { method: 'POST', body });
+      expect(response.status).toBe(413);
+      expect((await files.bytes('a.jpg')).equals(older)).toBe(true);
+      expect((await files.paths()).filter((path) => !path.endsWith('/'))).toEqual(['a.jpg']);
+      expect(await quotaOf(service)).toMatchObject({ usedFiles: 1 });
+    },
+  );
+
   it('is counted again after an hour of use: then it is right, whatever other programs have done', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());

@@ -4,7 +4,7 @@ import type { SourceView } from '../view/source-view.ts';
 import type { Create, Edit, Passage, Replace, Stored } from './change.ts';
 import { cleanedUpload, pictureOf, receiveUpload } from './incoming.ts';
 import { expectedName, newFileName, policyFor, requireUntaken, typeNotAllowed } from './new-name.ts';
-import { complete, place, placeAll, type Planned } from './place-files.ts';
+import { complete, completeOver, place, placeAll, type Planned } from './place-files.ts';
 import { sizeOf } from './quota.ts';
 import { textsOfSent, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
@@ -95,9 +95,9 @@ export const storeReplacement = async (
   const { content, name } = planned;
   try {
     if (!isSameType(name, path.name)) throw typeNotAllowed(sanitizeName(file.filename));
-    const put = { type: 'put', open, path, keys, content, mustExist: true } as const;
-    const [stored] = await passage.carry(put);
-    passage.done.push(await complete(passage, open, stored as Stored, planned));
+    const change = { type: 'put', open, path, keys, content, mustExist: true } as const;
+    const put = async (): Promise<Stored> => (await passage.carry(change))[0] as Stored;
+    passage.done.push(await completeOver(passage, change, planned, put));
   } finally {
     await content.staged.discard();
   }
@@ -109,9 +109,16 @@ export const storeEdit = (passage: Passage, change: Edit): Promise<void> => {
   const keys = [key];
   return make(async (made) => {
     const { content } = made;
-    const target = { open, path: path, keys, strategy: open.source.settings.saveSameFileNameStrategy };
-    const [over] = isOver ? await passage.carry({ type: 'put', open, path, keys, content }) : [];
-    const stored = (over as Stored | undefined) ?? (await place(passage, target, content));
-    passage.done.push({ ...(await complete(passage, open, stored, made)), bytes: sizeOf(content) });
+    const { saveSameFileNameStrategy: strategy } = open.source.settings;
+    const target = { open, path, keys, strategy };
+    const put = async (): Promise<Stored> => {
+      const [over] = isOver ? await passage.carry({ type: 'put', open, path, keys, content }) : [];
+      return (over as Stored | undefined) ?? place(passage, target, content);
+    };
+    const mayReplace = isOver || strategy === 'replace';
+    const stored = await (mayReplace
+      ? completeOver(passage, target, made, put)
+      : complete(passage, open, await put(), made));
+    passage.done.push({ ...stored, bytes: sizeOf(content) });
   });
 };

@@ -3,7 +3,8 @@ import type { Readable } from 'node:stream';
 import { createLimiter } from '../basics/concurrency/queues.ts';
 import { splitExtension } from '../basics/content/file-type.ts';
 import { foldedFor, sanitizeName, uploadNames } from '../basics/content/file-name.ts';
-import type { Create, NewContent, Passage, Stored } from './change.ts';
+import type { SameNameStrategy } from '../config/settings/values.ts';
+import type { Create, NewContent, Passage, Put, Stored } from './change.ts';
 import { type WantedName, storeByStrategy } from './names.ts';
 import { freeing } from './quota.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
@@ -105,7 +106,7 @@ export const place = (
 const keepOriginal = async (
   passage: Passage,
   open: SourceView,
-  { path }: Stored,
+  { path }: Pick<Stored, 'path'>,
   original: UploadedFile,
 ): Promise<Stored | undefined> => {
   const folder = open.source.settings.uploadImages?.keepOriginal ?? false;
@@ -121,22 +122,37 @@ const keepOriginal = async (
   return place(passage, target, original);
 };
 
-/**
- * Stores the files that belong beside a stored one. When that fails, withdraws the stored file; one that
- * replaced another stays and is reported.
- */
+/** Stores the files that belong beside a newly named one. When that fails, withdraws the named file. */
 export const complete = async (
   passage: Passage,
   open: SourceView,
   stored: Stored,
   { seen, isReduced, original, thumbnail, texts }: NewContent,
 ): Promise<Stored> => {
-  const made = { ...stored, seen, isReduced, thumbnail, texts };
   try {
-    return { ...made, original: original && (await keepOriginal(passage, open, stored, original)) };
+    const kept = original && (await keepOriginal(passage, open, stored, original));
+    return { ...stored, seen, isReduced, original: kept, thumbnail, texts };
   } catch (error) {
     await withdraw(passage, open, [stored]);
-    if (stored.replaced) passage.done.push(made);
+    throw error;
+  }
+};
+
+/**
+ * Puts content under a path that may replace an older file. The original that is kept beside it is stored first: when
+ * that fails, for example for lack of room, the older file stays.
+ */
+export const completeOver = async (
+  passage: Passage,
+  { open, path }: Pick<Put, 'open' | 'path'>,
+  { seen, isReduced, original, thumbnail, texts }: NewContent,
+  put: () => Promise<Stored>,
+): Promise<Stored> => {
+  const kept = original && (await keepOriginal(passage, open, { path }, original));
+  try {
+    return { ...(await put()), seen, isReduced, original: kept, thumbnail, texts };
+  } catch (error) {
+    if (kept !== undefined) await withdraw(passage, open, [kept]);
     throw error;
   }
 };
@@ -149,7 +165,7 @@ const placeFile = async (
   passage: Passage,
   { open, path: folder, keys }: Create,
   { name, content, isFree }: Planned,
-  isUsed: boolean,
+  strategy: SameNameStrategy,
 ): Promise<Stored> => {
   const storage = storeOf(open);
   const path = folder.child(name);
@@ -161,9 +177,23 @@ const placeFile = async (
     open.require(keys, before.path, 'file');
     return { ...before, bytes: content.staged.size, replaced: false, isFound: true };
   }
-  const { saveSameFileNameStrategy } = open.source.settings;
-  const strategy = isUsed && saveSameFileNameStrategy === 'replace' ? 'addNumber' : saveSameFileNameStrategy;
   return place(passage, { open, path, keys, strategy, isFree }, content);
+};
+
+/** As `placeFile`, with the original that is kept beside the file. */
+const placeWhole = async (
+  passage: Passage,
+  change: Create,
+  plan: Planned,
+  isUsed: boolean,
+): Promise<Stored> => {
+  const { open, path: folder } = change;
+  const { saveSameFileNameStrategy: wanted } = open.source.settings;
+  const strategy = isUsed && wanted === 'replace' ? 'addNumber' : wanted;
+  const put = (): Promise<Stored> => placeFile(passage, change, plan, strategy);
+  return strategy === 'replace'
+    ? completeOver(passage, { open, path: folder.child(plan.name) }, plan, put)
+    : complete(passage, open, await put(), plan);
 };
 
 /**
@@ -201,8 +231,7 @@ export const placeAll = async (
     const plan = planned[index];
     if (plan === undefined || failed !== undefined) return;
     try {
-      const file = await placeFile(passage, change, plan, used.has(keyOf(plan.name)));
-      const one = await complete(passage, open, file, plan);
+      const one = await placeWhole(passage, change, plan, used.has(keyOf(plan.name)));
       placed[index] = one;
       used.add(keyOf(one.path.name));
     } catch (error) {
