@@ -107,6 +107,42 @@ describe.skipIf(redisMissing !== undefined)(
       expect(await queues[0]?.oldest(5)).toMatchObject([{ value: 'fourth' }]);
     });
 
+    it('waits for its own event alone, however many others come', async () => {
+      const redis = await startRedis();
+      const connection = createRedisConnection({ url: redis.url, prefix: 'test' }, silent);
+      onTestFinished(() => connection.close());
+      const queue = createRedisQueue(connection, 'events', 10_000, silent);
+      let isAdded = false;
+      const added = queue.add('own').then(() => (isAdded = true));
+      const others: Promise<void>[] = [];
+      // Redis takes no longer for an event than for this question: there are always more that wait.
+      for (let round = 0; round < 100 && !isAdded; round += 1) {
+        others.push(queue.add('other'), queue.add('other'));
+        await redis.client.ping();
+      }
+      expect(isAdded).toBe(true);
+      await Promise.all([added, ...others]);
+      expect(await redis.client.llen('test:queue:events')).toBe(others.length + 1);
+    });
+
+    it('tells of events that wait for a Redis that has no room for them when it is back', async () => {
+      const redis = await startRedis();
+      const connection = createRedisConnection({ url: redis.url, prefix: 'test' }, silent);
+      onTestFinished(() => connection.close());
+      const errors: [string, object | undefined][] = [];
+      const log = { ...silent, error: (text: string, more?: object) => void errors.push([text, more]) };
+      const queue = createRedisQueue(connection, 'events', 3, log);
+      await queue.add('first');
+      await redis.stop();
+      for (const value of ['second', 'third', 'fourth']) await queue.add(value);
+      await expect(queue.add('fifth')).rejects.toThrow('full');
+      await redis.start();
+      await expect
+        .poll(() => errors, { timeout: 10_000 })
+        .toEqual([['Events are lost: their queue in Redis is full.', { lost: 1 }]]);
+      expect((await queue.oldest(5)).map(({ value }) => value)).toEqual(['first', 'second', 'third']);
+    });
+
     it('share one quota: uploads to both at once never pass it, and what one removes is free for the other', async () => {
       const redis = await startRedis();
       const root = await scratch();

@@ -8,20 +8,27 @@ import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { BusyError } from '../../errors/errors.ts';
 import type { RecordChange, Records, State } from './state.ts';
 
+/** Adds as many of the entries as there is room for, and returns their number. */
 const ADD = `
-if redis.call('LLEN', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
-redis.call('RPUSH', KEYS[1], ARGV[2])
-return 1`;
+local room = tonumber(ARGV[1]) - redis.call('LLEN', KEYS[1])
+for number = 2, #ARGV do
+  if number - 1 > room then return number - 2 end
+  redis.call('RPUSH', KEYS[1], ARGV[number])
+end
+return #ARGV - 1`;
 /** Of two instances that have sent the first entries, one removes them. */
 const REMOVE = `
 for _, text in ipairs(ARGV) do
   if redis.call('LINDEX', KEYS[1], 0) == text then redis.call('LPOP', KEYS[1]) end
 end`;
 const RETRY_MS = 1000;
+/** Entries that are sent together, as after an outage. */
+const SENT_AT_ONCE = 100;
 
 interface Leaving {
   readonly text: string;
-  isRefused: boolean;
+  /** Tells `add` whether the queue is full. Undefined after `add` has returned. */
+  settle: ((isRefused: boolean) => void) | undefined;
 }
 
 const parsed = (text: string): QueueEntry | undefined => {
@@ -53,12 +60,13 @@ class RedisQueue implements DurableQueue {
 
   async add(value: unknown): Promise<void> {
     const text = JSON.stringify({ id: randomUUID(), addedAt: Date.now(), value });
-    const entry: Leaving = { text, isRefused: this.#leaving.length >= this.#most };
-    if (!entry.isRefused) {
-      this.#leaving.push(entry);
-      await this.#flush();
-    }
-    if (entry.isRefused) throw new Error(`The queue is full: ${String(this.#most)} entries wait.`);
+    const isRefused =
+      this.#leaving.length >= this.#most ||
+      (await new Promise<boolean>((settle) => {
+        this.#leaving.push({ text, settle });
+        void this.#flush();
+      }));
+    if (isRefused) throw new Error(`The queue is full: ${String(this.#most)} entries wait.`);
   }
 
   async oldest(most: number): Promise<readonly QueueEntry[]> {
@@ -102,14 +110,23 @@ class RedisQueue implements DurableQueue {
     clearTimeout(this.#retry);
     try {
       const redis = await this.#connection.get();
-      for (let [entry] = this.#leaving; entry !== undefined; [entry] = this.#leaving) {
-        entry.isRefused = (await redis.eval(ADD, 1, this.#key, this.#most, entry.text)) === 0;
-        this.#leaving.shift();
+      while (this.#leaving.length > 0) {
+        const texts = this.#leaving.slice(0, SENT_AT_ONCE).map(({ text }) => text);
+        const taken = Number(await redis.eval(ADD, 1, this.#key, this.#most, ...texts));
+        const sent = this.#leaving.splice(0, texts.length);
+        for (const [index, { settle }] of sent.entries()) settle?.(index >= taken);
+        const lost = sent.slice(taken).filter(({ settle }) => settle === undefined).length;
+        if (lost > 0) this.#log.error('Events are lost: their queue in Redis is full.', { lost });
       }
       this.#isCutOff = false;
     } catch (error) {
       if (!this.#isCutOff) this.#log.warn('Events wait in memory: Redis does not take them.', { error });
       this.#isCutOff = true;
+      // The entries wait in memory; the requests that added them continue.
+      for (const entry of this.#leaving) {
+        entry.settle?.(false);
+        entry.settle = undefined;
+      }
       this.#retry = setTimeout(() => void this.#flush(), RETRY_MS).unref();
     } finally {
       // No await is allowed between the last check of waiting entries and this line.
