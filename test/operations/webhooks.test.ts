@@ -1,5 +1,15 @@
 import { createHmac } from 'node:crypto';
-import { mkdir, mkdtemp, open, readdir, rm, utimes, writeFile, type FileHandle } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  rename,
+  rm,
+  utimes,
+  writeFile,
+  type FileHandle,
+} from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
@@ -344,6 +354,23 @@ describe('webhooks', () => {
     onTestFinished(() => sync.mockRestore());
     await expect(queue.add('event')).rejects.toThrow('no space left');
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('get what waits behind an event that cannot be read, and that one when it can', async () => {
+    const folder = join(await scratch(), 'queue');
+    const queue = createFileQueue(folder, 10);
+    for (const value of [1, 2, 3]) await queue.add(value);
+    const [unreadable = ''] = (await readdir(folder)).sort();
+    await rename(join(folder, unreadable), join(folder, 'aside'));
+    // Read as a file, it is an error of the system for every user.
+    await mkdir(join(folder, unreadable));
+    const entries = await queue.oldest(2);
+    expect(entries).toMatchObject([{ value: 2 }, { value: 3 }]);
+    await queue.remove(entries);
+    await expect(queue.oldest(2)).rejects.toThrow('EISDIR');
+    await rm(join(folder, unreadable), { recursive: true });
+    await rename(join(folder, 'aside'), join(folder, unreadable));
+    expect(await queue.oldest(2)).toMatchObject([{ value: 1 }]);
   });
 
   it('get also what is kept while a younger event is taken away', async () => {

@@ -26,7 +26,10 @@ export interface DurableQueue {
    * Resolves when the value would survive a power failure. @throws when the queue is full, or a disk error
    */
   add(value: unknown): Promise<void>;
-  /** The oldest entries, up to a maximum; they stay until they are removed. */
+  /**
+   * The oldest readable entries, up to a maximum; they stay until they are removed. @throws when no waiting entry can
+   * be read
+   */
   oldest(most: number): Promise<readonly QueueEntry[]>;
   /** Removes the entries that `oldest` has returned, or the first of them. */
   remove(entries: readonly QueueEntry[]): Promise<void>;
@@ -50,11 +53,8 @@ const parsed = (text: string): unknown => {
 };
 
 /** Empty for a missing file. Other failures may be temporary: the entry may still exist. */
-const readIfThere = (path: string): Promise<string> =>
-  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
+const readIfThere = (path: string): Promise<string | Error> =>
+  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? '' : error));
 
 const timeOf = (name: string): number => Number.parseInt(name, 36);
 
@@ -130,14 +130,19 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
     oldest: async (mostWanted) => {
       const names = await load();
       const found: QueueEntry[] = [];
+      let failure: Error | undefined;
       for (const name of [...names]) {
         if (found.length === mostWanted) break;
-        const value = parsed(await readIfThere(join(folder, name)));
+        const text = await readIfThere(join(folder, name));
+        const value = typeof text === 'string' ? parsed(text) : undefined;
         const id = name.slice(0, -'.json'.length);
         if (value !== undefined) found.push({ id, addedAt: timeOf(name), value });
+        // Later entries do not wait for it.
+        else if (typeof text !== 'string') failure ??= text;
         // The entry was removed or damaged.
         else await drop(names, name);
       }
+      if (found.length === 0 && failure !== undefined) throw failure;
       return found;
     },
     remove: async (entries) => {
