@@ -8,11 +8,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { SourcePath } from 'stowage/storage';
+import { SourcePath, StorageDeniedError } from 'stowage/storage';
 import { createEmbeddedState, createQuotas, MemoryAdapter, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { put } from '../pictures/gallery.ts';
 import { photo } from '../pictures/pictures.ts';
 import { startSite } from '../network/loopback.ts';
+import { replacing } from './changing-store.ts';
 import { formOf, silent, startService, type Answer, type Service, type ServiceOptions } from './service.ts';
 
 const text = (bytes: number): string => 'x'.repeat(bytes);
@@ -373,6 +375,24 @@ describe('quota', () => {
     await service.call('folderRemove', { name: 'f' });
     await service.call('fileRemove', { name: 'a.txt' });
     expect(await quotaOf(service)).toMatchObject({ usedBytes: 0, usedFiles: 0 });
+  });
+
+  it('counts again what is left of a folder of which the store refuses to remove a part', async () => {
+    const memory = new MemoryAdapter();
+    const storageAdapter = 'removes-in-part';
+    const storage = replacing(memory, {
+      removeFolder: async (path) => {
+        await memory.removeFile(path.child('a.txt'));
+        throw new StorageDeniedError();
+      },
+    });
+    registerStorageAdapter(storageAdapter, { create: () => storage });
+    const service = await start({ files: 2 }, { sources: { files: { storageAdapter, root: undefined } } });
+    for (const name of ['a.txt', 'b.txt']) await put(memory, `dir/${name}`, 'x');
+    expect(await quotaOf(service)).toMatchObject({ usedFiles: 2 });
+    expect((await service.call('folderRemove', { name: 'dir' })).status).toBe(500);
+    expect((await upload(service, 'c.txt', 1)).status).toBe(200);
+    expect(refused(await upload(service, 'd.txt', 1))).toEqual(QUOTA);
   });
 
   it('holds for copies, inside a source and into another one, and for moves', async () => {

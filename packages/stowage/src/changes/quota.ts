@@ -1,11 +1,6 @@
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
-import {
-  MovedInPartError,
-  type QuotaExceededError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-} from '../errors/errors.ts';
+import { isRefusal, type QuotaExceededError } from '../errors/errors.ts';
 import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
@@ -118,20 +113,17 @@ export const measured = (
 export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
   settings.trash?.keepReplaced === true;
 
-/** Whether the failed change may have been done, wholly or in part: the change in usage is unknown. */
-const mayBeDone = (error: unknown): boolean =>
-  error instanceof StorageUnavailableError ||
-  error instanceof StorageTimeoutError ||
-  error instanceof MovedInPartError;
-
-/** Runs a change of known size. Where its outcome is uncertain, the source is counted again. */
+/**
+ * Does what changes a source by a known amount. Where that is not certain, the source is counted again: after what may
+ * have been done all the same, and after any failure of what `mayBePartial`.
+ */
 const orCountAgain =
-  <T>({ services }: ChangeContext, key: string, work: () => Promise<T>) =>
+  <T>({ services }: ChangeContext, key: string, work: () => Promise<T>, mayBePartial = false) =>
   async (): Promise<T> => {
     try {
       return await work();
     } catch (error) {
-      if (mayBeDone(error)) await services.quotas.forget(key);
+      if (mayBePartial || !isRefusal(error)) await services.quotas.forget(key);
       throw error;
     }
   };
@@ -159,7 +151,13 @@ export const freeing = async <T>(
 ): Promise<T> => {
   if (quotaOf(open, context.holdSources) === undefined) return take();
   const key = quotaKeyOf(open.source);
-  return context.services.quotas.freeing(key, await measureIt(), orCountAgain(context, key, take));
+  const amount = await measureIt();
+  // Of a folder, a part may have gone before the store refused the rest.
+  return context.services.quotas.freeing(
+    key,
+    amount,
+    orCountAgain(context, key, take, amount.files > 1),
+  );
 };
 
 /** Moves something inside a source, which needs no space but may disturb a running count. */
