@@ -28,7 +28,7 @@ export const wordsOf = async (
     : undefined;
 
 /** Sets the texts of a new item. */
-const setWords = async (
+export const setWords = async (
   passage: Passage,
   view: SourceView,
   path: SourcePath,
@@ -88,11 +88,10 @@ const followByWords = async (passage: Passage, change: Change, done: Done): Prom
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
     return wordsOfStored(passage, change, done as Stored);
   if (change.type === 'put') return undefined;
-  // Texts about the contents of a folder move inside it, or have been copied into the other source with it.
+  // Texts about the contents of a folder move inside it, or have been copied into the other source with it. The texts
+  // of a restored file are set before its trash record is removed.
   if (change.type === 'remove' && change.kind === 'file')
     await setWords(passage, change.open, done.path, undefined);
-  else if (change.type === 'restore' && change.record.kind === 'file')
-    await setWords(passage, change.open, done.path, change.record.about);
   else if ('item' in change && change.item.kind === 'file') {
     const { type, from, open, item } = change;
     if (type === 'copy') await setWords(passage, open, done.path, await wordsOf(passage, from, item.path));

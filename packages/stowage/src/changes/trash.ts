@@ -18,7 +18,7 @@ import { listIds, type TrashRecord } from '../storage/trash/trashed.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, EmptyTrash, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
-import { wordsOf } from './follow.ts';
+import { setWords, wordsOf } from './follow.ts';
 import { freeing, keepsReplaced, measured } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
@@ -89,9 +89,13 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
   let twin = atomicCreate ? undefined : await twinOf(storage, record, wanted, { signal });
   const path = twin === undefined ? await takeFreeName(search, take) : wanted;
   done.push({ path, bytes: record.bytes });
-  await leaveTrash(storage, record, twin).catch((error: unknown) => {
-    log.warn('The record of a restored item could not be removed.', { error });
-  });
+  try {
+    // The texts are stored only in the record.
+    if (record.kind === 'file') await setWords(passage, open, path, record.about);
+    await leaveTrash(storage, record, twin);
+  } catch (error) {
+    log.warn('The words or the record of a restored item could not follow it.', { error });
+  }
 };
 
 const AT_ONCE = 8;
