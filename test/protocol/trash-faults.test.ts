@@ -199,6 +199,50 @@ describe('the old content of a file', () => {
   });
 });
 
+it('an item whose record the store refuses to read keeps no other from being listed', async () => {
+  const memory = new MemoryAdapter();
+  let archived = 'none';
+  const storage = replacing(memory, {
+    read: async (path, options) => {
+      // As S3 does with an object in an archive.
+      if (isRecord(path) && path.toString().includes(archived)) throw new StorageDeniedError();
+      return memory.read(path, options);
+    },
+  });
+  const service = await start(storage);
+  for (const name of ['a.txt', 'b.txt']) {
+    await put(memory, name, name);
+    await service.call('fileRemove', { name });
+  }
+  archived = (await itemsIn(service)).find(({ name }) => name === 'a.txt')?.id ?? '';
+  // Remembers no record.
+  const restarted = await start(storage);
+  expect(await namesIn(restarted)).toEqual(['b.txt']);
+  archived = '.stowage-trash/';
+  expect((await (await start(storage)).call('trashList')).status).toBe(500);
+});
+
+it('an item that comes back has its words before its record goes', async () => {
+  const memory = new MemoryAdapter();
+  let seen: (words: unknown) => void = () => undefined;
+  const words = new Promise<unknown>((resolve) => (seen = resolve));
+  const wordsOf = async (service: Service): Promise<unknown> =>
+    (await service.call('files', { 'mods[details]': '1' })).data['sources'];
+  const storage = replacing(memory, {
+    removeFile: async (path, options) => {
+      // What a process that dies here leaves.
+      if (isRecord(path)) seen(await wordsOf(await start(memory)));
+      return memory.removeFile(path, options);
+    },
+  });
+  const service = await start(storage);
+  await put(memory, 'a.txt', 'a');
+  await service.call('fileDescribe', { name: 'a.txt', title: 'Only copy' });
+  await service.call('fileRemove', { name: 'a.txt' });
+  await restoreAll(service);
+  expect(JSON.stringify(await words)).toContain('Only copy');
+});
+
 it('an item that comes back never takes the name of what has come meanwhile', async () => {
   const memory = new MemoryAdapter();
   await put(memory, 'a.txt', 'removed');

@@ -153,11 +153,7 @@ export const freeing = async <T>(
   const key = quotaKeyOf(open.source);
   const amount = await measureIt();
   // Of a folder, a part may have gone before the store refused the rest.
-  return context.services.quotas.freeing(
-    key,
-    amount,
-    orCountAgain(context, key, take, amount.files > 1),
-  );
+  return context.services.quotas.freeing(key, amount, orCountAgain(context, key, take, amount.files > 1));
 };
 
 /** Moves something inside a source, which needs no space but may disturb a running count. */

@@ -1,4 +1,5 @@
 import type { Located } from '../location.ts';
+import { isRefusal } from '../../errors/errors.ts';
 import { pagesOf } from '../records.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
@@ -50,7 +51,8 @@ export const findInTrash = async (
 /**
  * All items of the trash, newest first. Costs a listing of names, and for each item a stat, and a read where
  * its record is not cached; a few at a time, slightly ahead of the consumer. An item that another instance is
- * erasing may still be listed where its record is cached.
+ * erasing may still be listed where its record is cached. Items that the store refuses to show, such as one whose
+ * record is in an archive tier, are left out; when it refuses all, the first refusal is thrown.
  */
 export async function* trashContents(
   storage: ReadableStore,
@@ -58,6 +60,11 @@ export async function* trashContents(
   { isBlind = false, ...options }: TrashQuery,
 ): AsyncGenerator<TrashRecord, void, undefined> {
   const ids = await listIds(storage, options);
+  let refusal: unknown;
+  const refused = (error: unknown): undefined => {
+    if (!isRefusal(error)) throw error;
+    refusal ??= error;
+  };
   const look = async (id: TrashId, text: string | undefined): Promise<TrashRecord | undefined> => {
     const record =
       text === undefined
@@ -71,6 +78,7 @@ export async function* trashContents(
   };
   const readFrom = (start: number): ReturnType<typeof readTogether> =>
     readTogether(storage, ids.slice(start, start + RECORDS_AT_ONCE), options);
+  let isEmpty = true;
   let texts: readonly (string | undefined)[] = [];
   let ahead: ReturnType<typeof readTogether> | undefined;
   for (let start = 0; start < ids.length; start += AT_ONCE) {
@@ -82,9 +90,14 @@ export async function* trashContents(
       ahead?.catch(() => undefined);
     }
     const some = ids.slice(start, start + AT_ONCE);
-    const found = await Promise.all(some.map((id, index) => look(id, texts[row + index])));
-    for (const record of found) if (record !== undefined) yield record;
+    const found = await Promise.all(some.map((id, index) => look(id, texts[row + index]).catch(refused)));
+    for (const record of found) {
+      if (record === undefined) continue;
+      isEmpty = false;
+      yield record;
+    }
   }
+  if (isEmpty && refusal !== undefined) throw refusal as Error;
 }
 
 /** The folder of an id, to be locked while its item is taken out of the trash. */
