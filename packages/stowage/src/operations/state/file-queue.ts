@@ -106,11 +106,10 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
       return names;
     });
 
-  /** Finds the index after the wait: older entries may have been added or removed meanwhile. */
+  /** An entry whose file cannot be removed is not sent again before a restart. */
   const drop = async (names: string[], name: string): Promise<void> => {
+    names.splice(names.indexOf(name), 1);
     await rm(join(folder, name), { force: true });
-    const index = names.indexOf(name);
-    if (index !== -1) names.splice(index, 1);
   };
 
   return {
@@ -140,7 +139,7 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
         // Later entries do not wait for it.
         else if (typeof text !== 'string') failure ??= text;
         // The entry was removed or damaged.
-        else await drop(names, name);
+        else if (names.includes(name)) await drop(names, name);
       }
       if (found.length === 0 && failure !== undefined) throw failure;
       return found;
