@@ -1,7 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { appendFile, mkdtemp, open, readdir, readFile, rm, type FileHandle } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  type FileHandle,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import sharp from 'sharp';
 import { createApp, HttpError, registerStorageAdapter, type HookRequest } from 'stowage';
 import { withFaults } from 'stowage/testing';
@@ -143,6 +154,21 @@ describe('uploads in parts', () => {
     expect((await send('HEAD')).headers.get('upload-offset')).toBe('3');
     expect((await send('PATCH', 3, 'def')).status).toBe(200);
     expect(await service.source('files').text('a.txt')).toBe('abcdef');
+  });
+
+  it('stay where a process cannot read what is known of them', async () => {
+    const service = await startTus();
+    const { address } = await create(service.tus, 6, { filename: 'a.txt' });
+    await patch(address, 0, 'abc');
+    const folder = dirname((await service.kept())[0] ?? '');
+    const [known, aside] = [join(folder, 'upload.json'), join(folder, 'aside')];
+    await rename(known, aside);
+    await mkdir(known);
+    expect((await (await nextProcess(service, address)).send('HEAD')).status).toBe(404);
+    await rmdir(known);
+    await rename(aside, known);
+    const { send } = await nextProcess(service, address);
+    expect((await send('HEAD')).headers.get('upload-offset')).toBe('3');
   });
 
   it('are stored once where a process has ended behind their last byte', async () => {

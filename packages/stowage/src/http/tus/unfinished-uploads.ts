@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { fromSystemError } from '../../basics/files/system-errors.ts';
+import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
 import { BusyError, NotFoundError } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.ts';
@@ -42,6 +42,10 @@ export interface WaitingUpload {
   /** Whether an attempt to store it has begun, perhaps by a former process. */
   mayBeStored: boolean;
 }
+
+const ifGone = (error: unknown): undefined => {
+  if (systemCode(error) !== 'ENOENT') throw error;
+};
 
 const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined => {
   try {
@@ -266,20 +270,22 @@ export class UnfinishedUploads {
 
   async #read(): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    for (const id of (await readdir(this.#directory)).filter((name) => ID.test(name))) {
-      const folder = join(this.#directory, id);
-      const path = join(folder, 'upload.json');
-      const known = parsed(await readFile(path, 'utf8').catch(() => ''));
-      const bytes = known?.answer === undefined ? this.#bytesOf(id) : path;
-      const { mtimeMs, size } = await stat(bytes).catch(() => ({ mtimeMs: undefined, size: 0 }));
-      // Its creation was never confirmed, or its removal was interrupted.
-      if (known === undefined || mtimeMs === undefined) await rm(folder, { recursive: true, force: true });
-      else {
-        // A former process with all bytes may have stored the file before it ended.
-        const mayBeStored = size === known.announced.bytes;
-        this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0, mayBeStored });
-      }
-    }
+    for (const id of (await readdir(this.#directory)).filter((name) => ID.test(name)))
+      // Left for the next process when it cannot be read now.
+      await this.#readOne(id).catch(() => undefined);
+  }
+
+  async #readOne(id: string): Promise<void> {
+    const folder = join(this.#directory, id);
+    const path = join(folder, 'upload.json');
+    const known = parsed((await readFile(path, 'utf8').catch(ifGone)) ?? '');
+    const found = await stat(known?.answer === undefined ? this.#bytesOf(id) : path).catch(ifGone);
+    // Its creation was never confirmed, or its removal was interrupted.
+    if (known === undefined || found === undefined) return rm(folder, { recursive: true, force: true });
+    const { mtimeMs, size } = found;
+    // A former process with all bytes may have stored the file before it ended.
+    const mayBeStored = size === known.announced.bytes;
+    this.#uploads.set(id, { ...known, touchedAt: mtimeMs, hasBytes: size > 0, mayBeStored });
   }
 }
 
