@@ -245,6 +245,33 @@ describe('quota', () => {
     await quotas.close();
   });
 
+  it('counts again where two instances free the same room', async () => {
+    const storage = new MemoryAdapter();
+    for (const name of ['a.txt', 'b.txt']) await put(storage, `dir/${name}`, text(100));
+    await put(storage, 'c.txt', text(100));
+    const { records } = createEmbeddedState('');
+    const [one, other] = [createQuotas(records, silent), createQuotas(records, silent)];
+    const target = { ...targetOf(storage), limits: { bytes: 1000 } };
+    expect(await one.usage(target, unending)).toEqual({ bytes: 300, files: 3 });
+    const [bothRemove, begin] = gateOf();
+    const dir = SourcePath.root.child('dir');
+    // In a store of objects it is no failure that others have removed them.
+    const remove = async (): Promise<void> => {
+      await bothRemove;
+      await storage.removeFolder(dir).catch(() => undefined);
+    };
+    const removals = [
+      one.freeing('files', { bytes: 200, files: 2, at: 'dir' }, remove),
+      other.freeing('files', { bytes: 100, files: 1, at: 'dir/a.txt' }, remove),
+    ];
+    begin();
+    await Promise.all(removals);
+    const need = { bytes: 950, files: 1 };
+    await expect(other.withRoom(target, need, { signal: unending }, async () => undefined)).rejects.toThrow();
+    expect(await one.usage(target, unending)).toEqual({ bytes: 100, files: 1 });
+    await Promise.all([one.close(), other.close()]);
+  });
+
   it('is waited for a second by permissions, whatever the garbage collector does', async () => {
     registerStorageAdapter('never-counted', {
       create: async (context) => {

@@ -77,7 +77,7 @@ const withdraw = async (passage: Passage, open: SourceView, stored: readonly Sto
     if (replaced || isFound) continue;
     try {
       const remove = (): Promise<void> => storeOf(open).removeFile(path, { ifUnchanged: stat });
-      await freeing(passage, open, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
+      await freeing(passage, open, path, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
       passage.log.warn('A failed upload could not be withdrawn.', { error });

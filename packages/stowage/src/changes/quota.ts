@@ -1,7 +1,14 @@
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
-import { isRefusal, type QuotaExceededError } from '../errors/errors.ts';
-import { doesNotFit, fits, type KeptRoom, notEnoughRoom } from '../operations/quotas/account.ts';
+import {
+  BusyError,
+  MovedInPartError,
+  type QuotaExceededError,
+  StorageDeniedError,
+  StorageTimeoutError,
+  StorageUnavailableError,
+} from '../errors/errors.ts';
+import { doesNotFit, fits, type KeptRoom, type Need, notEnoughRoom } from '../operations/quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
 import type { EntryKind } from '../storage/adapter.ts';
@@ -113,17 +120,20 @@ export const measured = (
 export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
   settings.trash?.keepReplaced === true;
 
-/**
- * Does what changes a source by a known amount. Where that is not certain, the source is counted again: after what may
- * have been done all the same, and after any failure of what `mayBePartial`.
- */
+/** Errors after which the change may have been done, wholly or in part. */
+const UNCERTAIN = [StorageUnavailableError, StorageTimeoutError, MovedInPartError];
+/** The same for a change of many files: the store may have done a part before it refused the rest. */
+const PARTIAL = [...UNCERTAIN, StorageDeniedError, BusyError];
+
+/** Runs a change of known size. After an error with an uncertain outcome, or an abort, the source is counted again. */
 const orCountAgain =
-  <T>({ services }: ChangeContext, key: string, work: () => Promise<T>, mayBePartial = false) =>
+  <T>({ services, signal }: ChangeContext, key: string, work: () => Promise<T>, isOfMany = false) =>
   async (): Promise<T> => {
     try {
       return await work();
     } catch (error) {
-      if (mayBePartial || !isRefusal(error)) await services.quotas.forget(key);
+      const kinds = isOfMany ? PARTIAL : UNCERTAIN;
+      if (signal.aborted || kinds.some((kind) => error instanceof kind)) await services.quotas.forget(key);
       throw error;
     }
   };
@@ -132,7 +142,7 @@ const orCountAgain =
 const storing = async <T>(
   context: ChangeContext,
   open: SourceView,
-  need: () => Promise<Measure> | Measure,
+  need: () => Promise<Need> | Need,
   store: () => Promise<T>,
 ): Promise<T> => {
   const target = quotaOf(open, context.holdSources);
@@ -142,17 +152,17 @@ const storing = async <T>(
   return services.quotas.withRoom(target, await need(), { signal, kept }, work);
 };
 
-/** Takes something out of a source and frees its space. @throws errors of `take` */
+/** Takes the item at a path out of a source and frees its space. @throws errors of `take` */
 export const freeing = async <T>(
   context: ChangeContext,
   open: SourceView,
+  path: SourcePath,
   measureIt: () => Promise<Measure> | Measure,
   take: () => Promise<T>,
 ): Promise<T> => {
   if (quotaOf(open, context.holdSources) === undefined) return take();
   const key = quotaKeyOf(open.source);
-  const amount = await measureIt();
-  // Of a folder, a part may have gone before the store refused the rest.
+  const amount = { ...(await measureIt()), at: path.toString() };
   return context.services.quotas.freeing(key, amount, orCountAgain(context, key, take, amount.files > 1));
 };
 
@@ -168,10 +178,11 @@ const needOf = async (
   open: SourceView,
   path: SourcePath,
   bytes: number,
-): Promise<Measure> => {
+): Promise<Need> => {
   const storage = storeOf(open);
   if (keepsReplaced(open) || (await isFree({ storage, signal }, path))) return { bytes, files: 1 };
-  return { bytes: bytes - ((await storage.stat(path, { signal })).size ?? 0), files: 0 };
+  const { size = 0 } = await storage.stat(path, { signal });
+  return { bytes: bytes - size, files: 0, at: path.toString() };
 };
 
 /**
@@ -203,7 +214,7 @@ const transferring = (passage: Passage, change: Transfer, next: Next) => {
   const go = (): ReturnType<Next> => next(change);
   if (type === 'copy') return storing(passage, open, measureIt, go);
   if (from.source === open.source) return moving(passage, open, go);
-  return storing(passage, open, measureIt, () => freeing(passage, from, measureIt, go));
+  return storing(passage, open, measureIt, () => freeing(passage, from, item.path, measureIt, go));
 };
 
 /**
@@ -223,12 +234,13 @@ export const quota: Stage = (passage, change, next) => {
   }
   if (change.type === 'erase') {
     const { open, record } = change;
-    return freeing(passage, open, () => measured(passage, open, trashedPath(record), record.kind), go);
+    const item = trashedPath(record);
+    return freeing(passage, open, item, () => measured(passage, open, item, record.kind), go);
   }
   if (change.type !== 'remove') return go();
   const { open, path, kind } = change;
   // Items in the trash still count.
   return open.source.settings.trash === undefined
-    ? freeing(passage, open, () => measured(passage, open, path, kind), go)
+    ? freeing(passage, open, path, () => measured(passage, open, path, kind), go)
     : moving(passage, open, go);
 };

@@ -120,7 +120,9 @@ const eraseTogether = async (
   };
   const measureIt = () => measured(passage, open, trashPaths.all, 'folder');
   // Waits for a request that restores an item; a later one finds the item gone.
-  const held = services.locations.hold([all], passage, () => freeing(passage, open, measureIt, take));
+  const held = services.locations.hold([all], passage, () =>
+    freeing(passage, open, trashPaths.all, measureIt, take),
+  );
   // Another request may have taken it first.
   await held.catch(ifMissing);
   if (taken !== undefined) await services.trash.remove(storage, taken, holdSources);

@@ -7,6 +7,7 @@ const RECOUNT_MS = 15 * 60_000;
 const SOON_MS = 5 * 60_000;
 /** A reservation that was not renewed for this time belongs to a dead process. */
 export const RESERVATION_TTL_MS = 60_000;
+const UNKNOWN = -1;
 export const NOTHING: Measure = { bytes: 0, files: 0 };
 
 /** Limits of a source; see the setting `quota`. */
@@ -19,11 +20,13 @@ export interface QuotaLimits {
 export interface Need extends Measure {
   /** The change moves an item, which a running count may therefore miss. */
   readonly isMove?: boolean | undefined;
+  /** Path of the item that the change removes or replaces. */
+  readonly at?: string | undefined;
 }
 
 interface Reservation extends Need {
   readonly until: number;
-  /** The `counts` of the account when the change began. */
+  /** The `counts` of the account when the change began; `UNKNOWN`: the change frees nothing. */
   readonly counts: number;
 }
 
@@ -68,28 +71,42 @@ const plus = (one: Measure, other: Measure): Measure => ({
 const atLeastNothing = (change: Measure): Measure => largerOf(change, NOTHING);
 
 /** Marks an unknown change in usage: the next use counts the source. */
-export const markStale = (account: Account, now: number): Account => ({
+export const markStale = <Known extends Pick<Account, 'dueAt'>>(account: Known, now: number): Known => ({
   ...account,
   dueAt: Math.min(account.dueAt, now),
 });
 
-/** Reserves the space of a change, replacing the id's previous reservation. */
+/** Whether a path equals another one, or is a folder above it. */
+const isOver = (one: string | undefined, other: string | undefined): boolean =>
+  one !== undefined && other !== undefined && `${other}/`.startsWith(`${one}/`);
+
+/**
+ * Reserves the space of a change, replacing the id's previous reservation. Where another instance is already removing
+ * or replacing the same item, only the other change frees its space, and a count is due.
+ */
 export const withReserved = (
   { counting, reserved, ...account }: Account,
   id: string,
-  { bytes, files, isMove }: Need,
+  { bytes, files, isMove, at }: Need,
   now: number,
   counts = account.counts,
-): Account => ({
-  ...account,
-  counting: counting && { ...counting, hasMoves: counting.hasMoves || isMove === true },
-  reserved: { ...reserved, [id]: { bytes, files, isMove, counts, until: now + RESERVATION_TTL_MS } },
-});
+): Account => {
+  const isShared = Object.entries(reserved).some(
+    ([other, need]) => other !== id && (isOver(at, need.at) || isOver(need.at, at)),
+  );
+  const until = now + RESERVATION_TTL_MS;
+  const own = { bytes, files, isMove, at, counts: isShared ? UNKNOWN : counts, until };
+  return {
+    ...(isShared ? markStale(account, now) : account),
+    counting: counting && { ...counting, hasMoves: counting.hasMoves || isMove === true },
+    reserved: { ...reserved, [id]: own },
+  };
+};
 
 /** Renews the reservations of one process, and restores missing ones. */
 export const renewed = (account: Account, own: readonly KeptRoom[], now: number): Account =>
   own.reduce(
-    (sum, { id, need }) => withReserved(sum, id, need, now, account.reserved[id]?.counts ?? -1),
+    (sum, { id, need }) => withReserved(sum, id, need, now, account.reserved[id]?.counts ?? UNKNOWN),
     account,
   );
 

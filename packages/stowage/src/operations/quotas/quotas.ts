@@ -85,7 +85,7 @@ export class Quotas {
    */
   async withRoom<T>(
     target: QuotaTarget,
-    need: Measure,
+    need: Need,
     { signal, kept = randomUUID() }: { readonly signal: AbortSignal; readonly kept?: string | undefined },
     work: () => Promise<T>,
   ): Promise<T> {
@@ -97,7 +97,7 @@ export class Quotas {
    * Reserves space until it is released, or used by `withRoom` with the same id.
    * @throws QuotaExceededError and errors of the shared state
    */
-  async keep(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<KeptRoom> {
+  async keep(target: QuotaTarget, id: string, need: Need, signal: AbortSignal): Promise<KeptRoom> {
     await this.#reserve(target, id, need, signal);
     const room = { id, key: target.key, need };
     this.#own.set(id, room);
@@ -117,8 +117,8 @@ export class Quotas {
   }
 
   /** Takes something out of the source and frees its space. @throws errors of `take` */
-  freeing<T>(key: string, { bytes, files }: Measure, take: () => Promise<T>): Promise<T> {
-    return this.#noting(key, NOTHING, { bytes: -bytes, files: -files }, take);
+  freeing<T>(key: string, { bytes, files, at }: Need, take: () => Promise<T>): Promise<T> {
+    return this.#noting(key, { ...NOTHING, at }, { bytes: -bytes, files: -files }, take);
   }
 
   /** Moves something inside the source. @throws errors of `move` */
@@ -186,13 +186,13 @@ export class Quotas {
     }
   }
 
-  async #reserve(target: QuotaTarget, id: string, need: Measure, signal: AbortSignal): Promise<void> {
+  async #reserve(target: QuotaTarget, id: string, need: Need, signal: AbortSignal): Promise<void> {
     const { isFitting, taken } = await this.#enter(target, need, signal, id);
     if (!isFitting) throw doesNotFit(taken, need, target.limits);
   }
 
   /** Checks the usage, and reserves `need` under the id if it fits; waits for a count when that may help. */
-  async #enter(target: QuotaTarget, need: Measure, signal: AbortSignal, id?: string): Promise<Look> {
+  async #enter(target: QuotaTarget, need: Need, signal: AbortSignal, id?: string): Promise<Look> {
     await this.#restore();
     for (;;) {
       const look = await this.#look(target, need, id);
@@ -204,7 +204,7 @@ export class Quotas {
   }
 
   /** Checks once, and starts a count that is due; undefined when a running count may change the result. */
-  async #look(target: QuotaTarget, need: Measure, id: string | undefined): Promise<Look | undefined> {
+  async #look(target: QuotaTarget, need: Need, id: string | undefined): Promise<Look | undefined> {
     const { key, limits } = target;
     const counter = randomUUID();
     const { look, countedBy } = await this.#change(key, (found, now) => {
