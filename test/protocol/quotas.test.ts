@@ -568,6 +568,17 @@ describe('quota', () => {
     expect(await used()).toBe(1000);
   });
 
+  it('is counted again also when the clock is set back', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const service = await start({ files: 10 });
+    vi.setSystemTime(Date.now() + 24 * 60 * 60_000);
+    expect(await quotaOf(service)).toMatchObject({ usedFiles: 0 });
+    vi.setSystemTime(Date.now() - 24 * 60 * 60_000);
+    await service.source('files').put({ 'a.txt': 'a' });
+    await expect.poll(() => quotaOf(service)).toMatchObject({ usedFiles: 1 });
+  });
+
   it('does not count thumbnails', async () => {
     const service = await startService({ quota: { files: 1 } });
     await service.source('files').put({ 'a.jpg': await photo(20, 20) });

@@ -66,6 +66,23 @@ it('gives up what is older than the retention, and looks once an hour', async ()
   await expect.poll(namesIn).toEqual([]);
 });
 
+it('is looked through also when the clock is set back', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = await start({ storageAdapter: 'memory', trash: { retentionDays: 2 } });
+  await client.fileUpload({ path: '', files: [fileOf('a.txt')] });
+  await client.fileRemove({ path: '', name: 'a.txt' });
+  const namesIn = async () => (await client.trashList({ limit: 1000 })).items.map(({ name }) => name);
+  const begun = Date.now();
+  // The last sweep seems to be a few minutes ago when the item is too old.
+  for (const hours of [47.9, 0]) {
+    vi.setSystemTime(begun + hours * HOUR);
+    expect(await namesIn()).toEqual(['a.txt']);
+  }
+  vi.setSystemTime(begun + 48.1 * HOUR);
+  await expect.poll(namesIn).toEqual([]);
+});
+
 describe('items that are restored while the trash gives up what is too much, and is emptied', () => {
   it.each([
     ['in memory', () => Promise.resolve({ storageAdapter: 'memory' }), 1],

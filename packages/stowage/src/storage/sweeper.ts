@@ -42,6 +42,8 @@ export class Sweeper {
     const known = this.#known.get(store) ?? { sweptAt: 0, amount: undefined, arrived: 0, isSweeping: false };
     this.#known.set(store, known);
     known.arrived += arrived;
+    // The clock may have been set back.
+    known.sweptAt = Math.min(known.sweptAt, Date.now());
     if (known.amount !== undefined) known.amount += arrived;
     if (known.isSweeping || !sweep.isDue(known)) return;
     await this.#background.run(sweep.hold, (signal) => this.#sweep(known, sweep, signal), this.#onFailure);

@@ -140,7 +140,8 @@ export const accountAt = (account: Account, own: ReadonlyMap<string, unknown>, n
 
 /** Starts a count when one is due and none is running. */
 export const withCountIfDue = (account: Account, id: string, now: number): Account => {
-  const isDue = account.used === undefined || now >= account.dueAt;
+  // A time further ahead was written before the clock was set back.
+  const isDue = account.used === undefined || now >= account.dueAt || account.dueAt > now + RECOUNT_MS;
   if (!isDue || account.counting !== undefined) return account;
   const hasMoves = Object.values(account.reserved).some(({ isMove }) => isMove);
   const counting = { id, added: NOTHING, hasMoves };
