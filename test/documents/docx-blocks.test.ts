@@ -239,6 +239,13 @@ describe('tables', () => {
     expect(textIn(wide.body)).toBe('x'.repeat(100));
   });
 
+  it('spans that reach below the cells beyond the last column', async () => {
+    const rows = Array.from({ length: 80 }, (_, row) => `<tr><td rowspan="${80 - row}">x</td></tr>`);
+    const [table] = (await convert(`<table>${rows.join('')}</table>`)).tables;
+    expect(textIn(table as Xml)).toBe('x'.repeat(80));
+    for (const row of all(table as Xml, 'w:tr')) expect(all(row, 'w:tc')).toHaveLength(63);
+  });
+
   it('head first and foot last, heads repeated, th bold and centred, caption before', async () => {
     const html = `<table><caption>title</caption><tfoot><tr><td>foot</td></tr></tfoot><tbody><tr><td>body</td></tr></tbody>
       <thead><tr><th>head</th></tr></thead></table>`;

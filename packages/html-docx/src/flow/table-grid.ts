@@ -55,28 +55,36 @@ interface Section extends Styled {
 /** Heads come first and feet last, in any source order. */
 const SECTIONS: Readonly<Record<string, number>> = { thead: 0, tbody: 1, tfoot: 2 };
 
-/**
- * Places the cells of one section into the grid. `free[column]` is the first row where the column is free.
- */
+const endRow = (cell: GridCell | undefined): number => (cell === undefined ? 0 : cell.row + cell.rowSpan);
+
+/** Places the cells of one section into the grid. `lowest[column]` is the last cell of a column so far. */
 const placeSection = (
   { rows, style, kind }: Section,
   children: (parent: Styled) => readonly Styled[],
-  grid: { readonly rows: GridRow[]; readonly cells: GridCell[]; readonly free: number[] },
+  grid: { readonly rows: GridRow[]; readonly cells: GridCell[]; readonly lowest: GridCell[] },
 ): void => {
   const end = grid.rows.length + rows.length;
+  const isFree = (column: number, row: number): boolean => endRow(grid.lowest[column]) <= row;
   for (const row of rows) {
     const at = grid.rows.push({ style: row.style, isHeader: kind === 0 }) - 1;
     let column = 0;
     for (const cell of children(row).filter(({ located }) => /^t[dh]$/u.test(located.node.tag))) {
-      while ((grid.free[column] ?? 0) > at) column += 1;
+      while (!isFree(column, at)) column += 1;
       const start = Math.min(column, MAX_COLUMNS - 1);
+      const covering = grid.lowest[start];
+      if (covering !== undefined && !isFree(start, at)) {
+        // Beyond the last column, below a cell that reaches into this row: its content continues that cell.
+        grid.cells.push({ ...covering, ...cell });
+        continue;
+      }
       const rowSpan = Math.min(spanOf(cell.located, 'rowspan') || end, end - at);
       let columnSpan = 1;
       const wanted = Math.min(Math.max(1, spanOf(cell.located, 'colspan')), MAX_COLUMNS - start);
-      while (columnSpan < wanted && (grid.free[start + columnSpan] ?? 0) <= at) columnSpan += 1;
-      for (let index = start; index < start + columnSpan; index += 1) grid.free[index] = at + rowSpan;
+      while (columnSpan < wanted && isFree(start + columnSpan, at)) columnSpan += 1;
       const background = cell.style.background ?? row.style.background ?? style.background;
-      grid.cells.push({ ...cell, row: at, column: start, rowSpan, columnSpan, background });
+      const placed = { ...cell, row: at, column: start, rowSpan, columnSpan, background };
+      grid.cells.push(placed);
+      for (let index = start; index < start + columnSpan; index += 1) grid.lowest[index] = placed;
       column = start + columnSpan;
     }
   }
@@ -108,7 +116,7 @@ export const readGrid = (parts: FlowParts, table: Styled): TableGrid => {
       rows: withTag(children(section), 'tr'),
       kind: SECTIONS[section.located.node.tag] ?? 1,
     }));
-  const grid = { rows: [], cells: [] as GridCell[], free: [] as number[] };
+  const grid = { rows: [], cells: [] as GridCell[], lowest: [] as GridCell[] };
   for (const section of sections.toSorted((one, two) => one.kind - two.kind)) {
     placeSection(section, children, grid);
   }
