@@ -44,6 +44,15 @@ describe('names in the listings of an SFTP server', () => {
     expect(await namesIn(store)).toEqual(['letters', 'logo.txt', 'lrwx.txt']);
   });
 
+  it('may be too long for its file system when their letters are decomposed', async () => {
+    const { store, root } = await start();
+    const name = `${'한'.repeat(43)}.txt`;
+    await store.write(at(name), contentOf('a'), { createOnly: true });
+    expect(readdirSync(root)).toEqual([name]);
+    await store.removeFile(at(name));
+    expect(await codeOf(store.stat(at(name)))).toBe('NOT_FOUND');
+  });
+
   it('that its text shows as links are left out, whatever their attributes say', async () => {
     const longname = (name: string, isLink: boolean): string =>
       `${isLink ? 'l' : '-'}rwxrwxrwx 1 a b 4 Jan 12 2025 ${name}`;

@@ -12,7 +12,7 @@ export const decomposed = (name: string): string | undefined => {
 
 const MOST = 10_000;
 /** Bytes of the longest name in file systems. Decomposed letters have up to three times as many. */
-const LONGEST = 255;
+export const LONGEST_NAME = 255;
 
 /**
  * Spellings of entries in a store whose names are not composed; paths always are. Remembers the last 10,000;
@@ -70,7 +70,7 @@ export const respell = async (
       isThere = await exists(one);
     } catch (error) {
       // Servers have several errors for a name that is too long for them.
-      if (Buffer.byteLength(written) <= LONGEST || !isRefusal(error)) throw error;
+      if (Buffer.byteLength(written) <= LONGEST_NAME || !isRefusal(error)) throw error;
     } finally {
       // Also when the store did not respond: unknown spellings are not remembered.
       if (!isThere) spellings.forget(one);

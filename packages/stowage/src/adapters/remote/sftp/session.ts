@@ -1,5 +1,5 @@
 import type { FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2';
-import type { Spellings } from '../../support/spellings.ts';
+import { LONGEST_NAME, type Spellings } from '../../support/spellings.ts';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, ifMissing, StorageFullError } from '../../../errors/errors.ts';
 import {
@@ -247,7 +247,11 @@ export class Session implements PathSession {
 
   async #lstat(whole: string, path: SourcePath): Promise<Found | undefined> {
     const looking = this.change<Stats>('lstat', path, (sftp, answered) => sftp.lstat(whole, answered));
-    const attributes = await looking.catch(ifMissing);
+    const isTooLong = Buffer.byteLength(whole.slice(whole.lastIndexOf('/') + 1)) > LONGEST_NAME;
+    const attributes = await looking.catch((error: unknown) =>
+      // Not every server has a status of its own for such a name.
+      isTooLong && isPlainRefusal(error) ? undefined : ifMissing(error),
+    );
     return attributes && foundFrom('', attributes);
   }
 
