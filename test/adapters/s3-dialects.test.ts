@@ -376,6 +376,9 @@ describe('the factory of the s3 adapter', () => {
         'credentials.secretAccessKey: is required',
       ]) as unknown,
     });
+    expect(parse?.({ bucket: 'b--use1-az5--x-s3' })).toEqual({
+      problems: ['bucket: must not be a directory bucket (S3 Express One Zone)'],
+    });
     expect(parse?.({ bucket: 'b' })).toEqual({
       value: {
         bucket: 'b',

@@ -190,6 +190,17 @@ describe('listings', () => {
     await expect(adapter.removeEmptyFolder(at('f'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
   });
 
+  it('that have an order of their own leave open what may be on a later page', async () => {
+    const { stub, adapter, names } = await open({ order: 'own' });
+    const all = Array.from({ length: 300 }, (_, index) => `${String(index).padStart(3, '0')}.txt`);
+    for (const name of all) stub.put(`p/f/${name}`, name);
+    const seen = await adapter.glimpse(at('f'), { most: 200 });
+    const shown = all.map((name) => seen(name));
+    expect(shown.filter((one) => typeof one === 'object')).toHaveLength(200);
+    expect(shown.filter((one) => one === 'unknown')).toHaveLength(100);
+    expect(await names('f')).toEqual(all);
+  });
+
   it('that repeat their token are damaged data', async () => {
     const { stub, names } = await open({ repeatsToken: true });
     await expect(names('')).rejects.toMatchObject({ code: 'CORRUPT' });

@@ -39,6 +39,8 @@ export interface Dialect {
   readonly bareErrors?: boolean;
   /** Listings begin at their first key, regardless of the request. */
   readonly startAfter?: 'ignored';
+  /** Listings are not in byte order, as with encrypted keys. */
+  readonly order?: 'own';
   /** Keys in listings are not encoded, regardless of the request. */
   readonly plainKeys?: boolean;
   /** Listings claim to have encoded their keys, but have not. */
@@ -387,7 +389,7 @@ export class S3Stub {
         `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>${repeatsToken === true ? 'same' : '!'}</NextContinuationToken></ListBucketResult>`,
       );
     const encodes = !plainKeys && claim === undefined && query.get('encoding-type') === 'url';
-    const page = listPage(this.objects, query, encodes);
+    const page = listPage(this.objects, query, encodes, this.#dialect.order);
     const token = /<NextContinuationToken>.*?<\/NextContinuationToken>/u;
     const claimed = '<ListBucketResult><EncodingType>url</EncodingType>';
     const text = claim === undefined ? page : page.replace('<ListBucketResult>', claimed);

@@ -187,9 +187,13 @@ export interface Objects {
   close(): Promise<void>;
 }
 
+const isAscending = (keys: readonly string[]): boolean =>
+  keys.every((key, index) => index === 0 || (keys[index - 1] ?? '') <= key);
+
 /**
- * Looks names up in the first page of a folder, whose keys begin with `prefix` and are in byte order.
- * `unknown` for names with two spellings or kinds, or another spelling than the path's: these need a `stat`.
+ * Looks names up in the first page of a folder, whose keys begin with `prefix`. `unknown` for names with two spellings
+ * or kinds, or another spelling than the path's, and for those that may be on a later page: these need a `stat`.
+ * Some services (Storj) do not list keys in byte order: there, a later page may have any name.
  */
 export const glimpseOf = (
   { objects, prefixes, isLast }: ObjectPage,
@@ -206,8 +210,11 @@ export const glimpseOf = (
   for (const object of objects)
     if (object.key !== prefix) add(object.key.slice(prefix.length), (path) => fileStat(path, object));
   for (const one of prefixes) add(one.slice(prefix.length, -1), ({ name }) => folderNamed(name));
-  const last = [objects.at(-1)?.key ?? '', prefixes.at(-1) ?? ''].sort().at(-1) ?? '';
-  const isBefore = (name: string): boolean => /^[\u0020-\u007e]+$/u.test(name) && `${prefix}${name}/` < last;
+  const keys = objects.map(({ key }) => key);
+  const last = [keys.at(-1) ?? '', prefixes.at(-1) ?? ''].sort().at(-1) ?? '';
+  const isOrdered = isAscending(keys) && isAscending(prefixes);
+  const isBefore = (name: string): boolean =>
+    isOrdered && /^[\u0020-\u007e]+$/u.test(name) && `${prefix}${name}/` < last;
   return (name) => {
     const found = known.get(name);
     if (typeof found === 'function') return found();

@@ -41,6 +41,8 @@ export const s3OptionsSchema = z.strictObject(
   {
     bucket: filledOption
       .refine((value) => !/[/\s]/u.test(value), 'must be the name of a bucket')
+      // Its listings are unordered, and take only prefixes that end with a slash.
+      .refine((value) => !value.endsWith('--x-s3'), 'must not be a directory bucket (S3 Express One Zone)')
       .describe('Name of the bucket.'),
     region: filledOption.default('us-east-1').describe('Region of the bucket.'),
     endpoint: address.optional().describe('URL of an S3-compatible service; without it, AWS.'),
