@@ -99,6 +99,17 @@ describe.skipIf(azuriteMissing !== undefined)(
       );
     });
 
+    it('moves nothing that a hold for court keeps where it is', async () => {
+      const prefix = randomUUID();
+      const adapter = openStore(prefix);
+      await adapter.write(at('a.txt'), inPieces(Buffer.from('a')));
+      const headers = { 'x-ms-error-code': 'BlobImmutableDueToLegalHold' };
+      proxy.fail({ operation: 'DELETE', effect: { kind: 'answer', status: 409, headers }, times: 1 });
+      const moving = adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
+      await expect(moving).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+      expect(await container.keys(`${prefix}/`)).toEqual(['a.txt']);
+    });
+
     it('ends a copy that is not made, with its request', async () => {
       const adapter = openStore(randomUUID());
       await adapter.write(at('a.txt'), inPieces(Buffer.from('a')));

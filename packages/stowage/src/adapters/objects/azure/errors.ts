@@ -28,7 +28,7 @@ const byCode = errorsByCode(
     'AggregateAuthenticationError',
   ],
   [StorageDeniedError, 'CredentialUnavailableError', 'LeaseIdMissing', 'SnapshotsPresent', 'BlobArchived'],
-  [StorageDeniedError, 'BlobImmutableDueToPolicy'],
+  [StorageDeniedError, 'BlobImmutableDueToPolicy', 'BlobImmutableDueToLegalHold', 'BlobBeingRehydrated'],
   [StorageFullError, 'RequestBodyTooLarge', 'BlockCountExceedsLimit'],
   [StorageTimeoutError, 'OperationTimedOut', 'ETIMEDOUT'],
   // Another client that completed an upload under the same name has dropped the blocks of this one.
