@@ -362,6 +362,22 @@ describe('dialects of WebDAV', () => {
     expect(stub.paths).toEqual([]);
   });
 
+  it('a name that a server does not take is refused as such, and leaves nothing', async () => {
+    const { stub, adapter, put, names } = await open({});
+    await put('a.txt', 'a');
+    const isRefused = (url = ''): boolean => decodeURIComponent(url).includes('nul');
+    stub.dialect = {
+      instead: ({ url, headers }) =>
+        isRefused(String(headers['destination'])) || isRefused(url) ? { status: 400 } : undefined,
+    };
+    expect(await names()).toEqual(['a.txt']);
+    const refused = { code: 'UNSAFE_NAME' };
+    await expect(put('nul.txt', 'b', { createOnly: true })).rejects.toMatchObject(refused);
+    await expect(adapter.makeFolder(at('nul'))).rejects.toMatchObject(refused);
+    await expect(adapter.moveFile(at('a.txt'), at('nul.txt'))).rejects.toMatchObject(refused);
+    expect(stub.paths).toEqual(['a.txt']);
+  });
+
   it('requests name their client, which firewalls ask for, by another name where the options have one', async () => {
     const { stub, put } = await open({});
     await put('a.txt', 'a');

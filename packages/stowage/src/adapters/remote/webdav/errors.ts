@@ -4,6 +4,7 @@ import {
   StorageTimeoutError,
   StorageUnavailableError,
   StowageError,
+  UnsafeNameError,
 } from '../../../errors/errors.ts';
 import { errorOfStatus as errorOfAnswer } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
@@ -25,13 +26,20 @@ export interface Asked {
   readonly path: SourcePath;
 }
 
+/** Methods that servers reject with 400 because of the name; Nextcloud does so for PROPFIND too. */
+const NAMING: ReadonlySet<string> = new Set(['PROPFIND', 'MKCOL', 'PUT', 'COPY', 'MOVE']);
+
 const detailOf = ({ method, path }: Asked, what: string): string => `${method} /${path.toString()}: ${what}`;
 
 /** The error for a status of the server. */
 export const errorOfStatus = (asked: Asked, status: number): StowageError => {
   const cause = new StatusError(status);
   const detail = detailOf(asked, cause.message);
-  if (status === 405) return new StorageDeniedError({ detail, cause });
+  // Our requests are well-formed, so the server rejects the name.
+  if (status === 400 && NAMING.has(asked.method) && !asked.path.isRoot)
+    return new UnsafeNameError({ detail, cause });
+  // 415: the virus scanner of Nextcloud has rejected the content.
+  if (status === 405 || status === 415) return new StorageDeniedError({ detail, cause });
   if (status === 411 || status === 413)
     return new StorageDeniedError({ detail: `${detail}; a proxy may limit the size of bodies`, cause });
   // Callers that send conditions handle these statuses themselves.
