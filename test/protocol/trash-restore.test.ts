@@ -148,6 +148,11 @@ describe('trashRestore', () => {
     expect((await service.call('trashRestore', { id })).status).toBe(200);
   });
 
+  it('says why it cannot restore into a path', async () => {
+    const { messages } = await (await start()).call('trashRestore', { id: 'x', path: '../x' });
+    expect(messages).toEqual(['The path leaves the source.']);
+  });
+
   it('obeys the rules at both locations, for all that a folder holds', async () => {
     const service = await startService(
       {

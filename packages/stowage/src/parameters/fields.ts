@@ -98,6 +98,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** Plain messages for type errors of the schema library; undefined keeps its own message. */
 const plainWords: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === 'invalid_union') return issue.errors.at(-1)?.[0]?.message;
   if (issue.code !== 'invalid_type') return undefined;
   // The name occurs several times in a query or form.
   if (issue.expected === 'string' && Array.isArray(issue.input)) return 'must be given only once';
