@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createApp, registerStorageAdapter } from 'stowage';
+import { createApp, registerStorageAdapter, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SourcePath, StorageDeniedError } from 'stowage/storage';
 import { createEmbeddedState, createQuotas, MemoryAdapter, memoryFactory } from '#internals';
@@ -507,6 +507,32 @@ describe('quota', () => {
     expect(answer.status).toBe(200);
     const [{ bytes } = { bytes: 0 }] = answer.data['items'] as { bytes: number }[];
     expect(await quotaOf(service)).toMatchObject({ usedBytes: bytes, usedFiles: 1 });
+  });
+
+  it('counts what a source holds of what came from another one, and reports it, not what was there', async () => {
+    const events: ServiceEvent[] = [];
+    const pictures = { createThumb: false, quota: { bytes: '1mb' }, uploadImages: { maxWidth: 60 } };
+    const service = await startService(
+      { sources: { files: pictures, other: { extensions: ['jpg', 'svg'] } } },
+      { onEvent: (event) => events.push(event) },
+    );
+    const drawing = '<svg xmlns="http://www.w3.org/2000/svg" width="5" height="5"/>';
+    await service.source('other').put({ 'a.jpg': await photo(240, 160) });
+    await service
+      .source('other')
+      .put({ 'f/b.jpg': await photo(240, 160), 'f/c.svg': drawing, 'f/d.iso': 'x' });
+    expect(await quotaOf(service, 'files')).toMatchObject({ usedBytes: 0 });
+    const from = { source: 'files', fromSource: 'other' };
+    expect((await service.call('fileMove', { ...from, from: 'a.jpg' })).status).toBe(200);
+    expect((await service.call('folderCopy', { ...from, from: 'f' })).status).toBe(200);
+    const stored = ['a.jpg', 'f/b.jpg', 'f/c.svg'];
+    const sizes = await Promise.all(
+      stored.map(async (path) => (await stat(join(service.source('files').root, path))).size),
+    );
+    expect(await quotaOf(service, 'files')).toMatchObject({
+      usedBytes: sizes.reduce((sum, size) => sum + size, 0),
+    });
+    expect(events.map(({ bytes }) => bytes)).toEqual([sizes[0], undefined]);
   });
 
   it('leaves nothing of a form that does not fit in as a whole, and names the file', async () => {

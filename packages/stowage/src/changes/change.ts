@@ -11,6 +11,7 @@ import type { About, AboutPatch } from '../storage/about/about.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
 import type { EntryKind, Stat } from '../storage/adapter.ts';
 import type { LocationLocks } from '../storage/location.ts';
+import type { Measure } from '../storage/measure.ts';
 import type { NameMemory } from '../storage/moved/memory.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { TrashKeeper } from '../storage/trash/keeper.ts';
@@ -172,6 +173,8 @@ export interface NewContent {
 export interface Done {
   readonly path: SourcePath;
   readonly bytes?: number | undefined;
+  /** What the target stores of an item of another source: less or more bytes where pictures were changed. */
+  readonly stored?: Measure | undefined;
   /** Verdict of the inspection, where the content was inspected. */
   readonly inspection?: InspectionVerdict | undefined;
   /** The texts about a file, where the change concerns them. */

@@ -138,18 +138,22 @@ const orCountAgain =
     }
   };
 
-/** Stores something in a source if the quota has space for it. Calls `need` only where there is a quota. */
+/**
+ * Stores something in a source if the quota has space for it. Calls `need` only where there is a quota, and
+ * `stored` afterwards, where another amount may have been stored.
+ */
 const storing = async <T>(
   context: ChangeContext,
   open: SourceView,
   need: () => Promise<Need> | Need,
   store: () => Promise<T>,
+  stored?: () => Measure | undefined,
 ): Promise<T> => {
   const target = quotaOf(open, context.holdSources);
   if (target === undefined) return store();
   const { services, signal, keptRoom: kept } = context;
   const work = orCountAgain(context, target.key, store);
-  return services.quotas.withRoom(target, await need(), { signal, kept }, work);
+  return services.quotas.withRoom(target, await need(), { signal, kept, stored }, work);
 };
 
 /** Takes the item at a path out of a source and frees its space. @throws errors of `take` */
@@ -212,9 +216,10 @@ const transferring = (passage: Passage, change: Transfer, next: Next) => {
   const { type, from, open, item } = change;
   const measureIt = (): Promise<Measure> => measured(passage, from, item.path, item.stat.kind);
   const go = (): ReturnType<Next> => next(change);
-  if (type === 'copy') return storing(passage, open, measureIt, go);
+  const stored = (): Measure | undefined => passage.done.at(-1)?.stored;
+  if (type === 'copy') return storing(passage, open, measureIt, go, stored);
   if (from.source === open.source) return moving(passage, open, go);
-  return storing(passage, open, measureIt, () => freeing(passage, from, item.path, measureIt, go));
+  return storing(passage, open, measureIt, () => freeing(passage, from, item.path, measureIt, go), stored);
 };
 
 /**

@@ -61,8 +61,7 @@ const move = async (passage: Passage, change: Transfer): Promise<void> => {
   const done = { path, bytes: item.stat.size };
   try {
     const go = from.source === open.source ? relocate : transferAcross;
-    const inspection = await go(passage, change);
-    passage.done.push({ ...done, inspection });
+    passage.done.push({ ...done, ...(await go(passage, change)) });
   } catch (error) {
     if (await hasArrived(change, error)) passage.done.push(done);
     throw error;
@@ -93,16 +92,15 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
     first: isInside && wanted.equals(item.path) ? 1 : 0,
     isCostly: !isInside,
   };
-  const { path, inspection } = await takeFreeName(search, async (to) => {
+  const copied = await takeFreeName(search, async (to) => {
     const one = { ...change, path: to };
     if (!to.equals(wanted)) {
       await requireRights(one);
       await requireContents(passage, one);
     }
-    const inspection = await (isInside ? copyInside : transferAcross)(passage, one);
-    return { path: to, inspection };
+    return { path: to, bytes, ...(await (isInside ? copyInside : transferAcross)(passage, one)) };
   });
-  passage.done.push({ path, bytes, inspection });
+  passage.done.push(copied);
 };
 
 /**

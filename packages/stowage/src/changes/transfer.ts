@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
-import type { InspectionVerdict } from '../config/event.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
@@ -13,7 +12,7 @@ import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { reservedNames } from '../view/rights.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Passage, Transfer } from './change.ts';
+import type { Done, Passage, Transfer } from './change.ts';
 import { incomingContent } from './incoming.ts';
 import { isFree } from './names.ts';
 import { incomingName } from './new-name.ts';
@@ -107,27 +106,33 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
 /**
  * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold,
  * and the target's settings about names, types, sizes and content as for an upload. Replaces nothing; a move
- * removes an original only when it is unchanged and complete at the target. Returns the verdict of the
- * inspection.
+ * removes an original only when it is unchanged and complete at the target. Returns what the target stores of
+ * it, and the verdict of the inspection.
  * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError,
  * RefusedByInspectionError, and errors of either store
  */
-export const transferAcross = async (
-  passage: Passage,
-  transfer: Transfer,
-): Promise<InspectionVerdict | undefined> => {
+export const transferAcross = async (passage: Passage, transfer: Transfer): Promise<Omit<Done, 'path'>> => {
   const { type, item, from, open: to } = transfer;
   const { services, signal, log } = passage;
   const source = { storage: storeOf(from), path: item.path };
   const target = { storage: storeOf(to), path: transfer.path };
-  let inspection: InspectionVerdict | undefined;
-  const contentFor = incomingContent(passage, { from, to }, (verdict) => {
+  let inspection: Done['inspection'];
+  const enter = incomingContent(passage, { from, to }, (verdict) => {
     if (inspection?.verdict !== 'skipped') inspection = verdict;
   });
+  let bytes: number | undefined;
+  const stored = { bytes: 0, files: 0 };
+  const contentFor: typeof enter = async (...file) => {
+    const content = await enter(...file);
+    bytes = content.size;
+    stored.bytes += bytes ?? 0;
+    stored.files += 1;
+    return content;
+  };
   const options = { signal, contentFor };
   if (item.stat.kind === 'file') {
     await (type === 'copy' ? copyFileTo : moveFileTo)(source, target, options);
-    return inspection;
+    return { inspection, bytes, stored };
   }
   const derivedOf = (path: SourcePath) => services.thumbnails.pathsOf({ source: from.source, path });
   const onCopied = async (files: CopiedTree['files']): Promise<void> => {
@@ -140,5 +145,5 @@ export const transferAcross = async (
   };
   const treeOptions = { ...options, nameFor: nameInOtherSource(transfer), derivedOf, onCopied };
   await (type === 'copy' ? copyTree : moveTree)(source, target, treeOptions);
-  return inspection;
+  return { inspection, stored };
 };

@@ -42,6 +42,12 @@ export interface QuotaTarget {
   readonly hold: () => () => void;
 }
 
+interface RoomOptions {
+  readonly signal: AbortSignal;
+  readonly kept?: string | undefined;
+  readonly stored?: (() => Measure | undefined) | undefined;
+}
+
 interface Look {
   readonly taken: Measure;
   readonly isFitting: boolean;
@@ -78,19 +84,20 @@ export class Quotas {
   }
 
   /**
-   * Reserves space during `work`, and permanently when it succeeds. The reservation is visible to all
-   * instances: of two changes that need the last space one gets it. Uses the space reserved under the id
-   * `kept`, and reserves it again when `work` fails.
+   * Reserves space during `work`, and permanently when it succeeds: what `stored` then returns, if anything, in
+   * place of `need`. The reservation is visible to all instances: of two changes that need the last space one
+   * gets it. Uses the space reserved under the id `kept`, and reserves it again when `work` fails.
    * @throws QuotaExceededError and errors of the shared state, before `work` begins; errors of `work`
    */
   async withRoom<T>(
     target: QuotaTarget,
     need: Need,
-    { signal, kept = randomUUID() }: { readonly signal: AbortSignal; readonly kept?: string | undefined },
+    { signal, kept = randomUUID(), stored }: RoomOptions,
     work: () => Promise<T>,
   ): Promise<T> {
     await this.#reserve(target, kept, need, signal);
-    return this.#settling({ id: kept, key: target.key, need }, need, work, this.#own.get(kept));
+    const added = (): Measure => stored?.() ?? need;
+    return this.#settling({ id: kept, key: target.key, need }, added, work, this.#own.get(kept));
   }
 
   /**
@@ -161,18 +168,23 @@ export class Quotas {
   async #noting<T>(key: string, need: Need, change: Measure, work: () => Promise<T>): Promise<T> {
     const id = randomUUID();
     await this.#note(key, (account, now) => withReserved(account, id, need, now));
-    return this.#settling({ id, key, need }, change, work);
+    return this.#settling({ id, key, need }, () => change, work);
   }
 
   /** Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. */
-  async #settling<T>(own: KeptRoom, change: Measure, work: () => Promise<T>, before?: KeptRoom): Promise<T> {
+  async #settling<T>(
+    own: KeptRoom,
+    change: () => Measure,
+    work: () => Promise<T>,
+    before?: KeptRoom,
+  ): Promise<T> {
     const { id, key } = own;
     this.#own.set(id, own);
     let done = NOTHING;
     let kept = before;
     try {
       const result = await work();
-      done = change;
+      done = change();
       kept = undefined;
       return result;
     } finally {
