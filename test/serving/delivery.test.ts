@@ -79,7 +79,7 @@ describe.skipIf(radosgwMissing !== undefined)(
       await server?.stop();
     });
 
-    const openBucket = (serve: 'public' | 'protected', more: object = {}) => {
+    const openBucket = (serve: 'public' | 'protected' | 'signed', more: object = {}) => {
       const prefix = randomUUID();
       const s3 = { ...optionsFor(server, bucket.name), prefix };
       const source = { title: 'B', storageAdapter: 's3', s3, serve, delivery: 'redirect' as const };
@@ -99,6 +99,15 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(file.headers.get('content-disposition')).toMatch(/^attachment;/u);
       const plain = await fetch(location.split('?')[0] ?? '');
       expect(plain.status).toBe(403);
+    });
+
+    it('are reached no longer than the signed link is valid', async () => {
+      const { app, prefix } = openBucket('signed', { signingSecret: 'x'.repeat(32) });
+      await bucket.put(`${prefix}/a.txt`, 'a');
+      const { status, headers } = await get(app, app.urlFor('photos', 'a.txt', { lifetime: 60 }));
+      const [, age = ''] = /^private, max-age=(\d+)$/u.exec(headers.get('cache-control') ?? '') ?? [];
+      const lifetime = new URL(headers.get('location') ?? '').searchParams.get('X-Amz-Expires');
+      expect([status, Number(age) > 40, Number(age) <= 60, lifetime]).toEqual([302, true, true, age]);
     });
 
     it('are only what the source shows', async () => {

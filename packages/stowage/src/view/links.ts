@@ -98,6 +98,10 @@ const digest = (
 /** Twelve digits cover every date. Later parameters (the client adds `?_tmst=…`) are ignored. */
 const QUERY = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})(?![\w-])/u;
 
+/** Seconds until the link with this query expires; infinite where it is not signed. */
+export const secondsLeft = (query: string): number =>
+  Number(QUERY.exec(query)?.[1] ?? Infinity) - Math.floor(Date.now() / 1000);
+
 /** Keeps expiry times within the twelve digits of a link. */
 const MOST_LIFETIME = 1000 * 366 * 24 * 60 * 60;
 

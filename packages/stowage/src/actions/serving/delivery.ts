@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Stat } from '../../storage/entry.ts';
 import type { ViewedFile } from '../../view/folder-view.ts';
-import { encodedPath } from '../../view/links.ts';
+import { encodedPath, secondsLeft } from '../../view/links.ts';
 import { HandedOverAnswer } from '../file-answer.ts';
 
 /** Media types that browsers display without running code. SVG may contain scripts, so it is excluded. */
@@ -41,16 +41,19 @@ export const safetyHeaders = (
 });
 
 /**
- * Lifetime of a store's URL in seconds: long enough to start a download. Browsers may cache the redirect for
- * a shorter time.
+ * Lifetime of a store's URL in seconds: long enough to start a download, and no longer than that of a signed
+ * link, but for a few seconds. Browsers may cache the redirect for a shorter time.
  */
 const URL_LIFETIME = 300;
+const LEAST_URL_LIFETIME = 10;
 const REDIRECT_AGE = 240;
 
 export interface Handover {
   readonly settings: Pick<Settings, 'delivery' | 'deliveryPrefix'>;
   readonly file: ViewedFile;
   readonly stat: Stat;
+  /** Of the link, which is valid. */
+  readonly query: string;
   readonly contentType: string;
   readonly disposition: string;
   /** Headers of the response as if it were streamed. */
@@ -59,12 +62,16 @@ export interface Handover {
 
 const toStore = async ({
   file,
+  query,
   contentType,
   disposition,
 }: Handover): Promise<HandedOverAnswer | undefined> => {
-  const location = await file.temporaryUrl({ lifetime: URL_LIFETIME, contentType, disposition });
+  const left = Math.max(0, secondsLeft(query));
+  const lifetime = Math.min(URL_LIFETIME, Math.max(LEAST_URL_LIFETIME, left));
+  const location = await file.temporaryUrl({ lifetime, contentType, disposition });
   if (location === undefined) return undefined;
-  return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(REDIRECT_AGE)}` });
+  const age = Math.min(REDIRECT_AGE, left);
+  return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(age)}` });
 };
 
 /** Nginx decodes the path. */

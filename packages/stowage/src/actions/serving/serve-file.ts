@@ -153,7 +153,7 @@ const openStored = async (
 };
 
 const sendStored = async (
-  { view, isPlain }: ServingRequest,
+  { view, query, isPlain }: ServingRequest,
   file: ViewedFile,
   known: Known = {},
 ): Promise<FileAnswer | HandedOverAnswer> => {
@@ -166,7 +166,7 @@ const sendStored = async (
     // The store or the web server in front cannot create missing pictures.
     const stat = known.stat ?? (await file.stat());
     const disposition = contentDisposition(isInline ? 'inline' : 'attachment', name);
-    const handedOver = await handOver({ settings, file, stat, contentType, disposition, headers });
+    const handedOver = await handOver({ settings, file, stat, query, contentType, disposition, headers });
     if (handedOver !== undefined) return handedOver;
   }
   const opened = await openStored(file, isPlain, known);
