@@ -61,6 +61,24 @@ describe('the old link of a file', () => {
     expect(await (await fetch(`${service.url}/file/files/a.txt`)).text()).toBe('hello');
   });
 
+  it('leads to the name that another source has given an item of a folder', async () => {
+    const service = await startService({ sources: { files: serving(), other: serving() } });
+    await service.source('files').put({ 'a/1 #.txt': 'one', 'a/b %/c.txt': 'c', 'a/b %/#.txt': 'd' });
+    await done(service, 'folderRename', { name: 'a', newname: 'f' });
+    await done(service, 'folderMove', { source: 'other', fromSource: 'files', from: 'f' });
+    await done(service, 'folderRename', { source: 'other', name: 'f', newname: 'g' });
+    for (const folder of ['a', 'f'])
+      expect([
+        await seen(service, `/file/files/${folder}/1%20%23.txt`),
+        await seen(service, `/file/files/${folder}/b%20%25/c.txt`),
+        await seen(service, `/file/files/${folder}/b%20%25/%23.txt`),
+      ]).toEqual([
+        '308 /file/other/g/1%20_.txt',
+        '308 /file/other/g/b%20_/c.txt',
+        '308 /file/other/g/b%20_/_.txt',
+      ]);
+  });
+
   it('leads there for HEAD, ranges and conditional requests too', async () => {
     const service = await start();
     await service.source('files').put({ 'a.txt': 'hello' });

@@ -170,11 +170,20 @@ export interface NewContent {
   readonly texts?: About | undefined;
 }
 
+/** An item inside a folder that was given another name in another source. */
+export interface Renamed {
+  readonly kind: EntryKind;
+  readonly from: SourcePath;
+  readonly to: SourcePath;
+}
+
 export interface Done {
   readonly path: SourcePath;
   readonly bytes?: number | undefined;
   /** What the target stores of an item of another source: less or more bytes where pictures were changed. */
   readonly stored?: Measure | undefined;
+  /** Of a folder that was moved or copied to another source. */
+  readonly renamed?: readonly Renamed[] | undefined;
   /** Verdict of the inspection, where the content was inspected. */
   readonly inspection?: InspectionVerdict | undefined;
   /** The texts about a file, where the change concerns them. */

@@ -90,7 +90,7 @@ const went = async (
   from: ViewLocation,
   to: ViewLocation,
   change: Change,
-  kind: EntryKind,
+  { kind, renamed = [] }: Pick<Done, 'renamed'> & { readonly kind: EntryKind },
 ): Promise<void> => {
   const histories = await historiesOf(to);
   const isBack = change.type === 'restore';
@@ -107,7 +107,14 @@ const went = async (
   });
   const isKnown = left.length > 0 || histories.length > 0;
   const arrived = isKnown && !isSame ? await came(passage, to, kind, histories) : [];
-  await passage.services.names.note([...arrived, ...left]);
+  // With the same time as the folder: the step of a name comes before that of its folder.
+  const inside = renamed.flatMap((one) =>
+    noted(passage, { view: from.view, path: one.from }, ({ events }, at) => [
+      ...events,
+      { type: 'left', kind: one.kind, at, to: { source, path: one.to, at } },
+    ]),
+  );
+  await passage.services.names.note([...arrived, ...left, ...inside]);
 };
 
 /** Records a new name, where the name or one of its parent folders has a history. */
@@ -140,10 +147,10 @@ const remember = async (passage: Passage, change: Change, done: Done): Promise<v
   const location = { view, path: done.path };
   if (change.type === 'move' || change.type === 'rename') {
     const { from, item } = change;
-    await went(passage, { view: from, path: item.path }, location, change, item.kind);
+    await went(passage, { view: from, path: item.path }, location, change, { ...done, kind: item.kind });
   } else if (change.type === 'restore' && !change.record.replaced) {
     const { path, kind } = change.record;
-    await went(passage, { view, path }, location, change, kind);
+    await went(passage, { view, path }, location, change, { kind });
   } else if (change.type === 'remove') await disappeared(passage, location, change.kind);
   else {
     const kind = kindOfNew(change, done);

@@ -12,7 +12,7 @@ import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { reservedNames } from '../view/rights.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Done, Passage, Transfer } from './change.ts';
+import type { Done, Passage, Renamed, Transfer } from './change.ts';
 import { incomingContent } from './incoming.ts';
 import { isFree } from './names.ts';
 import { incomingName } from './new-name.ts';
@@ -103,6 +103,9 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
   };
 };
 
+/** Number of changed names inside a folder from which old links lead to the new ones. */
+const MOST_RENAMED = 200;
+
 /**
  * Copies or moves an item into another source, streamed between the stores. The rules of both sources hold,
  * and the target's settings about names, types, sizes and content as for an upload. Replaces nothing; a move
@@ -143,7 +146,15 @@ export const transferAcross = async (passage: Passage, transfer: Transfer): Prom
       log.warn('The words about the files of a folder could not be copied.', { error });
     }
   };
-  const treeOptions = { ...options, nameFor: nameInOtherSource(transfer), derivedOf, onCopied };
+  const renamed: Renamed[] = [];
+  const nameInTarget = nameInOtherSource(transfer);
+  const nameFor: typeof nameInTarget = (path, entry, targetFolder) => {
+    const name = nameInTarget(path, entry, targetFolder);
+    if (name !== undefined && name !== path.name && renamed.length < MOST_RENAMED)
+      renamed.push({ kind: entry.kind, from: path, to: targetFolder.below(name) });
+    return name;
+  };
+  const treeOptions = { ...options, nameFor, derivedOf, onCopied };
   await (type === 'copy' ? copyTree : moveTree)(source, target, treeOptions);
-  return { inspection, stored };
+  return { inspection, stored, renamed };
 };

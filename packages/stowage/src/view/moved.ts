@@ -161,7 +161,9 @@ class Search {
           if (event.kind === 'folder' || about === path) steps.push({ ...event, about });
       }
     }
-    return { steps: steps.sort((one, other) => one.at - other.at), since };
+    // At the same time a name inside a folder that has moved may have changed: that step is the exact one.
+    const depth = ({ about }: Step): number => about.segments.length;
+    return { steps: steps.sort((one, other) => one.at - other.at || depth(other) - depth(one)), since };
   }
 
   async #history(view: SourceView, about: SourcePath, mayBeOld: boolean): Promise<NameHistory> {
