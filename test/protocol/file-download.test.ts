@@ -111,6 +111,32 @@ describe('fileDownload', () => {
     },
   );
 
+  it('takes no time for a version that one of the same second may have, where a store has no others', async () => {
+    const inner = new MemoryAdapter();
+    let modifiedAt = Date.now();
+    const store = replacing(inner, {
+      stat: async (...input) => ({ ...(await inner.stat(...input)), etag: undefined, modifiedAt }),
+      read: async (...input) => {
+        const read = await inner.read(...input);
+        return { ...read, stat: { ...read.stat, etag: undefined, modifiedAt } };
+      },
+    });
+    const storageAdapter = `versionless-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, { create: () => store });
+    const service = await startService({ sources: { files: { storageAdapter, serve: 'public' } } });
+    const ask = (headers = {}): Promise<Response> => fetch(`${service.url}/file/files/a.txt`, { headers });
+    const time = (): string => new Date(modifiedAt).toUTCString();
+    await put(inner, 'a.txt', Buffer.from('old'));
+    expect((await ask()).headers.get('last-modified')).toBeNull();
+    await put(inner, 'a.txt', Buffer.from('new'));
+    expect(await (await ask({ 'if-modified-since': time() })).text()).toBe('new');
+    expect(await (await ask({ 'if-range': time(), range: 'bytes=1-' })).text()).toBe('new');
+    modifiedAt -= 120_000;
+    expect((await ask()).headers.get('last-modified')).toBe(time());
+    expect((await ask({ 'if-modified-since': time() })).status).toBe(304);
+    expect(await (await ask({ 'if-range': time(), range: 'bytes=1-' })).text()).toBe('ew');
+  });
+
   it.each([
     ['no name', {}, 400],
     ['a name with a way out', { name: '../files/a.txt' }, 400],

@@ -37,6 +37,19 @@ export interface Version {
   readonly modifiedAt: number | undefined;
 }
 
+/** Store clocks may be ahead or behind by this much. */
+const CLOCK_MS = 60_000;
+
+/**
+ * The version as clients compare it. Without an ETag a time in whole seconds does not distinguish a version from
+ * one that replaces it within the same second, so a recent time counts as unknown.
+ */
+const comparable = (version: Version): Version => {
+  const { etag, modifiedAt } = version;
+  const isRecent = modifiedAt !== undefined && Date.now() - modifiedAt < CLOCK_MS;
+  return etag === undefined && isRecent ? { etag, modifiedAt: undefined } : version;
+};
+
 type Headers = Readonly<Record<string, string | undefined>>;
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
@@ -87,7 +100,8 @@ const CACHE_CONTROL = 'private, no-cache';
 /** Mutates `headers`: nested spreads take a tenth of the time of a small file. */
 const addValidators = (
   headers: Record<string, string>,
-  { stat: { etag, modifiedAt }, headers: own }: FileAnswer,
+  { etag, modifiedAt }: Version,
+  own: FileAnswer['headers'],
 ): Record<string, string> => {
   if (etag !== undefined) headers['etag'] = etag;
   if (modifiedAt !== undefined) headers['last-modified'] = new Date(modifiedAt).toUTCString();
@@ -109,9 +123,12 @@ const contentHeaders = (
 });
 
 /** The range that a GET requests. @throws StowageError RANGE_NOT_SATISFIABLE */
-const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | undefined => {
-  const { size } = answer.stat;
-  if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, answer.stat))
+const requestedRange = (
+  size: number | undefined,
+  version: Version,
+  request: HookRequest,
+): ByteRange | undefined => {
+  if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, version))
     return undefined;
   const range = parseRange(request.headers['range'], size);
   if (range !== 'unsatisfiable') return range;
@@ -125,14 +142,16 @@ const requestedRange = (answer: FileAnswer, request: HookRequest): ByteRange | u
  */
 export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
-  const verdict = reads ? checkPreconditions(request.headers, answer.stat) : 'send';
+  const version = comparable(answer.stat);
+  const verdict = reads ? checkPreconditions(request.headers, version) : 'send';
   // Not a ChangedMeanwhileError: the file has not changed during the download, so the download is not
   // restarted.
   if (verdict === 'failed') throw new StowageError('CHANGED_MEANWHILE');
-  if (verdict === 'not-modified') return { status: 304, headers: addValidators({}, answer), body: undefined };
+  if (verdict === 'not-modified')
+    return { status: 304, headers: addValidators({}, version, answer.headers), body: undefined };
   const { size } = answer.stat;
-  const range = requestedRange(answer, request);
-  const headers = addValidators(contentHeaders(answer), answer);
+  const range = requestedRange(size, version, request);
+  const headers = addValidators(contentHeaders(answer), version, answer.headers);
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
