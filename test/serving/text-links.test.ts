@@ -141,6 +141,9 @@ describe('renewLinks', () => {
       [`<p style="color: red; background: url('`, `')">`],
       [`<p style="background: url(`, `), url(${other})">`],
       [`<p style='background: url( "`, `" )'>`],
+      // As browsers write quotes, and other references.
+      [`<p style="font: &quot;A &amp; B&eacute;&quot;; background: url(&quot;`, `&quot;), url('${other}')">`],
+      [`<img srcset='&#x20;${other}&#38;c="d" 1x,\r\n`, ` 2x&nbsp;'>`],
     ] as const;
     for (const [before, after] of texts) {
       const renewed = await router.renewLinks(before + cat + after);

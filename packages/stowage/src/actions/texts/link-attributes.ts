@@ -121,33 +121,38 @@ export const linkAttributesOf = ({ name: tag, attributes }: Tag): readonly LinkA
 export const linksOf = ({ value, pieces }: LinkAttribute): readonly string[] =>
   pieces.map((piece) => slice(value, piece));
 
-/** Replaces links in one attribute. Links that stay keep every byte. */
+const AMPERSAND = /&(?:amp|#0*38|#x0*26);/iuy;
+/** What parsers decode into other units; they unify line ends. */
+const REFERENCE = /&(?:#\d+|#x[\da-f]+|[a-z][a-z\d]*);?|\r\n?/iuy;
+
+/** Where each unit of a value, and its end, is in the text; undefined where references obscure that. */
+const offsetsOf = (raw: string, value: string): readonly number[] | undefined => {
+  const offsets = [0];
+  let at = 0;
+  for (const unit of value.split('')) {
+    const end = unit === '&' ? after(raw, at, AMPERSAND) : at;
+    const next = end === at && raw[at] === unit ? at + 1 : Math.max(end, after(raw, at, REFERENCE));
+    if (next === at) return undefined;
+    at = next;
+    offsets.push(at);
+  }
+  return at === raw.length ? offsets : undefined;
+};
+
+/** Replaces links in one attribute. All else keeps every byte. */
 export const editAttribute = (
   html: string,
-  { value, start, end, quote, reading, pieces }: LinkAttribute,
+  { value, start, end, quote, pieces }: LinkAttribute,
   addressOf: (url: string) => string,
 ): readonly Edit[] => {
   const edits = pieces
     .map((piece) => ({ ...piece, text: addressOf(slice(value, piece)) }))
     .filter((edit) => edit.text !== slice(value, edit));
   if (edits.length === 0) return [];
-  const raw = html.slice(start, end);
-  const rawPieces = piecesOf(raw, reading);
-  const isAlike =
-    rawPieces.length === pieces.length &&
-    rawPieces.every((piece, index) => {
-      const decoded = pieces[index];
-      return decoded && slice(raw, piece).replaceAll('&amp;', '&') === slice(value, decoded);
-    });
-  // Unusual character references, for a blank for example, obscure the positions of the links: then the whole
-  // value is written anew.
-  if (!isAlike) return [{ start, end, text: escaped(applied(value, edits), quote) }];
-  return rawPieces.flatMap((piece, index) => {
-    const decoded = pieces[index];
-    const edit = edits.find((one) => one.start === decoded?.start);
-    if (edit === undefined) return [];
-    return [{ start: start + piece.start, end: start + piece.end, text: escaped(edit.text, quote) }];
-  });
+  const offsets = offsetsOf(html.slice(start, end), value);
+  if (offsets === undefined) return [{ start, end, text: escaped(applied(value, edits), quote) }];
+  const at = (index: number): number => start + (offsets[index] ?? 0);
+  return edits.map((edit) => ({ start: at(edit.start), end: at(edit.end), text: escaped(edit.text, quote) }));
 };
 
 /** Inserts attributes after an existing one, with the same quotes. */
