@@ -10,11 +10,11 @@ const FILES = 1_000_000;
 const ALLOWED = 120;
 
 /** Creates files with names in random order, of several styles. */
-const fill = (folder: string): void => {
+const fill = (folder: string, extension: string): void => {
   mkdirSync(folder);
   for (let index = 0; index < FILES; index += 1) {
     const mixed = (index * 2_654_435_761) % 4_294_967_296;
-    closeSync(openSync(join(folder, `document-${mixed.toString(36)}-${String(index)}.txt`), 'w'));
+    closeSync(openSync(join(folder, `document-${mixed.toString(36)}-${String(index)}.${extension}`), 'w'));
   }
 };
 
@@ -25,20 +25,22 @@ export const million: Measurement = {
     withScratch(async (scratch) => {
       const root = join(scratch, 'files');
       mkdirSync(root);
-      fill(join(root, 'many'));
-      const peakOf = (what: string, query: string) =>
+      fill(join(root, 'many'), 'txt');
+      fill(join(root, 'pictures'), 'jpg');
+      const peakOf = (what: string, query: string, folder = 'many') =>
         withService(scratch, root, (service) =>
           rise(
             service,
             what,
             async () => {
-              await drain(`${service.url}/files?path=many${query}`);
+              await drain(`${service.url}/files?path=${folder}${query}`);
             },
             ALLOWED,
           ),
         );
       return [
         await peakOf('listing of a million files', ''),
+        await peakOf('listing of a million pictures', '', 'pictures'),
         await peakOf('50 in the midst of a million, newest first', '&mods[offset]=500000&mods[limit]=50'),
       ];
     }),
