@@ -208,10 +208,13 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
       editors.forEach(({ message }, index) => message.info(`Message ${String(index)}`));
     });
     await eventually(() => editor.messages()).toEqual(['info: Message 0', 'info: Message 1']);
-    const [one, other] = await Promise.all(
-      (await editor.page.$$('>>> .notice')).map((notice) => notice.boundingBox()),
-    );
-    expect((one?.y ?? 0) + (one?.height ?? 0)).toBeLessThanOrEqual(other?.y ?? 0);
+    // They slide to their places.
+    await eventually(async () => {
+      const [one, other] = await Promise.all(
+        (await editor.page.$$('>>> .notice')).map((notice) => notice.boundingBox()),
+      );
+      return (one?.y ?? 0) + (one?.height ?? 0) <= (other?.y ?? 0);
+    }).toBe(true);
     await editor.page.close();
   });
 
