@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
 import { type App, type StorageAdapterOptions } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { GcsAdapter, parseGcsOptions } from '#internals';
@@ -184,6 +186,18 @@ describe('a source in a bucket of Google Cloud Storage', () => {
     };
     const first = await boundaries('a');
     expect(await boundaries(`before\r\n--${first}--\r\nafter`)).not.toBe(first);
+  });
+
+  it('reads what another tool has stored compressed, whole and in part', async () => {
+    const prefix = randomUUID();
+    const adapter = openStore(prefix);
+    const packed = gzipSync('body { color: red }');
+    server.emulator.put(`${prefix}/a.css`, packed, { contentEncoding: 'gzip' });
+    const { stat, stream } = await adapter.read(at('a.css'));
+    expect(stat.size).toBe(packed.length);
+    expect((await buffer(stream)).equals(packed)).toBe(true);
+    const part = await adapter.read(at('a.css'), { range: { start: 1, end: 4 } });
+    expect((await buffer(part.stream)).equals(packed.subarray(1, 5))).toBe(true);
   });
 
   it('says nothing of the bucket when the login is wrong or nobody answers', async () => {

@@ -1,5 +1,6 @@
 import { createHash, createVerify, type KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gunzipSync } from 'node:zlib';
 
 /** An object in the emulator. */
 export interface KeptObject {
@@ -20,9 +21,12 @@ export class Failure extends Error {
   }
 }
 
-/** Sends the content, or the requested range. */
+/**
+ * Sends the content, or the requested range. As the service does, sends a whole content that is stored as
+ * gzip in chunks, and decompressed to clients that do not accept gzip.
+ */
 export const sendMedia = (
-  { headers: { range } }: IncomingMessage,
+  { headers: { range, 'accept-encoding': accepted = '' } }: IncomingMessage,
   kept: KeptObject,
   outgoing: ServerResponse,
   more: object = {},
@@ -33,9 +37,16 @@ export const sendMedia = (
     'x-goog-storage-class': String(attributes['storageClass']),
     'last-modified': new Date(timeCreated).toUTCString(),
     'content-type': String(attributes['contentType']),
+    'x-goog-stored-content-length': String(content.length),
     ...more,
   };
   const [, first, last] = /^bytes=(\d+)-(\d*)$/u.exec(range ?? '') ?? [];
+  if (first === undefined && attributes['contentEncoding'] === 'gzip') {
+    const isPlain = !accepted.includes('gzip');
+    outgoing.writeHead(200, isPlain ? headers : { ...headers, 'content-encoding': 'gzip' });
+    outgoing.write('');
+    return void outgoing.end(isPlain ? gunzipSync(content) : content);
+  }
   if (first === undefined)
     return void outgoing.writeHead(200, { ...headers, 'content-length': content.length }).end(content);
   const start = Number(first);

@@ -30,7 +30,9 @@ export interface Attributes {
 const contentOf = ({ headers }: Answer): Pick<Download, 'facts' | 'length'> => {
   const one = (name: string): string | undefined => [headers[name] ?? []].flat()[0];
   const length = Number(one('content-length') ?? Number.NaN);
-  const size = wholeSize(one('content-range')) ?? length;
+  // The service sends large objects that are stored compressed in chunks, without `Content-Length`.
+  const kept = Number.isNaN(length) ? Number(one('x-goog-stored-content-length') ?? Number.NaN) : length;
+  const size = wholeSize(one('content-range')) ?? kept;
   if (Number.isNaN(size))
     throw new CorruptError({ detail: 'an answer with an object does not report its size' });
   const modifiedAt = timeOf(one('last-modified'));
