@@ -12,6 +12,11 @@ const TOKEN_SECONDS = 86_400;
 const LISTED =
   '<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="media"><Blobs/><NextMarker/></EnumerationResults>';
 
+const SIGNER =
+  '<?xml version="1.0" encoding="utf-8"?><UserDelegationKey><SignedOid>o</SignedOid><SignedTid>t</SignedTid>' +
+  '<SignedStart>2020-01-01T00:00:00Z</SignedStart><SignedExpiry>2090-01-01T00:00:00Z</SignedExpiry>' +
+  '<SignedService>b</SignedService><SignedVersion>2020-01-01</SignedVersion><Value>c2VjcmV0</Value></UserDelegationKey>';
+
 /** What is answered to who asks for a token; null: nothing. */
 type Token = () => { readonly status: number; readonly body: object } | null;
 
@@ -70,7 +75,8 @@ describe.skipIf(opensslMissing)(
       incoming.resume();
       outgoing.setHeader('content-type', 'application/xml');
       const isAccepted = accepted.has(incoming.headers.authorization?.replace(/^Bearer /u, '') ?? '');
-      if (isAccepted) return void outgoing.end(LISTED);
+      const isSigner = incoming.url?.includes('comp=userdelegationkey') === true;
+      if (isAccepted) return void outgoing.end(isSigner ? SIGNER : LISTED);
       const code = 'AuthenticationFailed';
       outgoing.writeHead(401, { 'x-ms-error-code': code });
       outgoing.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>secret</Message></Error>`);
@@ -167,6 +173,21 @@ describe.skipIf(opensslMissing)(
     it('that the service does not accept is refused', async () => {
       accepted.clear();
       expect(await failureOf(namesIn(open()))).toBe('STORAGE_DENIED');
+    });
+
+    it('signs URLs for the account in the address, and none where the address does not contain it', async () => {
+      const how = { lifetime: 60, contentType: 'text/plain', disposition: 'inline' };
+      const urlBy = (accountUrl: string) =>
+        open({ accountUrl }).temporaryUrl(SourcePath.parse('a b.txt'), how);
+      const url = new URL((await urlBy(`${origins.blobs}/account`)) ?? '');
+      expect(url.pathname).toBe('/account/media/a%20b.txt');
+      expect(Object.fromEntries(url.searchParams)).toMatchObject({
+        sp: 'r',
+        sr: 'b',
+        skoid: 'o',
+        rscd: 'inline',
+      });
+      expect(await urlBy(origins.blobs)).toBeUndefined();
     });
 
     it('that is missing is refused', async () => {

@@ -33,7 +33,7 @@ import { factsOf, listingOf } from './errors.ts';
 import { createBatches } from './change.ts';
 import { openRequests, type AzureClient } from './connection.ts';
 import { SignedUrls } from './read.ts';
-import type { AzureOptions } from './options.ts';
+import { accountOf, type AzureOptions } from './options.ts';
 
 /** Limit of Azure. */
 const MAX_BLOCKS = 50_000;
@@ -69,7 +69,8 @@ export class AzureObjects extends Uploads implements Objects {
     super();
     this.#options = options;
     this.#requests = openRequests(options);
-    this.#urls = new SignedUrls(this.#requests);
+    const { accountUrl } = options;
+    this.#urls = new SignedUrls(this.#requests, accountUrl === undefined ? undefined : accountOf(accountUrl));
     this.batches = createBatches(this.#requests);
     this.limits = { mostParts: MAX_BLOCKS, atOnce: options.maxConcurrency };
   }

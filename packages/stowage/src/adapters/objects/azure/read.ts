@@ -11,16 +11,19 @@ const SKEW_MS = 300_000;
 /** Creates temporary URLs for reading blobs. */
 export class SignedUrls {
   readonly #requests: Requests<AzureClient>;
+  readonly #account: string | undefined;
   #key: { readonly value: Promise<UserDelegationKey>; readonly until: number } | undefined;
 
-  constructor(requests: Requests<AzureClient>) {
+  /** @param account name of the account, if its address contains it */
+  constructor(requests: Requests<AzureClient>, account: string | undefined) {
     this.#requests = requests;
+    this.#account = account;
   }
 
   /**
    * A URL signed with the account's key; with a login of Entra ID with a key from the service, which costs
-   * one request an hour. Undefined with a shared access signature. @throws StorageDeniedError without the
-   * permission for that
+   * one request an hour. Undefined with a shared access signature, and for a login of Entra ID where the
+   * address does not contain the account. @throws StorageDeniedError without the permission for that
    */
   of(
     key: string,
@@ -37,9 +40,12 @@ export class SignedUrls {
         contentType,
         contentDisposition: disposition,
       };
-      return credential instanceof sdk.StorageSharedKeyCredential
-        ? blob.generateSasUrl(how)
-        : blob.generateUserDelegationSasUrl(how, await this.#keyFor(client, how.expiresOn.getTime()));
+      if (credential instanceof sdk.StorageSharedKeyCredential) return blob.generateSasUrl(how);
+      // The SDK would sign for an empty name where it does not recognise the account in the address.
+      if (this.#account === undefined) return undefined;
+      const signer = await this.#keyFor(client, how.expiresOn.getTime());
+      const what = { ...how, containerName: container.containerName, blobName: key };
+      return `${blob.url}?${sdk.generateBlobSASQueryParameters(what, signer, this.#account).toString()}`;
     });
   }
 
