@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type App, type StorageAdapterOptions } from 'stowage';
+import { ContainerSASPermissions } from '@azure/storage-blob';
+import { createApp, type App, type StorageAdapterOptions } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { AzureAdapter, parseAzureOptions } from '#internals';
 import { at, callIn, itIsAnObjectService, MB, openServiceWith } from './object-service.ts';
 import { inPieces } from './outcomes.ts';
+import { silent } from '../protocol/service.ts';
 import {
   azuriteMissing,
   makeContainer,
@@ -188,6 +190,37 @@ describe.skipIf(azuriteMissing !== undefined)(
       });
     });
 
+    it('denies what is denied also under names with dots at their ends, which Azure drops', async () => {
+      const sasToken = new URL(
+        await container.client.generateSasUrl({
+          permissions: ContainerSASPermissions.parse('racwdl'),
+          expiresOn: new Date(Date.now() + 600_000),
+        }),
+      ).search;
+      const accountUrl = new URL(new URL(server.accountUrl).pathname, proxy.endpoint).href;
+      const options = optionsOf({ accountUrl, accountKey: undefined, sasToken });
+      await container.put(`${options.prefix}/private/a.txt`, 'secret');
+      await container.put(`${options.prefix}/open.txt`, 'open');
+      const denied = { FILE_DOWNLOAD: false, FILE_UPLOAD: false, FILE_REMOVE: false };
+      const files = { title: 'Files', baseurl: 'https://f.test/', storageAdapter: 'azure', azure: options };
+      const config = { sources: { files }, accessControl: [{ path: '/private', ...denied }] };
+      const app = createApp(config, {}, { logger: silent });
+      onTestFinished(() => app.close());
+      const statusOf = async (action: string, path: string, name: string): Promise<number> =>
+        (await app.fetch(new Request(`http://service/${action}?path=${path}&name=${name}`))).status;
+      expect(await statusOf('fileDownload', '', 'open.txt')).toBe(200);
+      for (const action of ['fileDownload', 'fileRemove']) {
+        expect(await statusOf(action, 'private', 'a.txt')).toBe(403);
+        for (const path of ['private.', 'private...'])
+          expect(await statusOf(action, path, 'a.txt')).toBe(404);
+      }
+      const form = new FormData();
+      form.set('files[0]', new Blob(['other']), 'b.txt');
+      form.set('path', 'private.');
+      expect((await callIn(app, '/fileUpload', form)).status).toBeGreaterThanOrEqual(400);
+      expect(await container.keys(`${options.prefix}/private/`)).toEqual(['a.txt']);
+    });
+
     it('says nothing of the account when the key is wrong or nobody answers', async () => {
       const accountKey = Buffer.from('wrong').toString('base64');
       const secrets = [accountKey, 'stowagetests', container.name, '127.0.0.1'];
@@ -211,7 +244,7 @@ describe.skipIf(azuriteMissing !== undefined)(
       const address = `DefaultEndpointsProtocol=http;AccountName=stowagetests;BlobEndpoint=${accountUrl};`;
       const sas = new URL(
         await container.client.generateSasUrl({
-          permissions: (await import('@azure/storage-blob')).ContainerSASPermissions.parse('racwdl'),
+          permissions: ContainerSASPermissions.parse('racwdl'),
           expiresOn: new Date(Date.now() + 600_000),
         }),
       ).search;

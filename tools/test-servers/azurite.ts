@@ -70,9 +70,15 @@ const operationOf = ({ method = '', url = '', headers }: IncomingMessage): strin
   return headers['x-ms-copy-source'] === undefined ? method : 'COPY';
 };
 
+/** As Azure does, and Azurite does not: drops dots at the end of the segments of a blob's name. */
+const withoutFinalDots = (url: string): string => {
+  const [path = '', ...query] = url.split('?');
+  return [path.replaceAll(/\.+(?=\/|$)/gu, ''), ...query].join('?');
+};
+
 /** Starts a fault proxy between the adapter and Azurite. */
 export const startAzuriteProxy = ({ accountUrl }: Azurite): Promise<FaultProxy> =>
-  FaultProxy.start(new URL(accountUrl).origin, operationOf);
+  FaultProxy.start(new URL(accountUrl).origin, operationOf, withoutFinalDots);
 
 /** Direct access to a container, without the adapter. */
 export interface PlainContainer {

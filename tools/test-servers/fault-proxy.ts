@@ -72,17 +72,18 @@ export class FaultProxy {
     this.#close = close;
   }
 
-  /** `operationOf` names the requests, for faults and counts. */
+  /** `operationOf` names the requests, for faults and counts. `urlOf` changes their path and query. */
   static async start(
     target: string,
     operationOf: (incoming: IncomingMessage) => string,
+    urlOf: (url: string) => string = (url) => url,
   ): Promise<FaultProxy> {
     const sockets = new Set<Socket>();
     const server = createServer((incoming, outgoing) => {
       outgoing.on('error', () => undefined);
       incoming.on('error', () => undefined);
       proxy
-        .#pass(new URL(target), operationOf(incoming), incoming, outgoing)
+        .#pass(new URL(target), { operation: operationOf(incoming), urlOf }, incoming, outgoing)
         .catch(() => incoming.socket.destroy());
     });
     server.on('connection', (socket) => {
@@ -158,7 +159,7 @@ export class FaultProxy {
 
   async #pass(
     target: URL,
-    operation: string,
+    { operation, urlOf }: { readonly operation: string; readonly urlOf: (url: string) => string },
     incoming: IncomingMessage,
     outgoing: ServerResponse,
   ): Promise<void> {
@@ -182,7 +183,7 @@ export class FaultProxy {
     }
     const late = effect?.kind === 'late' ? await buffer(incoming) : undefined;
     if (effect?.kind === 'late') await effect.after;
-    const upstream = request({ host: target.hostname, port: target.port, method, path: url, headers });
+    const upstream = request({ host: target.hostname, port: target.port, method, path: urlOf(url), headers });
     upstream.on('error', () => incoming.socket.destroy());
     if (late !== undefined) upstream.end(late);
     else incoming.pipe(upstream);

@@ -17,9 +17,13 @@ const backendOf = ({ accountUrl, connectionString = '', container }: AzureOption
   return `azure:${account}/${container}`;
 };
 
+/** Azure drops dots at the end of segments: `private./a` is `private/a`, but other access rules apply to it. */
+const isAlias = (segment: string): boolean => segment.endsWith('.');
+
 /** A source in a container of Azure Blob Storage. */
 export class AzureAdapter extends ObjectStoreAdapter {
   constructor(options: AzureOptions, root?: string) {
-    super(new AzureObjects(options), { backend: backendOf(options), prefix: options.prefix, root });
+    const backend = backendOf(options);
+    super(new AzureObjects(options), { backend, prefix: options.prefix, root, isAlias });
   }
 }

@@ -46,6 +46,8 @@ export interface ObjectSource {
   readonly backend: string;
   readonly prefix: string;
   readonly root: string | undefined;
+  /** @see createKeys */
+  readonly isAlias?: (segment: string) => boolean;
 }
 
 /** Time during which signing is not retried after the service denied it. */
@@ -66,9 +68,9 @@ export class ObjectStoreAdapter implements StorageAdapter {
   readonly #folders: Folders;
   #refusedUntil = 0;
 
-  constructor(objects: Objects, { backend, prefix, root }: ObjectSource) {
+  constructor(objects: Objects, { backend, prefix, root, isAlias }: ObjectSource) {
     this.identity = { backend, root: partsOf(prefix, root) };
-    this.keys = createKeys(prefix, root, this.#spellings);
+    this.keys = createKeys(prefix, root, this.#spellings, isAlias);
     this.#objects = objects;
     this.#removals = new Removals(objects);
     this.#lookup = new Lookup(objects, this.keys, this.#spellings);

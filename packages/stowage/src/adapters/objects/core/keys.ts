@@ -29,8 +29,6 @@ export interface Keys {
   ofNewFolder(path: SourcePath): string;
 }
 
-const isHidden = (path: SourcePath): boolean => path.segments.includes(HIDDEN_FOLDER);
-
 /** The segments of the configured prefixes. */
 export const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
   `${prefix}/${root ?? ''}`.split('/').filter((part) => part !== '');
@@ -41,15 +39,25 @@ export const rootKeyOf = (prefix: string, root: string | undefined): string =>
     .map((part) => `${part}/`)
     .join('');
 
-/** Keys below `prefix`, and below `root` in it, in the spellings known at the time of the call. */
-export const createKeys = (prefix: string, root: string | undefined, spellings: Spellings): Keys => {
+/**
+ * Keys below `prefix`, and below `root` in it, in the spellings known at the time of the call.
+ * @param isAlias whether the service takes a segment for another one: no key contains it
+ */
+export const createKeys = (
+  prefix: string,
+  root: string | undefined,
+  spellings: Spellings,
+  isAlias: (segment: string) => boolean = () => false,
+): Keys => {
   const base = rootKeyOf(prefix, root);
+  const isReserved = ({ segments }: SourcePath): boolean =>
+    segments.some((segment) => segment === HIDDEN_FOLDER || isAlias(segment));
   const find = (path: SourcePath, key: string): string => {
-    if (isHidden(path) || isKeyTooLong(key)) throw new NotFoundError();
+    if (isReserved(path) || isKeyTooLong(key)) throw new NotFoundError();
     return key;
   };
   const make = (path: SourcePath, key: string): string => {
-    if (isHidden(path)) throw new UnsafeNameError();
+    if (isReserved(path)) throw new UnsafeNameError();
     if (isKeyTooLong(key)) throw new UnsafePathError('The path is too long.');
     return key;
   };
