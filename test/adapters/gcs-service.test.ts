@@ -200,6 +200,18 @@ describe('a source in a bucket of Google Cloud Storage', () => {
     expect((await buffer(part.stream)).equals(packed.subarray(1, 5))).toBe(true);
   });
 
+  it('reads what has just replaced a file, also in a bucket that everybody can read', async () => {
+    server.emulator.isPublic = true;
+    onTestFinished(() => void (server.emulator.isPublic = false));
+    const adapter = openStore(randomUUID());
+    for (const content of ['old', 'newer']) {
+      await adapter.write(at('a.txt'), inPieces(Buffer.from(content)));
+      const { stat, stream } = await adapter.read(at('a.txt'));
+      expect(String(await buffer(stream))).toBe(content);
+      expect(stat.etag).toBe((await adapter.stat(at('a.txt'))).etag);
+    }
+  });
+
   it('says nothing of the bucket when the login is wrong or nobody answers', async () => {
     for (const more of [
       { credentialsFile: server.strangersFile },

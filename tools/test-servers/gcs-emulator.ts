@@ -35,6 +35,9 @@ export class GcsEmulator {
   readonly tokens = new Set<string>();
   /** URL of upload sessions, when not here. */
   sessionsAt: string | undefined;
+  /** Everybody can read the bucket: its contents are then cached for an hour, whatever replaces them. */
+  isPublic = false;
+  readonly #cached = new Map<string, KeptObject>();
   /** Boundary of the last multipart upload. */
   boundary = '';
   readonly bucket: string;
@@ -133,8 +136,16 @@ export class GcsEmulator {
     }
     const kept = this.#existing(name);
     this.#precondition(name, url.searchParams, 'ifGenerationMatch');
-    if (url.searchParams.get('alt') === 'media') return sendMedia(incoming, kept, outgoing);
+    if (url.searchParams.get('alt') === 'media')
+      return sendMedia(incoming, this.#cachedOr(kept, incoming), outgoing);
     return this.#json(outgoing, this.#resource(name, kept));
+  }
+
+  #cachedOr(kept: KeptObject, { url = '', headers }: IncomingMessage): KeptObject {
+    if (!this.isPublic || headers['cache-control'] === 'no-store') return kept;
+    const cached = this.#cached.get(url) ?? kept;
+    this.#cached.set(url, cached);
+    return cached;
   }
 
   #json(outgoing: ServerResponse, value: unknown): void {

@@ -80,9 +80,10 @@ export abstract class GcsBucket extends Uploads {
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const ifGenerationMatch = ifMatch === undefined ? undefined : generationOf(ifMatch);
     const url = this.client.objectUrl(key, { alt: 'media', ifGenerationMatch });
-    // Without this header the service decompresses stored gzip content.
-    const packed = { 'accept-encoding': 'gzip' };
-    const headers = range === undefined ? packed : { ...packed, range: `bytes=${range.start}-${range.end}` };
+    // Without these headers the service decompresses stored gzip content, and sends what its cache still has of
+    // a public object that was replaced.
+    const stored = { 'accept-encoding': 'gzip', 'cache-control': 'no-store' };
+    const headers = range === undefined ? stored : { ...stored, range: `bytes=${range.start}-${range.end}` };
     return this.client.requests.download(`Get ${key}`, signal, async (login, http) => {
       const answer = await this.client.exchange(login, { method: 'GET', url, headers }, http);
       try {
