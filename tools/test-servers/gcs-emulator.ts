@@ -120,10 +120,10 @@ export class GcsEmulator {
     }
     if (url.searchParams.has('upload_id')) return this.#session(incoming, url, body, outgoing);
     this.#checkLogin(incoming.headers.authorization);
-    const [, upload, bucket = '', rest = ''] =
-      /^(\/upload)?\/storage\/v1\/b\/([^/]+)\/o(.*)$/u.exec(url.pathname) ?? [];
+    const [, door, bucket = '', rest = ''] =
+      /^(\/upload|\/download)?\/storage\/v1\/b\/([^/]+)\/o(.*)$/u.exec(url.pathname) ?? [];
     if (decodeURIComponent(bucket) !== this.bucket) throw new Failure(404, 'notFound');
-    if (upload !== undefined) return this.#upload(incoming, url, body, outgoing);
+    if (door === '/upload') return this.#upload(incoming, url, body, outgoing);
     if (rest === '') return this.#json(outgoing, this.#list(url.searchParams));
     const [name = '', ...more] = rest.slice(1).split('/').map(decodeURIComponent);
     if (more[0] === 'rewriteTo')
@@ -136,8 +136,10 @@ export class GcsEmulator {
     }
     const kept = this.#existing(name);
     this.#precondition(name, url.searchParams, 'ifGenerationMatch');
-    if (url.searchParams.get('alt') === 'media')
+    if (url.searchParams.get('alt') === 'media') {
+      if (door === undefined) throw new Failure(302, 'mediaDownloadRedirect');
       return sendMedia(incoming, this.#cachedOr(kept, incoming), outgoing);
+    }
     return this.#json(outgoing, this.#resource(name, kept));
   }
 

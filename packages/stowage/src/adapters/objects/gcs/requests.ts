@@ -79,9 +79,11 @@ export abstract class GcsBucket extends Uploads {
 
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const ifGenerationMatch = ifMatch === undefined ? undefined : generationOf(ifMatch);
-    const url = this.client.objectUrl(key, { alt: 'media', ifGenerationMatch });
-    // Without these headers the service decompresses stored gzip content, and sends what its cache still has of
-    // a public object that was replaced.
+    const query = { alt: 'media', ifGenerationMatch };
+    // The address of contents: the service may redirect from that of the object.
+    const url = this.client.url(`/${encodeURIComponent(key)}`, query, '/download/storage/v1');
+    // Without these headers the service decompresses stored gzip content, and sends what its cache still has
+    // of a public object that was replaced.
     const stored = { 'accept-encoding': 'gzip', 'cache-control': 'no-store' };
     const headers = range === undefined ? stored : { ...stored, range: `bytes=${range.start}-${range.end}` };
     return this.client.requests.download(`Get ${key}`, signal, async (login, http) => {
