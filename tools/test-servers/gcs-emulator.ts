@@ -20,6 +20,9 @@ const EDITABLE = [
   ...['customTime', 'metadata', 'storageClass'],
 ];
 
+/** The scope that the service is known to accept in tokens that service accounts sign themselves. */
+const CLOUD_PLATFORM = 'https://www.googleapis.com/auth/cloud-platform';
+
 const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
 /**
@@ -165,7 +168,7 @@ export class GcsEmulator {
       exp: number;
       scope: string;
     };
-    if (exp * 1000 < Date.now() || !scope.includes('devstorage')) throw new Failure(403, 'forbidden');
+    if (exp * 1000 < Date.now() || scope !== CLOUD_PLATFORM) throw new Failure(401, 'authError');
   }
 
   #existing(name: string): KeptObject {

@@ -40,11 +40,11 @@ const orRefused = <T>(work: Promise<T>, ms: number): Promise<T> =>
     throw reasonOf(error);
   });
 
-const loginOf = (reading: GoogleAuth, signing: GoogleAuth, ms: number): Login => ({
-  headers: async (url) => Object.fromEntries(await orRefused(reading.getRequestHeaders(url.origin), ms)),
+const loginOf = (auth: GoogleAuth, ms: number): Login => ({
+  headers: async (url) => Object.fromEntries(await orRefused(auth.getRequestHeaders(url.origin), ms)),
   email: async () =>
-    (await orRefused(signing.getCredentials(), ms).catch(() => undefined))?.client_email ?? undefined,
-  sign: async (text) => Buffer.from(await orRefused(signing.sign(text), ms), 'base64'),
+    (await orRefused(auth.getCredentials(), ms).catch(() => undefined))?.client_email ?? undefined,
+  sign: async (text) => Buffer.from(await orRefused(auth.sign(text), ms), 'base64'),
 });
 
 const anonymousLogin: Login = {
@@ -62,18 +62,16 @@ export const openLogin = async (options: GcsOptions): Promise<Login> => {
     'google-auth-library',
     () => import('google-auth-library'),
   );
-  const authFor = (right: string): GoogleAuth => {
-    const auth = new Auth({
-      scopes: `https://www.googleapis.com/auth/${right}`,
-      ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
-      ...(projectId === undefined ? {} : { projectId }),
-    });
-    // Keys of service accounts sign requests themselves, without requesting a token.
-    auth.useJWTAccessWithScope = true;
-    return auth;
-  };
-  // Each needs a token with its own scope.
-  return loginOf(authFor('devstorage.read_write'), authFor('iam'), timeout * 1000);
+  const auth = new Auth({
+    // Roles decide what a login may do. The service rejects some narrower scopes in tokens that service
+    // accounts sign themselves, and signing URLs needs more than the scopes of storage.
+    scopes: 'https://www.googleapis.com/auth/cloud-platform',
+    ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
+    ...(projectId === undefined ? {} : { projectId }),
+  });
+  // Keys of service accounts sign requests themselves, without requesting a token.
+  auth.useJWTAccessWithScope = true;
+  return loginOf(auth, timeout * 1000);
 };
 
 const encoded = (text: string): string =>
