@@ -61,7 +61,7 @@ export const configurationPage = (): string => {
 
 # Configuration
 
-The configuration is a JSON object. It holds only what differs from the defaults below. Given to ${code('stowage serve --config FILE')}, as JSON text in the environment variable ${code('CONFIG')}, as a file name in ${code('CONFIG_FILE')}, or as the first argument of ${code('createApp')} and ${code('createRouter')}.
+The configuration is a JSON object with the settings that differ from the defaults below. Pass it as a file to ${code('stowage serve --config FILE')}, as JSON text in the environment variable ${code('CONFIG')}, as a file name in ${code('CONFIG_FILE')}, or as the first argument of ${code('createApp')} and ${code('createRouter')}.
 
 ~~~json
 {
@@ -85,31 +85,30 @@ Rules:
 2. A list replaces the default list.
 3. ${code('null')} keeps the default, at every depth.
 4. ${code('sources')} replaces the default source as a whole. ${code('{}')} means no sources.
-5. Unknown keys and invalid values stop the start. The error lists every problem with its dotted key, such as ${code('sources.photos.thumbSize: must be a whole number, not the text "big"')}.
+5. With unknown keys or invalid values the service does not start. The error lists every problem with its dotted key, such as ${code('sources.photos.thumbSize: must be a whole number, not the text "big"')}.
+6. To keep passwords out of the configuration, write ${code('{ "env": "NAME" }')} instead of any text to read it from an environment variable, or ${code('{ "file": "/run/secrets/name" }')} to read it from a file, without the line break at its end. This does not apply to options of registered adapters and sources of ${code('resolveSources')}.
 
-6. Wherever text is expected, ${code('{ "env": "NAME" }')} takes it from an environment variable and ${code('{ "file": "/run/secrets/name" }')} from a file, without the end of its last line: passwords need not be in the configuration. Options of registered adapters and sources of ${code('resolveSources')} are taken as they are.
-
-${code('stowage check-config --config FILE')} checks a file without starting anything. Editors read the types and meanings of the keys from ${code('config.schema.json')}, which comes with the package.
+${code('stowage check-config --config FILE')} checks a file without starting the service. Code editors read the types and meanings of the keys from ${code('config.schema.json')} in the package.
 
 ## Settings of a source
 
-They may be set at the top, for all sources, and again in a source, for that source alone.
+Set them at the top level for all sources, or in a source for that source only.
 
 ${table(HEAD, settingRows(perSource))}
 
 The default of ${code('extensions')}: ${defaultExtensions.map(code).join(' ')}.
 
-It includes html, htm, js and xml. Uploaded pages and scripts run on the domain of ${code('baseurl')}; when that is the domain of your site, they can act as its visitors. List only the types that you need; a warning at the start reminds you.
+It includes html, htm, js and xml. Uploaded pages and scripts run on the domain of ${code('baseurl')}; if that is the domain of your site, they can act with the rights of its visitors. List only the types that you need; a warning at startup reminds you.
 
 ## Global settings
 
-They act before a source is known. In a source they are checked, and have no effect; a warning at the start names them.
+They apply before a source is known. In a source they are checked, but have no effect; a warning at startup names them.
 
 ${table(HEAD, settingRows(global))}
 
 ## Access rules
 
-${code('accessControl')} is a list of rules. A rule has an optional ${code('role')} (${code('*')} or absent: every role), an optional ${code('path')} (a folder inside the source, with all below it; ${code('*')} or absent: everything), optional ${code('extensions')} (a list, or text split on commas and spaces; ${code('*')} or absent: all), and any number of action keys set to ${code('true')} or ${code('false')}. The last rule that applies and names the action decides; if there is none, the action is allowed. On a store that does not tell letter case apart (disks of macOS and Windows, most network shares) a rule about ${code('/private')} covers ${code('/Private')} too.
+${code('accessControl')} is a list of rules. A rule has an optional ${code('role')} (${code('*')} or absent: every role), an optional ${code('path')} (a folder inside the source, with everything below it; ${code('*')} or absent: everything), optional ${code('extensions')} (a list, or text split on commas and spaces; ${code('*')} or absent: all), and any number of action keys set to ${code('true')} or ${code('false')}. Of the rules that apply and name the action, the last one counts; if there is none, the action is allowed. On a store that does not distinguish letter case (disks of macOS and Windows, most network shares) a rule for ${code('/private')} also applies to ${code('/Private')}.
 
 ~~~json
 {
@@ -121,15 +120,15 @@ ${code('accessControl')} is a list of rules. A rule has an optional ${code('role
 }
 ~~~
 
-An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Two keys stand for many: ${code('CHANGE')} for every action that changes anything, those of later versions too, and ${code('READ')} for the others. A key of its own wins over them in the same or a later rule. ${code('CHANGE')} does not cover ${code('TRASH_LIST')}, ${code('GENERATE_PDF')} and ${code('GENERATE_DOCX')} (a document that is saved needs ${code('FILE_UPLOAD')}), and ${code('READ')} does not cover ${code('PERMISSIONS')}. In code, ${code('readOnly')} of the package is the list that denies every change: ${code("accessControl: [...readOnly, { role: 'editor', CHANGE: true }]")}. Where no rule about an item names ${code('IMAGE_ROTATE')}, ${code('IMAGE_RESIZE')} decides for it.
+An action key is the name of the action in capitals, with underscores between its words: ${code('fileUploadRemote')} is ${code('FILE_UPLOAD_REMOTE')}. Two keys stand for many actions: ${code('CHANGE')} for every action that changes anything, also in later versions, and ${code('READ')} for the others. The key of an action overrides them in the same or a later rule. ${code('CHANGE')} does not cover ${code('TRASH_LIST')}, ${code('GENERATE_PDF')} and ${code('GENERATE_DOCX')} (a document that is saved needs ${code('FILE_UPLOAD')}), and ${code('READ')} does not cover ${code('PERMISSIONS')}. In code, ${code('readOnly')} of the package is the list that denies every change: ${code("accessControl: [...readOnly, { role: 'editor', CHANGE: true }]")}. If no rule for an item names ${code('IMAGE_ROTATE')}, ${code('IMAGE_RESIZE')} applies to it.
 
-Some actions need several keys: ${code('fileUploadRemote')} needs ${code('FILE_UPLOAD')} too, ${code('fileReplace')} ${code('FILE_UPLOAD')} and ${code('FILE_REMOVE')} (with ${code('url')} also ${code('FILE_UPLOAD_REMOTE')}), ${code('trashRestore')} ${code('FILE_UPLOAD')} or ${code('FOLDER_CREATE')}, ${code('trashRemove')} and ${code('trashEmpty')} ${code('FILE_REMOVE')} or ${code('FOLDER_REMOVE')}. ${code('stowage explain')} and ${code('permissions')} count all of them. Rules that the hook ${code('accessControl')} returns must have true or false under every key of an action: null and undefined are rejected, because they would allow the action.
+Some actions need several keys: ${code('fileUploadRemote')} needs ${code('FILE_UPLOAD')} too, ${code('fileReplace')} ${code('FILE_UPLOAD')} and ${code('FILE_REMOVE')} (with ${code('url')} also ${code('FILE_UPLOAD_REMOTE')}), ${code('trashRestore')} ${code('FILE_UPLOAD')} or ${code('FOLDER_CREATE')}, ${code('trashRemove')} and ${code('trashEmpty')} ${code('FILE_REMOVE')} or ${code('FOLDER_REMOVE')}. ${code('stowage explain')} and ${code('permissions')} evaluate all of them. In rules that the hook ${code('accessControl')} returns, every action key must be true or false: null and undefined are rejected, because they would allow the action.
 
-Listings leave out denied items: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. The contents of a folder count as well: to copy, move or remove it, the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) must be allowed for the files in it. Renaming a folder needs ${code('FOLDER_RENAME')} alone, in every action that renames.
+Listings leave out denied items: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. The contents of a folder count as well: to copy, move or remove the folder, the role needs the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) for the files in it. Renaming a folder needs only ${code('FOLDER_RENAME')}, in every action that renames.
 
 ## Sources
 
-${code('sources')} is an object. Its keys name the sources; requests select one by its key or its ${code('name')}, so no two sources may share one.
+${code('sources')} is an object. Its keys name the sources. Requests select a source by its key or its ${code('name')}, so these must be unique.
 
 ${table(HEAD, [
   [code('name'), 'text', 'the key', 'Name used in requests.'],
@@ -138,19 +137,19 @@ ${table(HEAD, [
     code('baseurl'),
     'text',
     'required',
-    'Public URL of the source root, http or https, or only its path, without query. A slash is added at the end. File links and thumbnails are built from it; the files themselves are served by a web server or CDN of yours. Required unless `serve` is set: the service then serves the files at its own address.',
+    'Public URL of the source root, http or https, or only its path, without query. A slash is added at the end. Links to files and thumbnails begin with it; your web server or CDN must serve the files there. Not required with `serve`: the service then serves the files at its own address.',
   ],
   [
     code('baseurlAliases'),
     'list of text',
     code('[]'),
-    'Other public URLs of the same files, for a site of several names. `getLocalFileByUrl` and documents find files under them too; responses use `baseurl`.',
+    'Other public URLs of the same files, for a site with several host names. `getLocalFileByUrl` and documents recognise them too; responses use `baseurl`.',
   ],
   [
     code('root'),
     'text',
     'required with `local`',
-    'Directory of a local source; a relative one is taken from the working directory. With other adapters a virtual prefix.',
+    'Directory of a local source; a relative path is resolved against the working directory. With other adapters a folder below the root of the adapter.',
   ],
   [
     code('storageAdapter'),
@@ -168,7 +167,7 @@ ${table(HEAD, [
     'any setting above',
     '',
     'the global value',
-    'Override for this source. Nested objects merge over the global ones.',
+    'Overrides the global value for this source. Nested objects are merged with the global ones.',
   ],
 ])}
 
@@ -179,38 +178,34 @@ The options of a registered adapter are under the key with the name of the adapt
 ${table(
   ['Variable', 'Default', 'Meaning'],
   [
-    [code('CONFIG'), '', 'The configuration as JSON text, when there is no `--config`.'],
-    [
-      code('CONFIG_FILE'),
-      '',
-      'Name of the configuration file, when there is neither `--config` nor `CONFIG`.',
-    ],
+    [code('CONFIG'), '', 'The configuration as JSON text, without `--config`.'],
+    [code('CONFIG_FILE'), '', 'Name of the configuration file, without `--config` and `CONFIG`.'],
     [
       code('HOST'),
       code('127.0.0.1'),
-      'Address to listen on, when there is no `--host`. `0.0.0.0` or `::` for all.',
+      'Address to listen on, without `--host`. `0.0.0.0` or `::` for all addresses.',
     ],
-    [code('PORT'), code('8081'), 'Port to listen on, when there is no `--port`.'],
+    [code('PORT'), code('8081'), 'Port to listen on, without `--port`.'],
     [code('SOURCE_NAME'), code('Files'), 'Title of the default source.'],
     [code('SOURCE_ROOT'), code('./files'), 'Directory of the default source.'],
     [
       code('SOURCE_BASEURL'),
       code(DEFAULT_BASEURL),
-      'Public URL of the default source. A warning at the start says when it is not set.',
+      'Public URL of the default source. If it is not set, a warning at startup reports it.',
     ],
     [
       code('STOWAGE_CHROMIUM'),
       'the first Chromium or Chrome found',
-      'Path of the browser that prints PDF. Only needed where it is not in a usual place.',
+      'Path of the browser that prints PDF. Needed only if it is not in a usual location.',
     ],
   ],
 )}
 
-The default source serves when the configuration has no ${code('sources')}. Its key is ${code('default')}.
+The default source is used if the configuration has no ${code('sources')}. Its key is ${code('default')}.
 
 ${adapterSection()}## Accepted without effect
 
-Configurations written for other connectors may hold these keys. They are checked and otherwise ignored.
+Configurations written for other connectors may contain these keys. They are checked and otherwise ignored.
 
 ${table(HEAD, settingRows(unused))}
 `;

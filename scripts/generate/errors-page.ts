@@ -8,8 +8,8 @@ export const errorsPage =
 
 # Errors
 
-A request that fails gets the status of its error and this body. \`data.messages\` is the message for the user; for 400 it has one
-message per problem.
+A failed request returns the status of its error and this body. \`data.messages\` contains the message for the user; for 400 one
+message for each problem.
 
 ~~~json
 { "success": false, "data": { "code": 404, "error": "NOT_FOUND", "messages": ["File or folder not found."] } }
@@ -17,18 +17,19 @@ message per problem.
 
 If the message contains values, \`data.details\` has them for programs: \`{ "name": "a.mov", "limit": "10MB" }\`.
 
-Messages come in ${Object.keys(catalogues)
+Messages are available in ${Object.keys(catalogues)
     .map((language) => code(language))
     .join(', ')}: in the language of the parameter \`language\`, else the best of
-\`Accept-Language\`, else English. \`Content-Language\` names it. Some English messages about multipart forms, headers and the like are more exact; other languages
-have the message of the table there.
-A form of several files is stored whole or not at all: when one file is rejected, a second message names it. Only a file that has already replaced an
-older one stays when storing another one fails.
+\`Accept-Language\`, else English. \`Content-Language\` names the language. Some English messages about multipart forms, headers and the like are more specific; other languages
+have the message of the table for these.
 
-Over HTTP/1.1 the first message is also the reason phrase of the status line, in English where a translation is not ASCII. With
-\`errorHttpStatus: false\` errors of actions come with the status line 200, and only \`data.code\` has the number.
+A form of several files is stored completely or not at all: if one file is rejected, a second message names it. Only a file that has already replaced an
+older one stays if storing another one fails.
 
-\`data.error\`, the log and the error classes of the package have the code. The client gets the message unless a more exact one is known.
+Over HTTP/1.1 the first message is also the reason phrase of the status line, in English if the translation is not ASCII. With
+\`errorHttpStatus: false\` errors of actions have the status 200, and only \`data.code\` has the number.
+
+\`data.error\`, the log and the error classes of the package contain the code. The client gets the message of the table unless there is a more specific one.
 
 ${table(
   ['Code', 'Status', 'Message', 'With its values'],
@@ -40,8 +41,8 @@ ${table(
   ]),
 )}
 
-Hooks may reject a request with any status by \`throw new HttpError(status, message)\`; the message goes to the client as it is.
+Hooks may reject a request with any status by \`throw new HttpError(status, message)\`; the client gets the message unchanged.
 Any other exception of a hook becomes a 500 without its text.
 
-Responses never contain paths of the server, keys, hosts of a storage, or stacks. These go to the log only.
+Responses never contain paths of the server, keys, hosts of a storage, or stack traces. These appear only in the log.
 `;

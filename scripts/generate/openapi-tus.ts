@@ -20,7 +20,7 @@ export const tusPaths: Part = {
   '/tus': {
     post: {
       operationId: 'tusCreate',
-      summary: 'Begins an upload in parts (tus 1.0), where the setting `tus` is on.',
+      summary: 'Begins an upload in parts (tus 1.0), if the setting `tus` is on.',
       externalDocs: { url: 'https://tus.io/protocols/resumable-upload' },
       parameters: [
         version,
@@ -35,7 +35,7 @@ export const tusPaths: Part = {
       requestBody: { description: 'The first part, if any.', required: false, content },
       responses: {
         '201': {
-          description: 'Begun.',
+          description: 'The upload has begun.',
           headers: {
             Location: text('Address of the upload, relative to this one.'),
             'Upload-Offset': bytes('Bytes that have come.'),
@@ -53,16 +53,16 @@ export const tusPaths: Part = {
     ],
     head: {
       operationId: 'tusOffset',
-      summary: 'Says where an upload goes on.',
+      summary: 'Returns the offset at which an upload continues.',
       responses: {
         '200': {
-          description: 'It is there.',
+          description: 'The upload exists.',
           headers: {
             'Upload-Offset': bytes('Bytes that have come; all of them: the file is stored.'),
             'Upload-Length': bytes('Bytes of the whole file.'),
           },
         },
-        default: { description: 'Not there (404), or not to be stored now. Without a body.' },
+        default: { description: 'The upload does not exist (404), or cannot be stored now. Without a body.' },
       },
     },
     patch: {
@@ -72,11 +72,12 @@ export const tusPaths: Part = {
       requestBody: { required: true, content },
       responses: {
         '200': {
-          description: 'The last byte has come, and the file is stored: as fileUpload answers.',
+          description:
+            'The last byte has arrived and the file is stored. The response is that of fileUpload.',
           content: { 'application/json': { schema: answer } },
         },
         '204': {
-          description: 'They are safe; more is to come.',
+          description: 'The bytes are stored; the upload is not complete.',
           headers: { 'Upload-Offset': bytes('Bytes that have come.') },
         },
         default: error,
@@ -84,8 +85,8 @@ export const tusPaths: Part = {
     },
     delete: {
       operationId: 'tusRemove',
-      summary: 'Gives an upload up.',
-      responses: { '204': { description: 'It is gone.' }, default: error },
+      summary: 'Removes an unfinished upload.',
+      responses: { '204': { description: 'The upload was removed.' }, default: error },
     },
   },
 };

@@ -47,11 +47,11 @@ const answered = ({ name, answer, answersEditors }: DescribedAction): JsonSchema
 const succeeded = (action: DescribedAction): Part => {
   const { name, answer } = action;
   if (!('contentType' in answer))
-    return { description: 'Done.', content: { 'application/json': { schema: answered(action) } } };
+    return { description: 'Success.', content: { 'application/json': { schema: answered(action) } } };
   const { contentType, saved } = answer;
   const file = { [contentType]: { schema: fileBody } };
   return {
-    description: `The file, as an attachment${saved === undefined ? '' : `; with \`${saved.by}\`, where it was saved`}.`,
+    description: `The file, as an attachment${saved === undefined ? '' : `; with \`${saved.by}\`, the stored file`}.`,
     headers: {
       'Content-Disposition': { schema: { type: 'string' }, ...(saved ? {} : { required: true }) },
     },
@@ -140,13 +140,13 @@ const rootPath = (actions: readonly DescribedAction[]): Part => {
       name: 'action',
       in: 'query',
       required: true,
-      description: 'In a POST it may also stand in the body; the query wins.',
+      description: 'In a POST it may also be in the body; the query takes precedence.',
       schema: { type: 'string', enum: actions.map(({ name }) => name) },
     },
   ];
   const summary = 'Runs the action that is named by a parameter.';
   const answers = {
-    200: { description: 'What the action answers at its own path.' },
+    200: { description: 'The response of the action.' },
     default: reference('responses', 'Error'),
   };
   return {
@@ -158,10 +158,10 @@ const rootPath = (actions: readonly DescribedAction[]): Part => {
 const pingPath: Part = {
   get: {
     operationId: 'ping',
-    summary: 'Tells that the service is up.',
+    summary: 'Reports that the service is running.',
     responses: {
       200: {
-        description: 'It is up.',
+        description: 'The service is running.',
         content: {
           'application/json': {
             schema: { type: 'object', properties: { success: { const: true } }, required: ['success'] },
@@ -186,17 +186,18 @@ const errorSchema = (more: JsonSchema = {}): JsonSchema => ({
       properties: {
         code: {
           type: 'integer',
-          description: `The status: ${errorStatuses().join(', ')}, or one that a hook of the host chose.`,
+          description: `The status: ${errorStatuses().join(', ')}, or one that a hook of the host has set.`,
         },
         error: {
           type: 'string',
           enum: Object.keys(errorTable),
-          description: 'The cause, for programs. It keeps its name; messages may change.',
+          description: 'The cause, for programs. Its name is stable; messages may change.',
         },
         messages: {
           type: 'array',
           items: { type: 'string' },
-          description: 'For the user, in the language that the request asks for. For 400 one per problem.',
+          description:
+            'For the user, in the language that the request asks for. For 400 one message for each problem.',
         },
         details: {
           type: 'object',
@@ -224,7 +225,7 @@ export const openApi = (): Part => {
         'Every action is a path of its own, and can also be named by the parameter `action` at the root. Parameters come from the query or a body.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: 'http://localhost:8081', description: 'A service started on this machine.' }],
+    servers: [{ url: 'http://localhost:8081', description: 'A service on this machine.' }],
     security: [],
     paths: {
       '/ping': pingPath,
@@ -235,11 +236,11 @@ export const openApi = (): Part => {
     components: {
       responses: {
         Error: {
-          description: 'Not done. The status line has the same number as the body.',
+          description: 'Failure. The status line has the same number as the body.',
           content: { 'application/json': { schema: reference('schemas', 'Error') } },
         },
         EditorsError: {
-          description: 'Not done. With `responseType=ckeditor` the status is always 200.',
+          description: 'Failure. With `responseType=ckeditor` the status is always 200.',
           content: {
             'application/json': {
               schema: { anyOf: [reference('schemas', 'Error'), reference('schemas', 'EditorError')] },
@@ -255,15 +256,16 @@ export const openApi = (): Part => {
             'Some of several items have failed; the cause is that of the first. Its status is 200.',
         }),
         EditorUpload: {
-          description: 'With `responseType`: what that editor reads of an upload.',
+          description: 'With `responseType`: the response to an upload in the format of that editor.',
           ...schemaOf(editorUploadSchema, 'output'),
         },
         EditorListing: {
-          description: 'With `responseType`: what the own browser of that editor reads.',
+          description:
+            'With `responseType`: the listing in the format of the picture browser of that editor.',
           ...schemaOf(editorListingSchema, 'output'),
         },
         EditorError: {
-          description: 'With `responseType`: what that editor reads of a failure.',
+          description: 'With `responseType`: a failure in the format of that editor.',
           ...schemaOf(editorErrorSchema, 'output'),
         },
         ...Object.fromEntries(actions.flatMap(ownSchemas)),

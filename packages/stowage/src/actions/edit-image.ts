@@ -83,7 +83,7 @@ const offsetField = numberField
  */
 const editedImageShape = {
   ...itemShape,
-  newname: optionalTextField.describe('Where the result goes; over the original when absent.'),
+  newname: optionalTextField.describe('The name for the result. Default: the result replaces the original.'),
 };
 
 type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
@@ -173,7 +173,7 @@ export const editImage = async (
 export const imageResizeAction = defineAction({
   ...shared,
   name: 'imageResize',
-  summary: 'Scales an image to a size, over the original or as another file.',
+  summary: 'Scales an image to a size, and replaces the original or stores another file.',
   parameters: z.object({
     ...editedImageShape,
     box: z
@@ -188,7 +188,7 @@ export const imageResizeAction = defineAction({
 export const imageCropAction = defineAction({
   ...shared,
   name: 'imageCrop',
-  summary: 'Cuts a box out of an image, over the original or as another file.',
+  summary: 'Crops an image to a box, and replaces the original or stores another file.',
   parameters: z.object({
     ...editedImageShape,
     box: z.object({ x: offsetField, y: offsetField, w: sizeField, h: sizeField }, 'must hold x, y, w and h'),

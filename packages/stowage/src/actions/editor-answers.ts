@@ -98,7 +98,9 @@ export const editorUploadSchema = z.union([
     urls: z
       .record(z.string(), z.string())
       .optional()
-      .describe('`default`, and the variants that keep the shape of the picture by their width in pixels.'),
+      .describe(
+        '`default`, and the variants with the aspect ratio of the picture, by their width in pixels.',
+      ),
   }),
   z.object({ location: z.string() }),
   z.object({

@@ -69,10 +69,10 @@ const pointField = z
 
 const parameters = z.object({
   ...itemShape,
-  alt: wordsField.describe('What a picture shows, for those who do not see it.'),
+  alt: wordsField.describe('A description of the picture for readers who do not see it.'),
   title: wordsField,
   caption: wordsField,
-  credit: wordsField.describe('Whose it is.'),
+  credit: wordsField.describe('The author or owner.'),
   tags: tagsField,
   focalPoint: pointField.describe(
     'What matters in a picture, as shares of its width and height from the upper left corner.',
@@ -82,7 +82,7 @@ const parameters = z.object({
 /** Changes the description of a file: absent fields stay, empty ones are removed. */
 export const fileDescribeAction = defineAction({
   name: 'fileDescribe',
-  summary: 'Changes the words about a file: alternative text, title, caption, credit, tags, focal point.',
+  summary: 'Changes the description of a file: alternative text, title, caption, credit, tags, focal point.',
   changes: true,
   parameters,
   result: z.object({ about: aboutSchema.optional() }),

@@ -123,7 +123,7 @@ const contentType = 'application/octet-stream';
 export const fileDownloadAction = defineAction({
   name: 'fileDownload',
   keys: { file: ['FILE_DOWNLOAD'], folder: ['FILE_DOWNLOAD', 'FOLDERS'] },
-  summary: 'Sends a file as an attachment; several files and folders as a ZIP archive.',
+  summary: 'Sends a file as an attachment, or several files and folders as a ZIP archive.',
   changes: false,
   // An archive walks folders.
   load: ({ names }) => (names === undefined ? undefined : 'listings'),
@@ -132,7 +132,7 @@ export const fileDownloadAction = defineAction({
       source: sourceField,
       path: pathField,
       name: nameField.optional(),
-      names: severalOf(nameField).describe('Files and folders of the folder, for one archive.'),
+      names: severalOf(nameField).describe('Files and folders of `path` for one archive.'),
     })
     .superRefine(requireOneOrSeveral('name', 'names')),
   // Or application/zip.

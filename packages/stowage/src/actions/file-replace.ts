@@ -16,7 +16,7 @@ const KEYS = ['FILE_REPLACE', 'FILE_UPLOAD', 'FILE_REMOVE'];
 
 const parameters = z.object({
   ...itemShape,
-  url: addressField.optional().describe('An http or https URL whose host is public, in place of a file.'),
+  url: addressField.optional().describe('An http or https URL of a public host, instead of a file.'),
 });
 
 type ReplaceParameters = z.output<typeof parameters>;
@@ -75,7 +75,7 @@ export const fileReplaceAction = defineAction({
   name: 'fileReplace',
   keys: forBoth(...KEYS),
   load: 'uploads',
-  summary: 'Replaces the content of a file, which keeps its name, by a file of the same type.',
+  summary: 'Replaces the content of a file by a file of the same type. The name stays.',
   methods: ['POST'],
   changes: true,
   takesFiles: true,

@@ -21,7 +21,7 @@ const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
 const parameters = z.object({
   source: sourceField,
   path: pathField,
-  url: addressField.describe('An http or https URL whose host is public.'),
+  url: addressField.describe('An http or https URL of a public host.'),
   responseType: responseTypeField,
 });
 

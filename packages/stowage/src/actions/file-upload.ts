@@ -19,13 +19,18 @@ import type { EditorAnswer } from './file-answer.ts';
 export const uploadedItemSchema = z.object({
   source: z.string().describe('Name of the source.'),
   path: z.string().describe('The folder, as listings write it: `/` at the root.'),
-  name: z.string().describe('The name that the file has got.'),
+  name: z.string().describe('The name of the stored file.'),
   url: z
     .string()
-    .describe('The link of the file; signed in sources that ask for it, for whom may download it.'),
+    .describe(
+      'The link of the file. In `signed` sources with a signature, if the role may download the file.',
+    ),
   bytes: z.number(),
   mime: z.string().describe('Media type by the extension.'),
-  width: z.number().optional().describe('Of a picture as it is seen, where its header says so.'),
+  width: z
+    .number()
+    .optional()
+    .describe('Size of a picture after EXIF orientation, if its header contains it.'),
   height: z.number().optional(),
   about: aboutSchema.optional(),
 });

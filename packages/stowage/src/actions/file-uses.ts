@@ -7,7 +7,11 @@ import { defineAction, type UsedFile } from './action.ts';
 
 const useSchema = z.object({
   title: z.string().max(2000),
-  url: z.string().min(1).max(8192).describe('As the host has it: absolute, or relative to its pages.'),
+  url: z
+    .string()
+    .min(1)
+    .max(8192)
+    .describe('Address as reported by the host application: absolute, or relative to its pages.'),
 });
 
 export type FileUse = z.output<typeof useSchema>;
@@ -35,7 +39,7 @@ const KEYS = ['FILE_USES', 'FILES'];
 export const fileUsesAction = defineAction({
   name: 'fileUses',
   keys: forBoth(...KEYS),
-  summary: 'Says which pages of the application show a file.',
+  summary: 'Returns the pages of the application that show a file.',
   changes: false,
   parameters: z.object(itemShape),
   result: z.object({ uses: z.array(useSchema).describe('The first 1,000.') }),

@@ -16,7 +16,7 @@ import type { Source } from '../sources/source.ts';
 const itemSchema = listingItemSchemaWith({
   source: z.string().describe('Name of the source.'),
   path: z.string().describe('The folder, as listings write it: `/` at the root.'),
-  url: z.string().optional().describe('The link of a file; signed in sources that ask for it.'),
+  url: z.string().optional().describe('The link of a file. In `signed` sources with a signature.'),
 });
 
 class Search {
@@ -125,7 +125,10 @@ export const filesSearchAction = defineAction({
     cursor: z
       .string()
       .optional()
-      .describe('There is more to be searched: send it with the same parameters. An answer may be empty.'),
+      .describe(
+        'Present if there are more results: send it with the same parameters. A response with a cursor may ' +
+          'be empty.',
+      ),
     messages: listingMessages,
   }),
   run: async (context, input) => {

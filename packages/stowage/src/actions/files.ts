@@ -21,7 +21,10 @@ import type { FolderView } from '../view/folder-view.ts';
 import type { Links } from '../view/links.ts';
 import type { SourceView } from '../view/source-view.ts';
 
-const totalField = z.int().optional().describe('With `mods[details]`: visible entries of the whole folder.');
+const totalField = z
+  .int()
+  .optional()
+  .describe('With `mods[details]`: number of visible entries of the whole folder.');
 
 const parameters = z.object({
   source: sourceField,

@@ -10,7 +10,7 @@ import type { SourceView } from '../view/source-view.ts';
 const parameters = z.object({
   source: sourceField,
   path: pathField,
-  dots: flagField.describe('False leaves `.` and `..` out.'),
+  dots: flagField.describe('False omits `.` and `..`.'),
 });
 
 type FoldersParameters = z.output<typeof parameters>;
@@ -47,7 +47,7 @@ export const foldersAction = defineAction({
         ...sourceHeaderShape,
         folders: z
           .array(z.string())
-          .describe('`.` first at the root, `..` first below it, unless `dots` is false.'),
+          .describe('Begins with `.` at the root and with `..` below it, unless `dots` is false.'),
       }),
     ),
     messages: listingMessages,

@@ -39,12 +39,12 @@ const lineField = (where: string) =>
     .refine((text = '') => text.split('{title}').length <= 2, 'must have {title} only once')
     .describe(`Text ${where} of every page, with {page}, {pages}, {title} and {date}.`);
 
-const alignField = choice(alignments).describe('center when absent.');
+const alignField = choice(alignments).describe('Default: center.');
 
 export const documentOptionsField = z
   .object({
-    format: choice(paperFormats).describe('A4 when absent.'),
-    page_orientation: choice(orientations).describe('portrait when absent.'),
+    format: choice(paperFormats).describe('Default: A4.'),
+    page_orientation: choice(orientations).describe('Default: portrait.'),
     margin: optionalTextField
       .refine((text) => text === undefined || readMargin(text) !== undefined, {
         error: 'must be one to four lengths in mm, cm, in, pt or px, such as "2cm"',
@@ -218,11 +218,11 @@ const documentAction = (
 export const generatePdfAction = documentAction('pdf', {
   name: 'generatePdf',
   contentType: 'application/pdf',
-  summary: 'Renders HTML as document.pdf; with a name, as a file of a source.',
+  summary: 'Converts HTML to document.pdf; with a name, to a file of a source.',
 });
 
 export const generateDocxAction = documentAction('docx', {
   name: 'generateDocx',
   contentType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  summary: 'Converts HTML into document.docx; with a name, into a file of a source.',
+  summary: 'Converts HTML to document.docx; with a name, to a file of a source.',
 });

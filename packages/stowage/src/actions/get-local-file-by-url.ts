@@ -45,7 +45,7 @@ export const getLocalFileByUrlAction = defineAction({
   name: 'getLocalFileByUrl',
   ofShown: true,
   isReported: false,
-  summary: 'Finds the file of a source that a public URL belongs to.',
+  summary: 'Finds the file of a public URL.',
   changes: false,
   parameters: z.object({ url: addressField.describe('Public URL of the file.') }),
   result: z.object({

@@ -92,15 +92,15 @@ const parameters = z.object({
   name: optionalTextField
     .refine((name) => name === undefined || segmentOf(name) !== undefined, 'must be a single name')
     .transform((name) => (name === undefined ? undefined : segmentOf(name)))
-    .describe('The image that is replaced, unless `newname` is given.'),
-  newname: optionalTextField.describe('The name to store it under.'),
+    .describe('The image to replace, unless `newname` is given.'),
+  newname: optionalTextField.describe('The name under which the image is stored.'),
 });
 
 type SaveParameters = z.output<typeof parameters>;
 
 const result = z.object({
   newPath: z.string().describe('Public URL of the stored file.'),
-  name: z.string().describe('The name under which it was really stored.'),
+  name: z.string().describe('The name under which the image was stored.'),
 });
 
 /** @throws InvalidParametersError without a file, FileTooLargeError */
@@ -195,7 +195,7 @@ const run = async (context: ActionContext, input: SaveParameters): Promise<z.out
 export const imageSaveAction = defineAction({
   name: 'imageSave',
   load: 'uploads',
-  summary: 'Stores an edited image, over the original or as another file.',
+  summary: 'Stores an edited image, and replaces the original or stores another file.',
   methods: ['POST'],
   changes: true,
   takesFiles: true,

@@ -13,11 +13,11 @@ import { safetyHeaders } from './serving/delivery.ts';
 export const imageVariantAction = defineAction({
   name: 'imageVariant',
   load: 'pictures',
-  summary: 'Sends an image in the form of a preset.',
+  summary: 'Sends the variant of an image.',
   changes: false,
   parameters: z.object({
     ...itemShape,
-    preset: textField.describe('A name of the setting imagePresets.'),
+    preset: textField.describe('The name of a preset of the setting imagePresets.'),
   }),
   result: { contentType: 'image/*' },
   run: async (context, input) => {

@@ -31,10 +31,10 @@ export const requireOneOrSeveral =
   };
 
 const itemResultSchema = z.object({
-  name: z.string().describe('The item as the request names it.'),
+  name: z.string().describe('The name of the item in the request.'),
   success: z.boolean(),
   code: z.int().describe('220, or the status of the error.'),
-  newname: z.string().optional().describe('The name that it has got, where that is another one.'),
+  newname: z.string().optional().describe('The new name of the item, if it differs.'),
   error: z.string().optional().describe('A key of the error table.'),
   message: z.string().optional(),
 });
@@ -44,7 +44,7 @@ export const itemsDoneSchema = z.object({
   results: z
     .array(itemResultSchema)
     .optional()
-    .describe('Where several items were asked for: what has become of each, in their order.'),
+    .describe('For several items: the result of each, in the order of the request.'),
 });
 
 export interface Selection<Item> {

@@ -111,12 +111,12 @@ const quotaAnswer = async (context: ActionContext, source: Source): Promise<Quot
 const OTHER_PARTS = 10;
 
 const limitsSchema = z.object({
-  maxUploadFileSize: z.number().describe('Of one file, in bytes.'),
-  extensions: z.array(z.string()).describe('Of files that may be uploaded: lower case, without dot.'),
-  maxFiles: z.int().describe('Of one form.'),
-  bytesLeft: z.number().optional().describe('Until the quota is used up, once that has been counted.'),
+  maxUploadFileSize: z.number().describe('Maximum size of a file, in bytes.'),
+  extensions: z.array(z.string()).describe('Allowed extensions, in lower case, without dot.'),
+  maxFiles: z.int().describe('Maximum number of files of a form.'),
+  bytesLeft: z.number().optional().describe('The rest of the quota, once the source has been counted.'),
   filesLeft: z.number().optional(),
-  tus: z.literal(true).optional().describe('Uploads in parts (tus 1.0) are taken at `tus`.'),
+  tus: z.literal(true).optional().describe('Uploads in parts (tus 1.0) are accepted at `tus`.'),
 });
 
 const left = (most: number | undefined, used: number | undefined): number | undefined =>
@@ -141,15 +141,15 @@ export const createPermissionsAction = (actions: readonly Action[]): Action => {
   const reports = reportsOf(actions);
   return defineAction({
     name: 'permissions',
-    summary: 'Reports what the current role may do in a folder, and what bounds an upload into it.',
+    summary: 'Reports the rights of the current role in a folder, and the limits of uploads into it.',
     changes: false,
     parameters,
     result: z.object({
       permissions: z.object(record(reports, () => z.boolean())),
       quota: quotaSchema
         .optional()
-        .describe('Where the source has a quota; what is used is absent until it has been counted.'),
-      limits: limitsSchema.optional().describe('Absent without sources.'),
+        .describe('If the source has a quota. The used part is absent until the source has been counted.'),
+      limits: limitsSchema.optional().describe('Absent if there are no sources.'),
     }),
     run: async (context, input) => {
       const [source] = context.views.named(input.source);

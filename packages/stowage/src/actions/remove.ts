@@ -10,7 +10,7 @@ const parameters = z
     source: sourceField,
     path: pathField,
     name: nameField.optional(),
-    names: severalOf(nameField).describe('Several items of the folder, in place of `name`.'),
+    names: severalOf(nameField).describe('Several items of the folder, instead of `name`.'),
   })
   .superRefine(requireOneOrSeveral('name', 'names'));
 
@@ -44,7 +44,7 @@ const shared = { changes: true, parameters, result: itemsDoneSchema } as const;
 export const fileRemoveAction = defineAction({
   ...shared,
   name: 'fileRemove',
-  summary: 'Removes a file, or several, into the trash where the source has one.',
+  summary: 'Removes a file, or several. If the source has a trash, they are moved into it.',
   run: remove('file', 'FILE_REMOVE'),
 });
 
@@ -52,6 +52,7 @@ export const fileRemoveAction = defineAction({
 export const folderRemoveAction = defineAction({
   ...shared,
   name: 'folderRemove',
-  summary: 'Removes a folder with its contents, or several, into the trash where the source has one.',
+  summary:
+    'Removes a folder with its contents, or several. If the source has a trash, they are moved into it.',
   run: remove('folder', 'FOLDER_REMOVE'),
 });

@@ -29,7 +29,9 @@ export const savedNameField = (extension: string) =>
       `must end in ".${extension}"`,
     )
     .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
-    .describe('Saves the document in the folder under this name, as uploads are, and answers about that.');
+    .describe(
+      'Saves the document in the folder under this name, like an upload, and returns the stored file.',
+    );
 
 interface DocumentTarget {
   readonly source: string | undefined;

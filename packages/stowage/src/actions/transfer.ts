@@ -15,10 +15,10 @@ import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './
 const parameters = z
   .object({
     source: sourceField,
-    fromSource: sourceField.describe('The source that `from` lies in; `source` when absent.'),
+    fromSource: sourceField.describe('The source of `from`. Default: `source`.'),
     path: pathField,
     from: itemPathField.optional(),
-    froms: severalOf(itemPathField).describe('Several files or folders, in place of `from`.'),
+    froms: severalOf(itemPathField).describe('Several files or folders, instead of `from`.'),
   })
   .superRefine(requireOneOrSeveral('from', 'froms'));
 

@@ -14,19 +14,19 @@ import { countField } from './listing/fields.ts';
 export const trashIdField = z
   .string()
   .refine((text) => text.trim() !== '', 'must not be empty')
-  .describe('As `trashList` gives it.');
+  .describe('The id from `trashList`.');
 
 export const trashItemSchema = z.object({
   id: z.string(),
   source: z.string().describe('Name of the source.'),
-  path: z.string().describe('The folder that it was in, as listings write it: `/` at the root.'),
+  path: z.string().describe('The former folder, as in listings: `/` at the root.'),
   name: z.string(),
   kind: z.enum(['file', 'folder']),
-  bytes: z.number().describe('Of a folder with all it holds.'),
+  bytes: z.number().describe('Size; of a folder, of all its contents.'),
   removedAt: z.string().describe('ISO 8601, in UTC.'),
-  role: z.string().describe('Of the request that removed it.'),
-  subject: z.string().optional().describe('Who removed it, as far as the service was told.'),
-  replaced: z.boolean().describe('True: it was not removed but replaced by newer content.'),
+  role: z.string().describe('Role of the request that removed the item.'),
+  subject: z.string().optional().describe('Subject of the request that removed the item, if known.'),
+  replaced: z.boolean().describe('True: the item is the old content of a file that was replaced.'),
 });
 
 export const trashItem = (
@@ -107,14 +107,14 @@ async function* newestFirst(
 export const trashListAction = defineAction({
   name: 'trashList',
   load: 'listings',
-  summary: 'Lists what was removed and can be restored, the newest first.',
+  summary: 'Lists the items of the trash, the newest first.',
   keys: KEYS,
   ofShown: true,
   changes: false,
   parameters: z.object({
     source: sourceField,
-    offset: countField.describe('How many items come before the page.'),
-    limit: countField.describe('The most items of a page; never more than 1000.'),
+    offset: countField.describe('Number of items before the page.'),
+    limit: countField.describe('Maximum number of items of a page, at most 1000.'),
   }),
   result: z.object({ items: z.array(trashItemSchema), messages: listingMessages }),
   run: async (context, { source: name, offset = 0, limit = MOST }) => {
@@ -153,7 +153,7 @@ const EMPTY_KEYS = erasingKeys('TRASH_EMPTY');
 
 export const trashRemoveAction = defineAction({
   name: 'trashRemove',
-  summary: 'Removes an item of the trash for good.',
+  summary: 'Permanently removes an item of the trash.',
   keys: REMOVE_KEYS,
   ofShown: true,
   changes: true,
@@ -177,12 +177,12 @@ async function* all<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerato
 export const trashEmptyAction = defineAction({
   name: 'trashEmpty',
   load: 'listings',
-  summary: 'Removes everything in the trash of a source for good, as far as the role may.',
+  summary: 'Permanently removes all items in the trash of a source, as far as the role may.',
   keys: EMPTY_KEYS,
   ofShown: true,
   changes: true,
   parameters: z.object({ source: sourceField }),
-  result: z.object({ removed: z.int().describe('How many items were removed.') }),
+  result: z.object({ removed: z.int().describe('Number of removed items.') }),
   run: async (context, input) => {
     const view = await context.views.open(input.source);
     if (view.source.settings.trash === undefined) return { removed: 0 };
@@ -209,7 +209,7 @@ const ORIGIN_KEYS = forBoth('TRASH_RESTORE');
 /** Restores an item of the trash to its original path, or into another folder. */
 export const trashRestoreAction = defineAction({
   name: 'trashRestore',
-  summary: 'Brings an item of the trash back; where its name is taken it gets a number.',
+  summary: 'Restores an item of the trash. If its name is taken, it gets a number.',
   keys: RESTORE_KEYS,
   ofShown: true,
   changes: true,
@@ -221,11 +221,11 @@ export const trashRestoreAction = defineAction({
       .optional()
       .transform((text) => (text === '' ? undefined : text))
       .pipe(z.union([z.undefined(), pathField]))
-      .describe('The folder that it goes into; the one that it was in when absent. `/` is the root.'),
+      .describe('The target folder; `/` is the root. Default: the former folder.'),
   }),
   result: z.object({
     path: z.string().describe('The folder, as listings write it: `/` at the root.'),
-    name: z.string().describe('The name that it has got.'),
+    name: z.string().describe('The name of the restored item.'),
   }),
   run: async (context, input) => {
     const view = await context.views.open(input.source);

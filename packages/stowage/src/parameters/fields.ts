@@ -143,7 +143,7 @@ export const pathField = parsed((text) => SourcePath.parse(text))
   .optional()
   .transform((path) => path ?? SourcePath.root)
   .meta({ maxLength: MOST_PATH_UNITS })
-  .describe('A folder inside the source; the root when absent.');
+  .describe('A folder inside the source. Default: the root.');
 
 /** A required path inside the source that is not the root (`from`). */
 export const itemPathField = parsed((text) => SourcePath.parse(text))
@@ -156,7 +156,7 @@ export const sourceField = z
   .string()
   .optional()
   .transform((name) => (name === undefined || name === '' ? undefined : name))
-  .describe('Name of a source. When absent, listings cover every source, and other actions use the first.');
+  .describe('Name of a source. Default: all sources for listings, the first one for other actions.');
 
 /** The name of an existing entry: exactly one path segment, never sanitised. */
 export const nameField = z

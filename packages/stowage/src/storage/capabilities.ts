@@ -34,13 +34,13 @@ export type CapabilityName = keyof StorageCapabilities;
 
 /** Short user-facing text for each capability. */
 export const capabilityTexts: Readonly<Record<CapabilityName, string>> = {
-  atomicCreate: 'one winner among writers of a new name',
-  ifMatch: 'writes bound to the version that they replace',
+  atomicCreate: 'only one of several writers gets a new name',
+  ifMatch: 'writes only over the expected version',
   caseSensitive: 'letter case in names',
   versions: 'a version of each file (ETag)',
-  emptyFolders: 'folders that hold nothing',
-  stableReads: 'downloads that outlive a replacement',
-  atomicReplace: 'replacing without a moment in between',
+  emptyFolders: 'empty folders',
+  stableReads: 'downloads that survive a replacement',
+  atomicReplace: 'replacing in one step',
   atomicFolderMove: 'moving a folder in one step',
   keepsTimes: 'moves that keep the time of a file',
   serverCopy: 'copies inside the store',

@@ -56,7 +56,7 @@ export interface SourceListings<Result> {
 export const listingMessages = z
   .array(z.string())
   .optional()
-  .describe('One sentence for each source that cannot be reached now and is left out.');
+  .describe('A sentence for each source that cannot be reached and is omitted.');
 
 /**
  * Whether the store caused the error: it cannot be opened or read now. The requested item may exist there.

@@ -73,16 +73,18 @@ export const modsField = z.preprocess(
   (value) => (isBlank(value) ? {} : value),
   z.object({
     withFolders: flagField.describe('Lists folders too.'),
-    onlyImages: flagField.describe('Leaves out files that are no images.'),
-    offset: countField.describe('How many items come before the page.'),
-    limit: countField.describe('The most items of a page; the setting countInChunk when absent.'),
-    sortBy: choiceField(sortOrders).describe('The setting defaultSortBy when absent.'),
-    foldersPosition: choiceField(foldersPositions).describe('Folders among the files, above or below them.'),
+    onlyImages: flagField.describe('Omits files that are not images.'),
+    offset: countField.describe('Number of items before the page.'),
+    limit: countField.describe('Maximum number of items of a page. Default: the setting countInChunk.'),
+    sortBy: choiceField(sortOrders).describe('Default: the setting defaultSortBy.'),
+    foldersPosition: choiceField(foldersPositions).describe(
+      'Position of folders: among the files, above or below them.',
+    ),
     details: flagField.describe(
       'Adds bytes, modified, mime, etag, the words about it, and width and height of images, to each item, and total to ' +
         'each source.',
     ),
     variants: flagField.describe('Adds `variants` to images: one path for each of the imagePresets.'),
-    filterWord: wordField.describe('Keeps names that contain it, whatever their case.'),
+    filterWord: wordField.describe('Returns only names that contain this text, in any letter case.'),
   }),
 );

@@ -106,18 +106,18 @@ export const compileDateFormat = (format: string): ((milliseconds: number) => st
 
 /** In signed sources links are complete URLs, because each has its own signature. */
 const absoluteShape = {
-  fileIsAbsolute: z.boolean().optional().describe('True: `file` is a link by itself.'),
-  thumbIsAbsolute: z.boolean().optional().describe('True: `thumb` is a link by itself.'),
+  fileIsAbsolute: z.boolean().optional().describe('True: `file` is a complete link.'),
+  thumbIsAbsolute: z.boolean().optional().describe('True: `thumb` is a complete link.'),
 };
 
 /** Fields that `mods[details]` adds to an item, each where the store reports it. */
 const detailsShape = {
   bytes: z.int().optional().describe('With `mods[details]`.'),
   modified: z.string().optional().describe('With `mods[details]`: ISO 8601, in UTC.'),
-  mime: z.string().optional().describe('With `mods[details]`: by the extension.'),
+  mime: z.string().optional().describe('With `mods[details]`: media type by the extension.'),
   etag: z.string().optional().describe('With `mods[details]`.'),
-  width: z.int().optional().describe('With `mods[details]`: of an image as it is meant to be seen.'),
-  height: z.int().optional().describe('With `mods[details]`: of an image as it is meant to be seen.'),
+  width: z.int().optional().describe('With `mods[details]`: of an image, after EXIF orientation.'),
+  height: z.int().optional().describe('With `mods[details]`: of an image, after EXIF orientation.'),
 };
 
 export type Details = z.output<z.ZodObject<typeof detailsShape>>;
@@ -138,18 +138,27 @@ const fileItemSchema = z.object({
   name: z.string(),
   type: z.enum(['image', 'file']),
   isImage: z.boolean(),
-  size: z.string().optional().describe('For people: `117.74MB`. Absent when the store does not report it.'),
-  changed: z.string().optional().describe('In the datetimeFormat. Absent when the store does not report it.'),
-  thumb: z.string().optional().describe('Relative to baseurl + path. Absent when the quota is used up.'),
+  size: z.string().optional().describe('Readable size: `117.74MB`. Absent if the store does not report it.'),
+  changed: z
+    .string()
+    .optional()
+    .describe('In the format of the setting datetimeFormat. Absent if the store does not report it.'),
+  thumb: z
+    .string()
+    .optional()
+    .describe('Relative to baseurl + path. Absent if the limit of new thumbnails is used up.'),
   variants: z
     .record(z.string(), z.string())
     .optional()
-    .describe('With `mods[variants]`, by preset: as `thumb`. Absent what is not made yet.'),
+    .describe(
+      'With `mods[variants]`: the variants by preset, in the form of `thumb`. Variants that do not exist ' +
+        'yet are omitted.',
+    ),
   about: aboutSchema.optional(),
   variantSizes: z
     .record(z.string(), z.object({ width: z.int(), height: z.int() }))
     .optional()
-    .describe('With `mods[variants]` and `mods[details]`: the pixels of each of the variants.'),
+    .describe('With `mods[variants]` and `mods[details]`: the size of each variant in pixels.'),
   ...absoluteShape,
   ...detailsShape,
 });

@@ -80,7 +80,7 @@ export const cursorField = z
   .optional()
   .transform((text) => (text === '' ? undefined : text))
   .meta({ maxLength: MOST_CURSOR_LETTERS })
-  .describe('Goes on where the answer ended that gave it; all other parameters stay the same.');
+  .describe('The `cursor` of the previous response. All other parameters must stay the same.');
 
 const MOST_LETTERS = 400;
 const MOST_ITEMS = 1000;
@@ -122,7 +122,7 @@ const timeField = z
 
 export const searchParameters = z.object({
   source: sourceField,
-  path: pathField.describe('The folder in and below which is searched; the root when absent.'),
+  path: pathField.describe('The folder in which the search begins. Default: the root.'),
   query: queryField,
   type: choiceField(['image', 'file', 'folder']).describe(
     'Items of this type alone, as `files` reports it: `file` is what is not an image.',
@@ -132,16 +132,20 @@ export const searchParameters = z.object({
     .describe(
       'Where the words are searched for: in names (`name`, when absent), in the words about files (`about`), or in both (`all`).',
     ),
-  modifiedAfter: timeField.describe('Changed at this moment or later. A date means its beginning, in UTC.'),
+  modifiedAfter: timeField.describe(
+    'Changed at this moment or later. A date means the start of the day, in UTC.',
+  ),
   modifiedBefore: timeField.describe('Changed before this moment.'),
-  minBytes: countField.describe('Files of so many bytes or more.'),
-  maxBytes: countField.describe('Files of so many bytes or fewer.'),
+  minBytes: countField.describe('Minimum size of files, in bytes.'),
+  maxBytes: countField.describe('Maximum size of files, in bytes.'),
   // With zero items per page, the search would never advance.
   limit: countField
     .refine((count) => count !== 0, 'must be 1 or more')
     .transform((count) => Math.min(count ?? ITEMS, MOST_ITEMS))
     .meta({ sent: { type: 'integer', minimum: 1, maximum: MOST_ITEMS } })
-    .describe(`Most items of an answer; ${String(ITEMS)} when absent, ${String(MOST_ITEMS)} at most.`),
+    .describe(
+      `Maximum number of items of a response, at most ${String(MOST_ITEMS)}. Default: ${String(ITEMS)}.`,
+    ),
   cursor: cursorField,
   mods: z.preprocess(
     (value) => (isBlank(value) ? {} : value),

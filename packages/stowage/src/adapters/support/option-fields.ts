@@ -36,14 +36,14 @@ export const countOption = (least: number, most: number) =>
 
 export const attemptsOption = countOption(1, 10)
   .default(3)
-  .describe('Attempts per request, the first included, with growing pauses between them.');
+  .describe('Number of attempts for each request, including the first, with increasing pauses between them.');
 
 /** Longest silence of a store. */
 export const silenceOption = secondsOption(3600)
   .default(60)
   .describe(
-    'Seconds without any data, after which a request has failed. A download whose reader pauses longer goes on ' +
-      'with another request.',
+    'Seconds without data, after which a request has failed. If the reader of a download pauses for ' +
+      'longer, the download continues with another request.',
   );
 
 /** Whether a text is the http or https URL of a service, without a query or a login. */
@@ -61,9 +61,11 @@ export const hostOption = textOption
 export const connectionOptions = (idle: number) => ({
   timeout: secondsOption(3600)
     .default(30)
-    .describe('Seconds without any answer, after which a connection counts as lost.'),
-  connections: countOption(1, 64).default(4).describe('Most connections at the same time.'),
-  idleTimeout: secondsOption(86_400).default(idle).describe('Seconds that a connection without use is kept.'),
+    .describe('Seconds without a response, after which a connection counts as lost.'),
+  connections: countOption(1, 64).default(4).describe('Maximum number of connections.'),
+  idleTimeout: secondsOption(86_400)
+    .default(idle)
+    .describe('Seconds after which an unused connection is closed.'),
 });
 
 const certificatesIn = (text: string): readonly string[] =>
@@ -85,8 +87,8 @@ export const authoritiesOption = textOption
   .transform((text) => certificatesIn(text).join('\n'))
   .optional()
   .describe(
-    'Certificates (PEM) of the authorities that are trusted for this server, in place of the list of Node.js and ' +
-      'NODE_EXTRA_CA_CERTS.',
+    'Certificates (PEM) of the certificate authorities that are trusted for this server, instead of ' +
+      'the list of Node.js and NODE_EXTRA_CA_CERTS.',
   );
 
 const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>

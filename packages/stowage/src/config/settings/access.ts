@@ -84,23 +84,23 @@ const jwtShape = z.strictObject({
     .array(z.enum(algorithms))
     .min(1)
     .optional()
-    .describe('The only ways in which a token may be signed. Default: all that the key can verify.'),
+    .describe('Accepted signature algorithms of tokens. Default: all that the key can verify.'),
   roleClaim: z
     .string()
     .min(1)
     .default('role')
-    .describe('The claim that holds the role; with dots, of an object inside: `realm_access.roles`.'),
+    .describe('The claim with the role. Dots lead into objects: `realm_access.roles`.'),
   roles: z
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe('For claims that hold many: the first of these that the token has is the role.'),
+    .describe('For claims with several roles: the first of these that the token has is the role.'),
   subjectClaim: z.string().min(1).default('sub').describe('The claim that names the user in the log.'),
   cookie: z
     .string()
     .regex(HEADER_NAME, 'must be the name of a cookie')
     .optional()
-    .describe('Cookie that may hold the token where no `Authorization: Bearer` comes.'),
+    .describe('Cookie with the token, for requests without `Authorization: Bearer`.'),
   optional: z
     .boolean()
     .default(false)
@@ -129,7 +129,9 @@ export const authSchema = z
       .string()
       .regex(HEADER_NAME, 'must be the name of a header')
       .optional()
-      .describe('Header that holds the role. The proxy must set it, or remove what clients send.'),
+      .describe(
+        'Header with the role. The proxy must set or remove it in every request, so that clients cannot.',
+      ),
     from: z
       .array(network)
       .min(1, 'must not be empty')
@@ -156,10 +158,12 @@ const rateSchema = z.strictObject({
 });
 
 const rate = (what: string): z.ZodOptional<typeof rateSchema> =>
-  rateSchema.optional().describe(`Most ${what} in so many seconds: \`{ "requests": 60, "seconds": 60 }\`.`);
+  rateSchema
+    .optional()
+    .describe(`Maximum number of ${what} in a period: \`{ "requests": 60, "seconds": 60 }\`.`);
 
 const rateLimitsSchema = z.strictObject({
-  uploads: rate('uploads, from forms, of edited pictures and of remote files'),
+  uploads: rate('uploads from forms, of edited pictures and of remote files'),
   pictures: rate('edits and variants of pictures'),
   documents: rate('PDF and DOCX files'),
   listings: rate('listings and searches'),
@@ -169,49 +173,50 @@ const rateLimitsSchema = z.strictObject({
 export const accessSettings = {
   accessControl: setting(
     z.array(accessRuleSchema).default([]),
-    global('Access rules; the last applying one that names the action decides.'),
+    global('Access rules. Of the rules that apply and name the action, the last one counts.'),
   ),
   defaultRole: setting(
     z.string().min(1).default('guest'),
-    global('Role of every request when there is no `checkAuthentication` hook.'),
+    global('Role of every request without a `checkAuthentication` hook.'),
   ),
   auth: setting(
     authSchema.optional(),
     global(
-      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a signed token ' +
-        '(`jwt`), in place of `defaultRole`. Without it, or from elsewhere: 401.',
+      'Take the role of a request from a header of a trusted proxy (`header` and `from`), or from a ' +
+        'signed token (`jwt`), instead of `defaultRole`. Requests without it, or from other addresses, get ' +
+        '401.',
     ),
   ),
   rateLimits: setting(
     rateLimitsSchema.optional(),
     global(
-      'Limits of the expensive requests of one client. A client is the subject that checkAuthentication returns, else the ' +
-        'client address. Further requests get 429 with `Retry-After`. Needs the package "rate-limiter-flexible".',
+      'Limits for expensive requests of one client. A client is the subject that checkAuthentication ' +
+        'returns, else the client address. More requests get 429 with `Retry-After`. Needs the package ' +
+        '"rate-limiter-flexible".',
     ),
   ),
   trustedProxies: setting(
     z.array(network).default([]),
     global(
-      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Without them it is ' +
-        'who has connected.',
+      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Default: ' +
+        'the address of the connection.',
     ),
   ),
   roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),
   allowCrossOrigin: setting(
     z.boolean().default(false),
-    global('Answer cross-origin requests with CORS headers.'),
+    global('Send CORS headers for cross-origin requests.'),
   ),
   allowedOrigins: setting(
     z.array(origin).nullable().default(null),
-    global('Accepted origins when `allowCrossOrigin` is on; null accepts all, an empty list none.'),
+    global('Accepted origins if `allowCrossOrigin` is on; null accepts all, an empty list none.'),
   ),
   onlyPOST: setting(z.boolean().default(false), global('Reject every GET with 405, /ping included.')),
   refuseCrossSite: setting(
     z.boolean().default(false),
     global(
-      'Refuse requests that pages of other origins make (403), as browsers report by Sec-Fetch-Site, ' +
-        'Origin or Referer, unless cross-origin settings accept them; and changes by GET without such a ' +
-        'header.',
+      'Reject requests from pages of other origins (403), according to Sec-Fetch-Site, Origin or ' +
+        'Referer, unless cross-origin settings accept them; also changes by GET without such a header.',
     ),
   ),
 } as const;

@@ -25,16 +25,16 @@ export const documentsSchema = z.strictObject({
     .enum(['auto', 'required', 'off'])
     .default('auto')
     .describe(
-      'Sandbox of the browser that prints PDF files. `auto`: used unless the service runs as root, with a ' +
-        'warning then; `required`: PDF files fail without it; `off`: not used, for containers that do not ' +
-        'let the browser make one.',
+      'Sandbox of the browser that prints PDF files. `auto`: used unless the service runs as root, then ' +
+        'with a warning; `required`: PDF files fail without it; `off`: not used, for containers in which ' +
+        'the browser cannot create one.',
     ),
 });
 
 export const documentsSettings = {
   maxFileSize: setting(
     byteSize.prefault('8mb'),
-    source('Largest remote resource (image, style sheet, font) loaded while a PDF or DOCX is made.'),
+    source('Maximum size of a remote resource (image, style sheet, font) of a PDF or DOCX file.'),
   ),
   documents: setting(documentsSchema.prefault({}), global('Settings of the programs that create documents.')),
   pdf: setting(pdfSchema.prefault({}), source('Settings of generated documents.')),

@@ -4,18 +4,18 @@ import { byteSize, count, positive, segment, setting, sortOrders, source } from 
 const searchLimitsSchema = z.strictObject({
   entries: positive
     .default(500_000)
-    .describe('Most entries that one answer looks at. A folder is always read to its end.'),
+    .describe('Maximum number of entries that one request scans. A folder is always scanned to its end.'),
   seconds: z
     .number()
     .positive()
     .max(3600)
     .default(10)
-    .describe('Longest time that one answer takes, as far as the store answers in time.'),
+    .describe('Maximum time of one request, if the store responds in time.'),
 });
 
 const zipLimitsSchema = z.strictObject({
-  entries: positive.max(1_000_000).default(10_000).describe('Most files and folders.'),
-  bytes: byteSize.prefault('4gb').describe('Most bytes of all files together.'),
+  entries: positive.max(1_000_000).default(10_000).describe('Maximum number of files and folders.'),
+  bytes: byteSize.prefault('4gb').describe('Maximum size of all files together.'),
 });
 
 /** Settings of listings, searches and archives. */
@@ -37,7 +37,7 @@ export const listingsSettings = {
   ),
   searchLimits: setting(
     searchLimitsSchema.prefault({}),
-    source('Limits of the scan of one filesSearch request; the next page continues from there.'),
+    source('Limits of the scan of one filesSearch request; the next page continues after it.'),
   ),
   zipLimits: setting(
     zipLimitsSchema.prefault({}),
@@ -45,6 +45,6 @@ export const listingsSettings = {
   ),
   excludeDirectoryNames: setting(
     z.array(segment).default(['.tmb', '.quarantine']),
-    source('Names of files and folders that are hidden from listings and out of reach of every action.'),
+    source('Names of files and folders that no listing shows and no action reaches.'),
   ),
 } as const;

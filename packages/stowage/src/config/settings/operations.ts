@@ -18,18 +18,18 @@ const tenantCacheSchema = z.strictObject({
   max: positive
     .max(1_000_000)
     .default(200)
-    .describe('Most tenants kept; the least recently used leaves first.'),
+    .describe('Maximum number of cached tenants; the least recently used one is removed first.'),
   ttlMs: positive
     .max(MAX_TIMER_SECONDS * 1000)
     .default(60_000)
-    .describe('Lifetime of a resolved tenant in milliseconds, from its build.'),
+    .describe('Lifetime of a cached tenant in milliseconds, from its creation.'),
 });
 
 const trashSchema = z.strictObject({
   retentionDays: count
     .max(36_500)
     .default(30)
-    .describe('Days for which removed items are kept; 0 switches the trash off, for one source of several.'),
+    .describe('Days for which removed items are kept. 0 switches the trash off, for one source of several.'),
   maxBytes: byteSize
     .optional()
     .describe(
@@ -50,7 +50,7 @@ const auditSchema = z.strictObject({
   file: z
     .string()
     .min(1)
-    .describe('A file of JSON lines, one for each change; it may be rotated at any time.'),
+    .describe('A file of JSON lines, one for each change. You can rotate it at any time.'),
 });
 
 const isWebAddress = (text: string): boolean =>
@@ -60,23 +60,25 @@ const webhookSchema = z.strictObject({
   url: z
     .string()
     .refine(isWebAddress, 'must be an http or https address')
-    .describe('Where events are posted to.'),
+    .describe('Address to which events are posted.'),
   secret: signingKeys.describe(
-    'Signs the posted events; at least 32 bytes. Several in a list sign each for itself, so that one can be changed ' +
-      'for another.',
+    'Key that signs the events, at least 32 bytes. With a list of keys, each adds a signature, so that ' +
+      'you can change keys.',
   ),
-  events: z.array(z.enum(eventTypes)).optional().describe('The types that are posted; all when absent.'),
+  events: z.array(z.enum(eventTypes)).optional().describe('The types of events to post. Default: all.'),
   allowPrivate: z
     .boolean()
     .default(false)
-    .describe('Let the address be private or local. It is refused otherwise.'),
+    .describe('Allow a private or local address. False: such an address is rejected.'),
   batch: z
     .strictObject({
-      events: z.int().min(1).max(1000).default(100).describe('Most events of one delivery.'),
-      seconds: z.number().min(0).max(60).default(2).describe('Seconds for which further events are awaited.'),
+      events: z.int().min(1).max(1000).default(100).describe('Maximum number of events in one delivery.'),
+      seconds: z.number().min(0).max(60).default(2).describe('Seconds to wait for more events.'),
     })
     .optional()
-    .describe('Post several events in one delivery: `{ "events": [ … ] }`. Absent: each event by itself.'),
+    .describe(
+      'Post several events in one delivery: `{ "events": [ … ] }`. Absent: one event in each delivery.',
+    ),
 });
 
 const redisSchema = z.strictObject({
@@ -89,7 +91,9 @@ const redisSchema = z.strictObject({
     .min(1)
     .max(100)
     .default('stowage')
-    .describe('Begins every key. All instances of one service have the same one, other services another.'),
+    .describe(
+      'Prefix of every key. All instances of one service need the same prefix, other services another.',
+    ),
 });
 
 /** Settings of state, logs and monitoring. */
@@ -101,15 +105,16 @@ export const operationsSettings = {
   logRequests: setting(
     z.boolean().default(false),
     global(
-      'Log a line for every request, also for those that change nothing: small responses take about a third longer.',
+      'Log a line for every request, also for requests without changes. Small responses then take about ' +
+        'a third longer.',
     ),
   ),
   title: setting(z.string().default(''), unused('a title of the instance.')),
   dynamicSourcesCache: setting(
     tenantCacheSchema.prefault({}),
-    global('Number and lifetime of the tenants of `resolveSources` that are kept.'),
+    global('Number and lifetime of cached tenants of `resolveSources`.'),
   ),
-  root: setting(z.string().optional(), unused('sources carry their own.')),
+  root: setting(z.string().optional(), unused('each source has its own.')),
   sourceClassName: setting(
     z.string().default('FileSystem'),
     unused('storage is chosen with `storageAdapter`.'),
@@ -121,17 +126,15 @@ export const operationsSettings = {
   trash: setting(
     trashSchema.optional(),
     source(
-      'Move items that fileRemove and folderRemove remove into a hidden folder of the source, from which they can be ' +
-        'restored. Absent: removing is final.',
+      'Move items that fileRemove and folderRemove remove into a hidden folder of the source, from which ' +
+        'users can restore them. Absent: removed items are lost.',
     ),
   ),
   quota: setting(
     quotaSchema.optional(),
-    source(
-      'The most that the source may hold, its trash included; requests that would exceed it are rejected (413).',
-    ),
+    source('Size limit of the source, with its trash; requests that would exceed it are rejected (413).'),
   ),
-  audit: setting(auditSchema.optional(), global('Write every change, with its user, into a file.')),
+  audit: setting(auditSchema.optional(), global('Write every change, with its user, to a file.')),
   webhooks: setting(
     z.array(webhookSchema).max(100).default([]),
     global('Post every change, signed, to other services. Needs `stateDirectory` or `redis`.'),
@@ -139,15 +142,15 @@ export const operationsSettings = {
   redis: setting(
     redisSchema.optional(),
     global(
-      'Redis server in which several instances of one service share rate limits, quotas and waiting ' +
-        'webhooks. Absent: each instance for itself. Needs the package "ioredis".',
+      'Redis server for rate limits, quotas and waiting webhook events that several instances of one ' +
+        'service share. Absent: no sharing. Needs the package "ioredis".',
     ),
   ),
   stateDirectory: setting(
     z.string().min(1).optional(),
     global(
-      'A directory for data that outlives the process: waiting webhooks (without `redis`), unfinished uploads (`tus`). ' +
-        'Of this process alone, on a local disk.',
+      'A directory for data that must survive a restart: waiting webhook events (without `redis`) and ' +
+        'unfinished uploads (`tus`). On a local disk, and used only by this process.',
     ),
   ),
 } as const;

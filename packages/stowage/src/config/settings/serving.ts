@@ -23,11 +23,11 @@ const redirectSchema = z.strictObject({
     .positive()
     .max(36_500)
     .default(90)
-    .describe('Days for which old links lead to the present location of a file.'),
+    .describe('Days for which old links redirect to the current location of a file.'),
   entries: positive
     .max(1_000_000)
     .default(10_000)
-    .describe('Most renames and moves that are remembered; the oldest are forgotten first.'),
+    .describe('Maximum number of stored renames and moves; the oldest are removed first.'),
 });
 
 /** Settings of serving: access to files, and their URLs. */
@@ -35,16 +35,16 @@ export const servingSettings = {
   serve: setting(
     z.enum(servingModes).default('off'),
     source(
-      'Whether the service itself serves the files, below `/file/<source>/`: to everyone (`public`), to users ' +
-        'that checkAuthentication and the rule FILE_DOWNLOAD allow (`protected`), or by links that expire ' +
+      'Whether the service serves the files, at `/file/<source>/`: to everyone (`public`), to users that ' +
+        'checkAuthentication and the rule FILE_DOWNLOAD allow (`protected`), or with links that expire ' +
         '(`signed`). Thumbnails are then created when a browser requests them.',
     ),
   ),
   delivery: setting(
     z.enum(deliveries).default('stream'),
     source(
-      'The sender of the bytes of served files: the service (`stream`), the store by a redirect to a URL that ' +
-        'expires soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front ' +
+      'The sender of served files: the service (`stream`), the store by a redirect to a URL that expires ' +
+        'soon (`redirect`; S3, Azure, Google Cloud Storage), or the web server in front ' +
         '(`x-accel-redirect` of nginx, `x-sendfile` of Apache; local sources).',
     ),
   ),
@@ -58,15 +58,16 @@ export const servingSettings = {
   serveCacheControl: setting(
     cacheControl.optional(),
     source(
-      '`Cache-Control` of served files. Default: browsers check each time whether a file has changed; shared caches ' +
-        'may store `public` sources, but no others: `private` is added for those where it is missing.',
+      '`Cache-Control` of served files. Default: browsers check each time whether a file has changed. ' +
+        'Shared caches may store only files of `public` sources: for other sources `private` is added ' +
+        'where it is missing.',
     ),
   ),
   redirectMoved: setting(
     redirectSchema.optional(),
     source(
-      'Remember renames and moves, so that the old links of files that the service serves redirect to the present ' +
-        'ones. Absent: old links return 404.',
+      'Store renames and moves, so that old links of files that the service serves redirect to the ' +
+        'current ones. Absent: old links return 404.',
     ),
   ),
   signedUrlLifetime: setting(
@@ -76,30 +77,30 @@ export const servingSettings = {
   signingSecret: setting(
     signingKeys.optional(),
     global(
-      'Keys that sign links: the first one signs, all are accepted, so that keys can be changed. Default: ' +
-        'STOWAGE_SIGNING_SECRET, several separated by blanks.',
+      'Keys for signed links: the first one signs, all are accepted, so that you can change keys. ' +
+        'Default: STOWAGE_SIGNING_SECRET, several separated by spaces.',
     ),
   ),
   publicUrl: setting(
     ownAddress.optional(),
     global(
-      'Address of the service as browsers see it, when a proxy changes it: `https://www.example.com/connector/` ' +
-        'or only a path. Default: the path that requests come to.',
+      'Address of the service in browsers, if a proxy changes it: `https://www.example.com/connector/` ' +
+        'or only a path. Default: the path of the request.',
     ),
   ),
   compressAnswers: setting(
     z.boolean().default(true),
     global(
-      'Compress JSON answers of a kilobyte or more for clients that ask for it (`Accept-Encoding`: Brotli, gzip). ' +
-        'False where a proxy in front does so. Files are sent as they are stored.',
+      'Compress JSON responses of a kilobyte or more for clients that accept it (`Accept-Encoding`: ' +
+        'Brotli, gzip). Set false if a proxy in front compresses. Files are sent as they are stored.',
     ),
   ),
   errorHttpStatus: setting(
     z.boolean().default(true),
     global(
-      'Send the status of an error in the status line. False: errors of actions come with 200 and the ' +
-        'number only in `data.code`.',
+      'Send the status of an error in the status line. False: errors of actions have the status 200, and ' +
+        'only `data.code` has the number.',
     ),
   ),
-  baseurl: setting(z.string().optional(), unused('sources carry their own.')),
+  baseurl: setting(z.string().optional(), unused('each source has its own.')),
 } as const;

@@ -14,13 +14,14 @@ import {
 import { parseClamdAddress } from '../values.ts';
 
 const tusSchema = z.strictObject({
-  enabled: z.boolean().default(true).describe('False: uploads in parts are off, also with `stateDirectory`.'),
+  enabled: z.boolean().default(true).describe('False: no uploads in parts, even with `stateDirectory`.'),
   directory: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'Where the parts lie: of this process alone, on a local disk. Default: `tus` in `stateDirectory`.',
+      'Folder of the parts, on a local disk, used only by this process. Default: `tus` in ' +
+        '`stateDirectory`.',
     ),
   hours: z
     .number()
@@ -31,20 +32,25 @@ const tusSchema = z.strictObject({
   maxUploads: positive
     .max(10_000)
     .default(200)
-    .describe('Most unfinished uploads; another is refused (503).'),
+    .describe('Maximum number of unfinished uploads; more are rejected (503).'),
   maxBytes: byteSize
     .prefault('10gb')
-    .describe('Most bytes of all unfinished uploads together, as announced; more are refused (503).'),
+    .describe(
+      'Maximum size of all unfinished uploads together, by their announced sizes; more are rejected ' +
+        '(503).',
+    ),
   maxUploadsPerClient: positive
     .max(10_000)
     .default(50)
     .describe(
-      'Most unfinished uploads of one client: the subject that checkAuthentication names, else the client address.',
+      'Maximum number of unfinished uploads of one client. A client is the subject that ' +
+        'checkAuthentication returns, else the client address.',
     ),
   maxBytesPerClient: byteSize
     .optional()
     .describe(
-      'Most bytes of all unfinished uploads of one client, unless it has a single one. Default: half of `maxBytes`.',
+      'Maximum size of all unfinished uploads of one client, unless it has only one. Default: half of ' +
+        '`maxBytes`.',
     ),
 });
 
@@ -58,13 +64,14 @@ const inspectionSchema = z.strictObject({
     )
     .default(false)
     .describe(
-      'Where clamd (ClamAV) listens: `tcp://127.0.0.1:3310` or `unix:/run/clamav/clamd.ctl`; false: nothing is scanned, ' +
-        'for one source of several.',
+      'Address of clamd (ClamAV): `tcp://127.0.0.1:3310` or `unix:/run/clamav/clamd.ctl`. False: no ' +
+        'scan, for one source of several.',
     ),
   maxBytes: byteSize
     .prefault('100mb')
     .describe(
-      'The largest file that is sent to clamd, in the form of `maxUploadFileSize`: not more than its StreamMaxLength.',
+      'The largest file that is sent to clamd, in the form of `maxUploadFileSize`. Must not exceed its ' +
+        'StreamMaxLength.',
     ),
   larger: z
     .enum(['refuse', 'pass'])
@@ -74,7 +81,8 @@ const inspectionSchema = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'While clamd is unavailable, uploads are rejected (503); false: stored, with a line in the log.',
+      'While clamd is unavailable, uploads are rejected (503). False: they are stored, with a line in ' +
+        'the log.',
     ),
   timeout: z
     .number()
@@ -88,22 +96,21 @@ export const uploadsSettings = {
   defaultFilesKey: setting(
     z.string().min(1).default('default'),
     source(
-      'Form field holding an uploaded file, besides `files[0]`, `files[1]`…; used by fileUpload and ' +
-        'imageSave.',
+      'Form field of an uploaded file, besides `files[0]`, `files[1]`…; used by fileUpload and imageSave.',
     ),
   ),
   extensions: setting(
     z.array(extension).default([...defaultExtensions]),
     source(
-      'Allowed extensions, lower case, without dot. Other types are rejected on upload (403), left out of ' +
-        'listings, and not found by any action.',
+      'Allowed extensions, in lower case, without dot. Files of other types are rejected on upload ' +
+        '(403), left out of listings, and not found by any action.',
     ),
   ),
   maxUploadFileSize: setting(
     byteSize.prefault('8mb'),
     source(
-      'Largest uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. Also caps ' +
-        'fileUploadRemote.',
+      'Maximum size of an uploaded file: a number with b, kb, mb or gb (powers of 1024), or plain bytes. ' +
+        'Also for fileUploadRemote.',
     ),
   ),
   saveSameFileNameStrategy: setting(
@@ -117,22 +124,22 @@ export const uploadsSettings = {
   forceSingleExtension: setting(
     z.boolean().default(false),
     source(
-      'New names keep only their last dot (`a.php.jpg` becomes `a_php.jpg`): for file hosts that run a ' +
+      'New names keep only their last dot (`a.php.jpg` becomes `a_php.jpg`). For file servers that run a ' +
         'file by any of its extensions.',
     ),
   ),
   sanitizeSvg: setting(
     z.boolean().default(true),
     source(
-      'Clean SVG files on every way in: no scripts, handlers, foreign objects or external references; ' +
-        'malformed ones are refused. The same for `.xml` files that are drawings; XML that browsers show as ' +
-        'a page is refused.',
+      'Clean SVG files in every upload, copy and move from another source: remove scripts, handlers, ' +
+        'foreign objects and external references, and reject malformed files. `.xml` files that are ' +
+        'drawings are treated the same; XML that browsers show as a page is rejected.',
     ),
   ),
   inspection: setting(
     inspectionSchema.optional(),
     source(
-      'Have clamd look at all that users upload or fetch, before it is stored. Absent: nothing is scanned; the hook ' +
+      'Scan uploads and remote files with clamd before they are stored. Absent: no scan; the hook ' +
         '`inspectUpload` needs no setting.',
     ),
   ),
@@ -149,8 +156,8 @@ export const uploadsSettings = {
   tus: setting(
     tusSchema.optional(),
     global(
-      'Uploads in parts (tus 1.0) at `/tus`, which go on after a broken connection. Absent: taken where there is ' +
-        'a `stateDirectory`. Needs that or `directory`.',
+      'Uploads in parts (tus 1.0) at `/tus`, which resume after a broken connection. Absent: on with a ' +
+        '`stateDirectory`. Needs `stateDirectory` or `directory`.',
     ),
   ),
 } as const;

@@ -25,7 +25,7 @@ const share = z.number().min(0).max(1);
 /** The texts and the focal point of a file. */
 export const aboutSchema = z
   .object({
-    alt: text.optional().describe('What a picture shows, for those who do not see it.'),
+    alt: text.optional().describe('A description of the picture for readers who do not see it.'),
     title: text.optional(),
     caption: text.optional(),
     credit: text.optional(),

@@ -42,7 +42,7 @@ export const azureOptionsSchema = z.strictObject(
         'must be a connection string of a storage account, with its key or a signature',
       )
       .optional()
-      .describe('Address and key in one, as the portal shows it. In place of accountUrl.'),
+      .describe('Address and key in one text, as shown in the portal. Instead of accountUrl.'),
     accountKey: filledOption
       .regex(/^[\w+/-]+={0,2}$/u, 'must be a key in Base64')
       .optional()
@@ -62,12 +62,14 @@ export const azureOptionsSchema = z.strictObject(
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
     readTimeout: silenceOption,
     maxAttempts: attemptsOption,
-    maxConcurrency: countOption(1, 16).default(4).describe('Blocks of one upload that are sent at once.'),
+    maxConcurrency: countOption(1, 16)
+      .default(4)
+      .describe('Blocks of one upload that are sent at the same time.'),
     accessTier: z
       .enum(TIERS, `must be one of ${TIERS.join(', ')}: what lies in another cannot be read at once`)
       .optional()
-      .describe('Access tier of every blob; that of the account when absent.'),
-    cacheControl: cacheControlOption.describe('`Cache-Control` that blobs are stored with.'),
+      .describe('Access tier of every blob. Default: that of the account.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` of stored blobs.'),
   },
   'must be an object',
 );

@@ -18,11 +18,13 @@ export const gcsOptionsSchema = z.strictObject(
     bucket: filledOption
       .regex(/^[a-z\d][\w.-]{1,220}[a-z\d]$/u, 'must be the name of a bucket')
       .describe('Name of the bucket.'),
-    projectId: filledOption.optional().describe('Project of the login. Without it the login names its own.'),
+    projectId: filledOption
+      .optional()
+      .describe('Project of the login. Needed only if the login does not name it.'),
     userProject: filledOption
       .optional()
       .describe(
-        'Project that pays for requests, for buckets whose readers pay. The login needs the right to use it.',
+        'Project that pays for requests, for "requester pays" buckets. The login needs the right to use it.',
       ),
     credentialsFile: filledOption
       .optional()
@@ -32,7 +34,7 @@ export const gcsOptionsSchema = z.strictObject(
       ),
     anonymous: flagOption
       .default(false)
-      .describe('Send no login: for emulators, and for public buckets, which then can only be read.'),
+      .describe('Send no login: for emulators, and for public buckets, which are then read-only.'),
     endpoint: textOption
       .refine(isServiceUrl, 'must be an http or https URL without a query')
       .transform((text) => text.replace(/\/+$/u, ''))
@@ -47,8 +49,8 @@ export const gcsOptionsSchema = z.strictObject(
     storageClass: textOption
       .regex(/^[A-Z][A-Z_]+$/u, 'must be the name of a storage class in capitals, such as NEARLINE')
       .optional()
-      .describe('Storage class of every object, such as `NEARLINE`; that of the bucket when absent.'),
-    cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
+      .describe('Storage class of every object, such as `NEARLINE`. Default: that of the bucket.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` of stored objects.'),
   },
   'must be an object',
 );

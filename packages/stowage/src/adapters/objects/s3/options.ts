@@ -63,15 +63,15 @@ export const s3OptionsSchema = z.strictObject(
     readTimeout: silenceOption,
     connections: countOption(1, 500)
       .default(48)
-      .describe('Most connections for downloads, and as many for all other requests.'),
+      .describe('Maximum number of connections for downloads, and the same number for all other requests.'),
     maxAttempts: attemptsOption,
     serverSideEncryption: z
       .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
       .optional()
-      .describe('Encryption that every upload requests of the service.'),
+      .describe('Encryption that every upload requests from the service.'),
     sseKmsKeyId: filledOption
       .optional()
-      .describe('Key for `aws:kms`; the default one of the account when absent.'),
+      .describe('Key for `aws:kms`. Default: the default key of the account.'),
     storageClass: filledOption.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
     checksums: flagOption
       .optional()
@@ -79,7 +79,7 @@ export const s3OptionsSchema = z.strictObject(
         "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false " +
           'with `endpoint`.',
       ),
-    cacheControl: cacheControlOption.describe('`Cache-Control` that objects are stored with.'),
+    cacheControl: cacheControlOption.describe('`Cache-Control` of stored objects.'),
   },
   'must be an object',
 );

@@ -25,11 +25,11 @@ export const ftpOptionsSchema = z
       directory: textOption
         .refine(isOneLine, ONE_LINE)
         .default('')
-        .describe('Folder of the server that is the root; it must exist. Default: where the login arrives.'),
+        .describe('Folder of the server for the source; it must exist. Default: the folder of the login.'),
       tls: flagOption
         .default(false)
         .describe(
-          'Encrypt with TLS (explicit FTPS), commands and files. A server that does not offer it is refused.',
+          'Encrypt commands and files with TLS (explicit FTPS). A server that does not offer it is rejected.',
         ),
       verifyCertificate: flagOption
         .default(true)

@@ -41,7 +41,7 @@ export const sftpOptionsSchema = z
         .optional()
         .describe('Private key of the login: OpenSSH, PEM or PPK.'),
       privateKeyFile: filledOption.optional().describe('File with the private key, read at each connection.'),
-      passphrase: filledOption.optional().describe('Opens an encrypted private key.'),
+      passphrase: filledOption.optional().describe('Passphrase of an encrypted private key.'),
       hostKey: z
         .union(
           [hostKeyText, z.array(hostKeyText).min(1, 'must not be empty')],
@@ -50,15 +50,17 @@ export const sftpOptionsSchema = z
         .optional()
         .describe(
           'Public key of the server (`ssh-ed25519 AAAA...`, as `ssh-keyscan` prints it) or its fingerprint ' +
-            '(`SHA256:...`); several in a list. Any other key is refused.',
+            '(`SHA256:...`), or a list of several. Any other key is rejected.',
         ),
       knownHostsFile: filledOption
         .optional()
-        .describe('File in the form of `~/.ssh/known_hosts`, hashed names too; read at each connection.'),
+        .describe(
+          'File in the format of `~/.ssh/known_hosts`, also with hashed names; read at each connection.',
+        ),
       directory: textOption
         .refine((text) => !text.includes('\0'), 'must not hold a NUL character')
         .default('')
-        .describe('Folder of the server that is the root; it must exist. Default: where the login arrives.'),
+        .describe('Folder of the server for the source; it must exist. Default: the folder of the login.'),
       ...connectionOptions(300),
     },
     'must be an object',

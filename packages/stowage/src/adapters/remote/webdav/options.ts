@@ -52,24 +52,26 @@ export const webdavOptionsSchema = z
       auth: z
         .enum(['basic', 'digest'], 'must be "basic" or "digest"')
         .default('basic')
-        .describe('Scheme by which username and password are sent.'),
+        .describe('Scheme for username and password.'),
       verifyCertificate: flagOption
         .default(true)
         .describe('Check the certificate of the server, with the authorities of `ca`.'),
       ca: authoritiesOption,
       timeout: secondsOption(86_400).default(30).describe('Seconds to wait for the server.'),
-      connections: countOption(1, 64).default(8).describe('Most open HTTP connections, 1 to 64.'),
+      connections: countOption(1, 64)
+        .default(8)
+        .describe('Maximum number of open HTTP connections, 1 to 64.'),
       headers: headersOption
         .default({})
-        .describe('Further headers of every request to the server itself, such as those of an access proxy.'),
+        .describe('Headers for every request to the server of `url`, such as those of an access proxy.'),
       caseSensitive: flagOption
         .optional()
-        .describe('Whether `a` and `A` are two names on the server. Default: found out by asking it.'),
+        .describe('Whether the server distinguishes `a` and `A`. Default: detected by a request.'),
       reserveNames: flagOption
         .default(true)
         .describe(
-          'Reserve each new name by a hidden folder, so that several instances never give one name twice. Costs ' +
-            'two requests.',
+          'Reserve each new name by a hidden folder, so that several instances never use the same name. ' +
+            'Costs two requests.',
         ),
     },
     'must be an object',
