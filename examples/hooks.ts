@@ -3,14 +3,14 @@ import { createApp, HttpError, readOnly, type ConnectorHooks } from 'stowage';
 const users = new Map([['key-of-ann', { id: 'ann', role: 'editor' }]]);
 
 const hooks: ConnectorHooks = {
-  // The role of the request; access rules name it. Runs on every request.
+  // Returns the role for the access rules. Called for every request.
   checkAuthentication: async (request) => {
     const user = users.get(request.headers['x-api-key'] ?? '');
     if (user === undefined) throw new HttpError(401, 'Unknown key.');
     return user.role;
   },
 
-  // Sources of the request's tenant, kept for a minute by their id. Null: the configured sources.
+  // Returns the sources of the request's tenant, cached for a minute by id. Null: the configured sources.
   resolveSources: (request) => {
     const user = users.get(request.headers['x-api-key'] ?? '');
     if (user === undefined) return null;
@@ -29,7 +29,7 @@ const hooks: ConnectorHooks = {
   // Rules computed in code; they replace the configured ones.
   accessControl: (request) => (request.headers['x-read-only'] === '1' ? readOnly : []),
 
-  // Decides about origins, in place of allowedOrigins.
+  // Checks origins, instead of the setting allowedOrigins.
   allowedOrigins: (origin) => origin.endsWith('.example.com'),
 };
 

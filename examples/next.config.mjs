@@ -1,6 +1,6 @@
 export default {
   // Stowage starts worker threads from its own files, so it must not be bundled.
   serverExternalPackages: ['stowage'],
-  // The editor asks /connector/; a redirect would make it send its uploads twice.
+  // The editor requests /connector/; after a redirect it would send its uploads twice.
   skipTrailingSlashRedirect: true,
 };

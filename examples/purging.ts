@@ -6,13 +6,13 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServiceEvent } from 'stowage';
 
-/** Makes a cache forget these links; one with a slash at its end stands for all that begin with it. */
+/** Removes these links from a cache; one with a slash at its end stands for all links that begin with it. */
 type Purge = (links: readonly string[]) => Promise<void>;
 
 const isFolder = (link: string): boolean => link.endsWith('/');
 const withoutScheme = (link: string): string => link.replace(/^https?:\/\//u, '');
 
-/** For `onEvent`: the changes of two seconds in one call of at most so many links. What fails is tried again. */
+/** For `onEvent`: purges the changes of two seconds in one call, at most `most` links. Failed calls are repeated. */
 export const purging = (purge: Purge, { most, origin }: { most: number; origin: string }) => {
   const waiting = new Set<string>();
   let isRunning = false;
@@ -48,7 +48,7 @@ const isGenuine = ({ headers }: IncomingMessage, body: string, secret: string): 
   return isRecent && sent.length === expected.length && timingSafeEqual(sent, expected);
 };
 
-/** For `createServer`: a receiver of a webhook with `batch`. What fails is delivered again. */
+/** For `createServer`: a receiver of a webhook with `batch`. Failed deliveries are repeated. */
 export const purgeReceiver =
   (purge: Purge, { most, origin, secret }: { most: number; origin: string; secret: string }) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -66,7 +66,7 @@ export const purgeReceiver =
     }
   };
 
-/** Removes what nginx keeps in `cache` with `levels=1:2` and `proxy_cache_key $uri`; for a folder, everything. */
+/** Removes files from an nginx cache with `levels=1:2` and `proxy_cache_key $uri`; for a folder, all files. */
 export const nginxPurge =
   (cache: string): Purge =>
   async (links) => {
@@ -97,7 +97,7 @@ export const cloudflarePurge =
     if (prefixes.length > 0) await post(url, headers, { prefixes });
   };
 
-/** Of a folder all that has the surrogate key `stowage`: Fastly knows no folders. */
+/** For a folder, purges everything with the surrogate key `stowage`: Fastly does not support folders. */
 export const fastlyPurge =
   (service: string, token: string): Purge =>
   async (links) => {

@@ -1,6 +1,6 @@
 /**
- * A storage adapter with the required operations only, over anything that keeps values by keys. Run against the conformance suite by
- * `test/adapters/example.test.ts`. Values go through memory: fine for small files, no model for big ones.
+ * A storage adapter with only the required operations, over any key-value store. `test/adapters/example.test.ts` runs the conformance
+ * suite for it. It holds whole files in memory: do not use it as a model for large files.
  */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -28,19 +28,19 @@ import {
   type WriteOptions,
 } from 'stowage/storage';
 
-/** One value with its time and version. */
+/** A value with its time and version. */
 export interface Value {
   readonly bytes: Uint8Array;
   readonly modifiedAt: number;
   readonly version: string;
 }
 
-/** What keeps the values: Redis, a table, the Map at the end of this file. */
+/** The key-value store: Redis, a table, or the Map at the end of this file. */
 export interface KeyValueStore {
   get(key: string): Promise<Value | undefined>;
-  /** With `ifAbsent`, false when the key has a value already. Decided by the store, also among many writers. */
+  /** With `ifAbsent`, false if the key already has a value. The store must check this atomically. */
   put(key: string, value: Value, ifAbsent: boolean): Promise<boolean>;
-  /** With `version`, false when the key has another one by now. Decided by the store. */
+  /** With `version`, false if the key has another version. The store must check this atomically. */
   delete(key: string, version?: string): Promise<boolean>;
   keys(prefix: string): Promise<readonly string[]>;
 }
@@ -98,7 +98,7 @@ export class KeyValueAdapter implements StorageAdapter {
   }
 
   write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
-    // Owns the content from here on: catches its errors, checks its length, obeys the signal, and destroys it in the end.
+    // Owns the content from here on: catches its errors, checks its length, respects the signal, and finally destroys it.
     return consumeContent(content, options, async (chunks) => {
       if (options.ifMatch !== undefined) throw new UnsupportedError();
       const received: Uint8Array[] = [];
@@ -147,7 +147,7 @@ export class KeyValueAdapter implements StorageAdapter {
     const { bytes, modifiedAt, version } = await this.#file(from, options.signal);
     if (from.equals(to) && options.createOnly !== true) return;
     await this.#put(to, bytes, options, modifiedAt);
-    // What somebody has put there meanwhile stays.
+    // A value that another writer has stored meanwhile stays.
     await this.#store.delete(fileKey(from), version);
   }
 
@@ -215,5 +215,5 @@ export const createMapStore = (): KeyValueStore => {
   };
 };
 
-// From here on a source may say `storageAdapter: 'map'`.
+// From now on sources can use `storageAdapter: 'map'`.
 registerStorageAdapter('map', { create: () => new KeyValueAdapter(createMapStore()) });

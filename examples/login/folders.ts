@@ -4,7 +4,7 @@ import { createRouter, HttpError, type ConnectorHooks, type HookRequest } from '
 type RequestWithUser = express.Request & { user?: string | undefined };
 
 const userOf = ({ native: { user } }: HookRequest<RequestWithUser>): string => {
-  // The id becomes a folder: nothing else than a plain word may get there.
+  // The id becomes the name of a folder: allow only letters, digits, underscores and hyphens.
   if (user === undefined || !/^[\w-]{1,64}$/u.test(user)) throw new HttpError(401, 'Please log in.');
   return user;
 };

@@ -1,7 +1,7 @@
 import { createApp, readOnly } from 'stowage';
 
 const app = createApp({
-  // The proxy asks who it is, and sets this header; what clients send under its name must not come through.
+  // The proxy checks the login and sets this header. It must never pass on a header of the client with this name.
   auth: { header: 'X-Role', from: ['127.0.0.1'] },
   publicUrl: '/connector/',
   onlyPOST: true,

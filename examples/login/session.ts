@@ -7,7 +7,7 @@ interface User {
   readonly role: 'editor' | 'reader';
 }
 
-/** The request as the login of the application leaves it: passport and others set `user` like this. */
+/** The request after the login of the application: Passport and others set `user` like this. */
 type RequestWithUser = express.Request & { user?: User | undefined };
 
 const hooks: ConnectorHooks<RequestWithUser> = {

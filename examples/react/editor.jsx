@@ -5,7 +5,7 @@ import 'jodit/es2021/jodit.min.css';
 import { connectJodit } from 'stowage/jodit';
 import 'stowage/jodit.css';
 
-/** An editor whose pictures come from the connector at `url`. */
+/** An editor connected to the connector at `url`. */
 export function Editor({ url, value, onChange }) {
   const element = useRef(null);
   const latest = useRef(onChange);

@@ -59,7 +59,7 @@ app.get('/', async (context) =>
 app.post('/login', async (context) => {
   const { user, password } = await context.req.parseBody();
   if (isUser(user, password)) {
-    // With secure: true, where there is HTTPS.
+    // With HTTPS, add secure: true.
     await setSignedCookie(context, 'user', user, secret, { httpOnly: true, sameSite: 'Lax', maxAge: 86_400 });
   }
   return context.redirect('/');

@@ -48,16 +48,16 @@ const page = `<!doctype html>
 
 const app = new Koa();
 app.keys = [randomBytes(32).toString('hex')];
-app.use(session({ sameSite: 'lax', secure: false }, app)); // secure: true, where there is HTTPS
+app.use(session({ sameSite: 'lax', secure: false }, app)); // with HTTPS: secure: true
 app.use(async (context, next) => {
   if (!context.path.startsWith('/connector/')) return next();
-  context.respond = false; // The connector answers by itself.
+  context.respond = false; // The connector sends the response itself.
   context.req.user = context.session.user;
   await router.handler(context.req, context.res);
 });
 app.use(mount('/jodit', files('node_modules/jodit/es2021')));
 app.use(mount('/stowage', files('node_modules/stowage/dist')));
-app.use(bodyParser()); // After the connector, which reads its bodies by itself.
+app.use(bodyParser()); // After the connector, which reads its bodies itself.
 app.use(async (context) => {
   if (context.path === '/login' && context.method === 'POST') {
     const { user, password } = context.request.body;

@@ -1,7 +1,7 @@
 import { getIronSession } from 'iron-session';
 import { cookies } from 'next/headers';
 
-/** The session of the request: a sealed cookie. */
+/** The session of the request, in an encrypted cookie. */
 export const getSession = async () =>
   getIronSession(await cookies(), {
     cookieName: 'session',

@@ -55,14 +55,14 @@ const assets = {
 };
 
 const logIn = async (request, response) => {
-  // An announced length is kept to by Node.
+  // Node enforces the announced length.
   if (!(Number(request.headers['content-length']) < 1000)) return response.writeHead(413).end();
   const form = new URLSearchParams(await text(request));
   const headers = { location: '/' };
   if (isUser(form.get('user'), form.get('password'))) {
     const id = randomUUID();
     sessions.set(id, form.get('user'));
-    headers['set-cookie'] = `session=${id}; HttpOnly; SameSite=Lax; Path=/`; // and Secure, where there is HTTPS
+    headers['set-cookie'] = `session=${id}; HttpOnly; SameSite=Lax; Path=/`; // with HTTPS add Secure
   }
   response.writeHead(303, headers).end();
 };

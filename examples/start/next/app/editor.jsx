@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react';
 import 'jodit/es2021/jodit.min.css';
 import 'stowage/jodit.css';
 
-/** An editor whose pictures come from the connector at `url`. */
+/** An editor connected to the connector at `url`. */
 export function Editor({ url }) {
   const element = useRef(null);
   useEffect(() => {
