@@ -99,6 +99,11 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(file.headers.get('content-disposition')).toMatch(/^attachment;/u);
       const plain = await fetch(location.split('?')[0] ?? '');
       expect(plain.status).toBe(403);
+      // The URL is signed for GET: the service itself answers a client that asks for the headers alone.
+      expect((await fetch(location, { method: 'HEAD' })).status).toBe(403);
+      const request = new Request('http://localhost/file/photos/trip/K%C3%B6ln%201.html', { method: 'HEAD' });
+      const head = await app.fetch(request);
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, '25']);
     });
 
     it('are reached no longer than the signed link is valid', async () => {

@@ -47,6 +47,7 @@ export const answerFile = async (
   Object.assign(scope.about, { action: 'file', source: source.name, item: segments.join('/').slice(0, 300) });
   const { signal, url, method, headers } = request;
   const isPlain = method === 'GET' && !CONDITIONS.some((name) => headers[name] !== undefined);
+  const isHead = method === 'HEAD';
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
   const isProtected = source.settings.serve === 'protected';
   const run = async (): ReturnType<typeof serveFile> => {
@@ -56,7 +57,7 @@ export const answerFile = async (
       new SourceViews(scope.seen(sources, segments.length + 2), isAsking ? await scope.authorize() : access, {
         signal,
       });
-    return serveFile(services, { view, viewsFor, segments, query, signal, isPlain });
+    return serveFile(services, { view, viewsFor, segments, query, signal, isPlain, isHead });
   };
   return answerWhole(run, request, services.yieldToLoop);
 };

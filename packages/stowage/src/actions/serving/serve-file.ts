@@ -38,6 +38,7 @@ export interface ServingRequest {
   readonly signal: AbortSignal;
   /** A GET without ranges and conditions: the file may be opened without a separate stat. */
   readonly isPlain: boolean;
+  readonly isHead: boolean;
 }
 
 export interface ServingServices {
@@ -153,7 +154,7 @@ const openStored = async (
 };
 
 const sendStored = async (
-  { view, query, isPlain }: ServingRequest,
+  { view, query, isPlain, isHead }: ServingRequest,
   file: ViewedFile,
   known: Known = {},
 ): Promise<FileAnswer | HandedOverAnswer> => {
@@ -162,7 +163,9 @@ const sendStored = async (
   const contentType = mimeTypeOf(name);
   const isInline = isShownInline(contentType);
   const headers = headersFor(settings, known);
-  if (settings.delivery !== 'stream') {
+  // The URLs of S3 are signed for GET alone.
+  const isOwn = settings.delivery === 'stream' || (isHead && settings.delivery === 'redirect');
+  if (!isOwn) {
     // The store or the web server in front cannot create missing pictures.
     const stat = known.stat ?? (await file.stat());
     const disposition = contentDisposition(isInline ? 'inline' : 'attachment', name);
