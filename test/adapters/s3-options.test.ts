@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { Agent as PlainAgent, createServer } from 'node:http';
+import { Agent } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,24 +12,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SourcePath } from 'stowage/storage';
-import { S3Adapter, parseS3Options } from '#internals';
+import { KnownServices, S3Adapter, parseS3Options } from '#internals';
 import { startInstance } from '../../tools/test-servers/instance.ts';
-import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { S3Stub, type Dialect } from '../../tools/test-servers/s3-stub.ts';
 
 const MB = 1024 * 1024;
 const at = (path: string) => SourcePath.parse(path);
 const credentials = { accessKeyId: 'key-of-the-options', secretAccessKey: 'secret' };
 
-const openAdapter = (options: Readonly<Record<string, unknown>>): S3Adapter => {
+const openAdapter = (options: Readonly<Record<string, unknown>>, services?: KnownServices): S3Adapter => {
   const parsed = parseS3Options({ bucket: 'bucket', credentials: { ...credentials }, ...options });
   if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
-  const adapter = new S3Adapter(parsed.value);
+  const adapter = new S3Adapter(parsed.value, undefined, services);
   onTestFinished(() => adapter.close());
   return adapter;
 };
 
-const startStub = async (): Promise<S3Stub> => {
-  const stub = await S3Stub.start();
+const startStub = async (dialect: Dialect = {}): Promise<S3Stub> => {
+  const stub = await S3Stub.start(dialect);
   onTestFinished(() => stub.close());
   return stub;
 };
@@ -107,7 +108,59 @@ const resolveWith = (answer: (host: string, done: (...found: unknown[]) => void)
   });
 };
 
+/** Connections to all hosts of AWS lead to the stub, without TLS. */
+class ServicesAt extends KnownServices {
+  readonly #port: number;
+
+  constructor({ endpoint }: S3Stub) {
+    super();
+    this.#port = Number(new URL(endpoint).port);
+  }
+
+  override takeAgents() {
+    const [http, https] = [new PlainAgent(), new Agent({ keepAlive: true })];
+    https.createConnection = () => connect(this.#port, '127.0.0.1');
+    return { http, https, release: () => https.destroy() };
+  }
+}
+
 describe('how an s3 source finds its bucket', () => {
+  it('in the region that AWS names, which it remembers for requests and signed URLs', async () => {
+    const stub = await startStub({ region: 'eu-central-1' });
+    const adapter = openAdapter({}, new ServicesAt(stub));
+    await put(adapter, 'a.txt', 'a', { createOnly: true });
+    await put(adapter, 'large.bin', Buffer.alloc(9 * MB));
+    await Promise.all(['b.txt', 'c.txt'].map((name) => adapter.copyFile(at('a.txt'), at(name))));
+    expect([...stub.objects.keys()].sort()).toEqual(['a.txt', 'b.txt', 'c.txt', 'large.bin']);
+    expect(stub.seen.filter((operation) => operation === 'PermanentRedirect')).toHaveLength(1);
+    const as = { lifetime: 60, contentType: 'text/plain', disposition: 'attachment' };
+    const url = await adapter.temporaryUrl(at('a.txt'), as);
+    expect(url).toMatch(/^https:\/\/bucket\.s3\.eu-central-1\..*-Credential=[^&]*%2Feu-central-1%2F/u);
+  });
+
+  it('at AWS, and sends it removals of many with a checksum that any machine can make', async () => {
+    const stub = await startStub();
+    const adapter = openAdapter({}, new ServicesAt(stub));
+    for (const name of ['f/a.txt', 'f/b.txt']) await put(adapter, name, name);
+    await adapter.removeFolder(at('f'));
+    expect([...stub.objects.keys()]).toEqual([]);
+    const { headers } = stub.requests.find(({ operation }) => operation === 'DeleteObjects') ?? {};
+    expect(headers).toHaveProperty('x-amz-checksum-crc32');
+    expect(headers).not.toHaveProperty('content-md5');
+  });
+
+  it('by the clock of the service, also in signed URLs', async () => {
+    const HOUR = 3_600_000;
+    const stub = await startStub({ clockAhead: HOUR });
+    const adapter = openAdapter({ endpoint: stub.endpoint, forcePathStyle: true });
+    await put(adapter, 'a.txt', 'a');
+    const as = { lifetime: 60, contentType: 'text/plain', disposition: 'attachment' };
+    const url = new URL((await adapter.temporaryUrl(at('a.txt'), as)) ?? '');
+    const written = url.searchParams.get('X-Amz-Date') ?? '';
+    const signed = Date.parse(written.replace(/^(....)(..)(..T..)(..)/u, '$1-$2-$3:$4:'));
+    expect(Math.abs(signed - Date.now() - HOUR)).toBeLessThan(HOUR / 2);
+  });
+
   it('at AWS where the options name no endpoint, whatever the environment says', async () => {
     const stub = await startStub();
     vi.stubEnv('AWS_ENDPOINT_URL_S3', stub.endpoint);

@@ -17,6 +17,10 @@ export interface Dialect {
    * sent).
    */
   readonly partCopies?: 'absent' | 'unconditional';
+  /** Region of AWS that the bucket is in: requests to the host of another are redirected. */
+  readonly region?: string;
+  /** How far the clock of the service is ahead, in milliseconds. */
+  readonly clockAhead?: number;
   /** CompleteMultipartUpload with a condition: ignored or obeyed. */
   readonly conditionalComplete?: 'ignored' | 'obeyed';
   /**
@@ -85,7 +89,7 @@ const storedHeaders = (headers: IncomingHttpHeaders): Readonly<Record<string, st
 
 /** The key, after the bucket in the path unless the bucket is in the host. */
 const keyOf = ({ pathname }: URL, host: string): string => {
-  const parts = pathname.split('/').slice(/^[a-z-]+\.localhost(?::|$)/u.test(host) ? 1 : 2);
+  const parts = pathname.split('/').slice(/^[a-z-]+\.(?:localhost(?::|$)|s3\.)/u.test(host) ? 1 : 2);
   return parts.map(decodeURIComponent).join('/');
 };
 
@@ -156,6 +160,14 @@ export class S3Stub {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { region, clockAhead = 0 } = this.#dialect;
+    response.setHeader('date', new Date(Date.now() + clockAhead).toUTCString());
+    if (region !== undefined && request.headers.host !== `bucket.s3.${region}.amazonaws.com`) {
+      this.#note('PermanentRedirect', request);
+      request.resume();
+      response.setHeader('x-amz-bucket-region', region);
+      return this.#fail(response, 301, 'PermanentRedirect', request.method === 'HEAD');
+    }
     if (this.#dialect.page !== undefined) {
       this.#note('page', request);
       request.resume();

@@ -5,7 +5,7 @@ import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
 import { sendsChecksums, type S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
-import { isOfOldKeys, s3Failures } from './errors.ts';
+import { isOfOldKeys, regionIn, s3Failures } from './errors.ts';
 
 /**
  * Loads the SDK on first use, since it takes some 200 ms and 24 MB.
@@ -16,7 +16,7 @@ const loadSdk = (): Promise<typeof SdkModule> =>
 
 /**
  * Sends DeleteObjects with `Content-MD5`, which every service supports, instead of the SDK's own checksums,
- * which older services reject. Runs before signing, as the headers are signed.
+ * which services other than AWS may reject. Runs before signing, as the headers are signed.
  */
 const useContentMd5 = (client: S3): void => {
   client.middlewareStack.add(
@@ -36,14 +36,45 @@ const useContentMd5 = (client: S3): void => {
   );
 };
 
+/** Region that requests are sent to and signed for: the configured one, until AWS names another. */
+interface Located {
+  region: string;
+}
+
+/**
+ * Sends a request again to the region that AWS names for the bucket, and later ones only there; signed URLs
+ * too. The SDK itself would be redirected with every request, and sign URLs for the configured region.
+ */
+const followRegion = (client: S3, located: Located): void => {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const region = await client.config.region();
+      try {
+        return await next(args);
+      } catch (error) {
+        const named = regionIn(error);
+        if (named === undefined || named === region) throw error;
+        located.region = named;
+        return next(args);
+      }
+    },
+    { step: 'initialize', name: 'stowageRegion' },
+  );
+};
+
 const silent = (): void => undefined;
 
-const configOf = (options: S3Options, services: KnownServices, agents: Agents): S3ClientConfig => {
-  const { region, endpoint, forcePathStyle } = options;
+const configOf = (
+  options: S3Options,
+  located: Located,
+  services: KnownServices,
+  agents: Agents,
+): S3ClientConfig => {
+  const { endpoint, forcePathStyle } = options;
   // The SDK modifies the object that it is given.
   const credentials = options.credentials === undefined ? services.credentials : { ...options.credentials };
   return {
-    region,
+    region: () => Promise.resolve(located.region),
     // `Requests` does the retries.
     maxAttempts: 1,
     // Services other than AWS may not support the SDK's checksums; some store their framing as content.
@@ -53,7 +84,6 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
     expectContinueHeader: false,
     // An environment variable must not redirect to a service other than AWS, whose guarantees are assumed.
     ignoreConfiguredEndpointUrls: true,
-    followRegionRedirects: endpoint === undefined,
     // The SDK's logger writes to the console.
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {
@@ -79,8 +109,11 @@ const configOf = (options: S3Options, services: KnownServices, agents: Agents): 
  */
 const createClient = async (options: S3Options, services: KnownServices, agents: Agents): Promise<S3> => {
   const sdk = await loadSdk();
-  const client = new sdk.S3(configOf(options, services, agents));
-  useContentMd5(client);
+  const located: Located = { region: options.region };
+  const client = new sdk.S3(configOf(options, located, services, agents));
+  // AWS has an address for each region, and needs no MD5, which Node.js in FIPS mode lacks.
+  if (options.endpoint === undefined) followRegion(client, located);
+  else useContentMd5(client);
   if (options.credentials === undefined) services.credentials ??= client.config.credentials;
   return client;
 };
@@ -100,7 +133,9 @@ export const signedUrlOf = async (
     '@aws-sdk/s3-request-presigner',
     () => import('@aws-sdk/s3-request-presigner'),
   );
-  return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime });
+  // As requests are: by the clock of the service.
+  const signingDate = new Date(Date.now() + client.config.systemClockOffset);
+  return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime, signingDate });
 };
 
 export const openRequests = (options: S3Options, services: KnownServices): Requests<S3> => {

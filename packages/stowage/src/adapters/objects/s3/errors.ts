@@ -52,6 +52,10 @@ interface SdkError {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
+/** The region that the service names for the bucket. */
+export const regionIn = (error: unknown): string | undefined =>
+  (error as SdkError | undefined)?.$response?.headers?.['x-amz-bucket-region'];
+
 /** Codes of the system; the SDK renames some errors that have one. */
 const ofSystem = (code: unknown): string | undefined => /^E[A-Z_]{2,}$/u.exec(textOf(code) ?? '')?.[0];
 
@@ -87,15 +91,14 @@ export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings'> & {
   meanings: byName,
   failureOf: (error) => {
     const failed: SdkError = typeof error === 'object' && error !== null ? error : { message: String(error) };
-    const headers = failed.$response?.headers;
-    const region = headers?.['x-amz-bucket-region'];
+    const region = regionIn(failed);
     return {
       message: textOf(failed.message) ?? '',
       status: failed.$metadata?.httpStatusCode,
       code: ofSystem(failed.code) ?? textOf(failed.name) ?? 'Error',
       requestId: failed.$metadata?.requestId,
       note: region === undefined ? undefined : `bucket in region ${region}`,
-      retryAfter: headers?.['retry-after'],
+      retryAfter: failed.$response?.headers?.['retry-after'],
     };
   },
 };
