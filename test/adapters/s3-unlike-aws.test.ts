@@ -159,6 +159,17 @@ describe('conditional writes', () => {
     expect(stored('c.txt')).toBe('a');
   });
 
+  it('of a version that is gone by now are refused where AWS calls it not found', async () => {
+    const { proxy, stub, put, keys } = await open({ ...likeAws, missingVersion: 404 }, aws);
+    const { etag: ifMatch } = await put('a.bin', 'a');
+    const changed = { code: 'CHANGED_MEANWHILE' };
+    await expect(put('b.txt', 'b', { ifMatch })).rejects.toMatchObject(changed);
+    proxy.before('CompleteMultipartUpload', 1, async () => stub.objects.delete('p/a.bin'));
+    await expect(put('a.bin', Buffer.alloc(9 * MB), { ifMatch })).rejects.toMatchObject(changed);
+    expect(keys()).toEqual([]);
+    expect(stub.uploads.size).toBe(0);
+  });
+
   it('onto an equal object of somebody else are refused, also when an answer was lost', async () => {
     const { proxy, stub, put } = await open({});
     await put('learn.txt', 'x', { createOnly: true });

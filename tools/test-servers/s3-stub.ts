@@ -17,6 +17,8 @@ export interface Dialect {
    * sent).
    */
   readonly partCopies?: 'absent' | 'unconditional';
+  /** A write whose condition names the version of a missing object: 404 as in AWS; 412 by default. */
+  readonly missingVersion?: 404;
   /** Region of AWS that the bucket is in: requests to the host of another are redirected. */
   readonly region?: string;
   /** How far the clock of the service is ahead, in milliseconds. */
@@ -237,6 +239,7 @@ export class S3Stub {
     if (conditional !== undefined && conditionalPut === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
     const old = this.objects.get(key);
+    if (this.#isMissing(key, headers)) return this.#fail(response, 404, 'NoSuchKey');
     const refused =
       (headers['if-none-match'] === '*' && old !== undefined) ||
       (headers['if-match'] !== undefined && (old === undefined || old.etag !== headers['if-match']));
@@ -249,6 +252,11 @@ export class S3Stub {
     }
     this.put(key, body, storedHeaders(headers));
     response.writeHead(200, { etag: this.objects.get(key)?.etag }).end();
+  }
+
+  #isMissing(key: string, headers: IncomingHttpHeaders): boolean {
+    const isNamed = headers['if-match'] !== undefined;
+    return this.#dialect.missingVersion === 404 && isNamed && !this.objects.has(key);
   }
 
   #delete(key: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
@@ -348,6 +356,7 @@ export class S3Stub {
     const isTaken = request.headers['if-none-match'] === '*' && this.objects.has(key);
     if (this.#dialect.conditionalComplete === 'obeyed' && isTaken)
       return this.#fail(response, 412, 'PreconditionFailed');
+    if (this.#isMissing(key, request.headers)) return this.#fail(response, 404, 'NoSuchKey');
     if (!this.uploads.has(id)) return this.#fail(response, 404, 'NoSuchUpload');
     const parts = [...(this.uploads.get(id) ?? [])].sort(([one], [other]) => one - other);
     const checksums = body.toString().match(/<ChecksumCRC32>[^<]+</gu) ?? [];

@@ -39,6 +39,12 @@ export const WRITE_MARK = 'stowage-write';
 /** The condition of a write, decided by the service. */
 export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
 
+/** The error of a conditional write: AWS calls an object that must have one version, and is gone, not found. */
+export const unmetCondition = (error: unknown, { IfMatch }: Condition): unknown =>
+  IfMatch !== undefined && error instanceof NotFoundError
+    ? new ChangedMeanwhileError({ cause: error.cause })
+    : error;
+
 /** Configured attributes of all new objects of the source. */
 type StoredAs = Pick<PutObjectCommandInput, 'ServerSideEncryption' | 'SSEKMSKeyId' | 'StorageClass'>;
 
@@ -255,12 +261,16 @@ export class Bucket {
     content: Uint8Array | SizedContent,
     { signal }: OperationOptions,
   ): Promise<string | undefined> {
-    const answer = await this.requests.send(`PutObject ${String(input.Key)}`, signal, (s3, http) =>
-      content instanceof Uint8Array
-        ? s3.putObject({ ...input, Body: content, ContentLength: content.byteLength }, http)
-        : putStream(s3, input, content, http),
-    );
-    return answer.ETag;
+    try {
+      const answer = await this.requests.send(`PutObject ${String(input.Key)}`, signal, (s3, http) =>
+        content instanceof Uint8Array
+          ? s3.putObject({ ...input, Body: content, ContentLength: content.byteLength }, http)
+          : putStream(s3, input, content, http),
+      );
+      return answer.ETag;
+    } catch (error) {
+      throw unmetCondition(error, input);
+    }
   }
 }
 

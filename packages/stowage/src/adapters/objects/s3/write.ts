@@ -20,7 +20,7 @@ import { attemptsOf } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { spool } from '../../../storage/content.ts';
-import { WRITE_MARK, type Bucket, type Condition, type SizedContent } from './requests.ts';
+import { unmetCondition, WRITE_MARK, type Bucket, type Condition, type SizedContent } from './requests.ts';
 import { NOTHING, writtenVersion, type Support } from './known-services.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
 
@@ -79,7 +79,8 @@ export const beginMultipart = async (
       } catch (error) {
         const found = await seenAfter(error, () => bucket.findMarked(key));
         if (found?.mark === mark) return found.etag;
-        if (!(error instanceof NotFoundError) || attemptsOf(error) === 1) throw error;
+        const isGone = error instanceof NotFoundError && attemptsOf(error) > 1;
+        if (!isGone) throw unmetCondition(error, condition);
         throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
       }
     },
