@@ -440,6 +440,21 @@ describe('what the log learns', () => {
   });
 });
 
+describe('a removal of many whose answer is lost', () => {
+  it('is made where the service finds no version any more', async () => {
+    const { proxy, adapter, put, keys } = await open(likeAws, aws);
+    for (const name of ['f/a.txt', 'f/b.txt', 'g/a.txt', 'g/b.txt']) await put(name, name);
+    const lose = () => proxy.fail({ operation: 'DeleteObjects', effect: { kind: 'lose' }, times: 1 });
+    lose();
+    await adapter.removeFolder(at('f'));
+    lose();
+    await adapter.moveFolder(at('g'), at('h'));
+    lose();
+    await Promise.all(['h/a.txt', 'h/b.txt'].map((name) => adapter.removeFile(at(name))));
+    expect(keys()).toEqual(['h/']);
+  });
+});
+
 describe('a removal whose client has left', () => {
   it('removes nothing that is stored after it', async () => {
     const { stub, proxy, adapter, put, stored } = await open({});

@@ -1,4 +1,4 @@
-import { ChangedMeanwhileError, StorageDeniedError, UnsupportedError } from '../../../errors/errors.ts';
+import { StorageDeniedError, UnsupportedError } from '../../../errors/errors.ts';
 import type {
   Batches,
   Copy,
@@ -28,11 +28,13 @@ const NO_BATCHES: ReadonlySet<number | undefined> = new Set([400, 405, 411, 501]
 /** Characters that XML cannot contain: one of them makes a service reject the whole batch. */
 const NOT_IN_XML = /[\0-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/u;
 
-/** An object that a batch did not remove. Only a single removal shows whether an error is temporary. */
+/**
+ * An object that a batch did not remove. Only a single removal shows whether an error is temporary, and
+ * whether another version is there or, after a lost response, none.
+ */
 const leftFor = (key: string, code: string | undefined): NotRemoved => {
   const failure = errorOfCode(code);
-  const isRefusal = failure instanceof StorageDeniedError || failure instanceof ChangedMeanwhileError;
-  return { key, failure: isRefusal ? failure : undefined };
+  return { key, failure: failure instanceof StorageDeniedError ? failure : undefined };
 };
 
 /**
