@@ -190,6 +190,45 @@ describe('conditional writes', () => {
   });
 });
 
+describe('a success without an ETag', () => {
+  it.each([
+    ['as any service', {}, undefined],
+    ['as AWS', likeAws, aws],
+  ] as const)('is none where nothing was stored, %s', async (_, dialect, support) => {
+    const { stub, adapter, put, keys, stored } = await open({ ...dialect, endings: 'failed' }, support);
+    stub.put('p/f/a.txt', 'a');
+    const unavailable = { code: 'STORAGE_UNAVAILABLE' };
+    const move = adapter.moveFile(at('f/a.txt'), at('f/b.txt'), { createOnly: true });
+    await expect(move).rejects.toMatchObject(unavailable);
+    await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject(unavailable);
+    await expect(put('large.bin', Buffer.alloc(9 * MB))).rejects.toMatchObject(unavailable);
+    stub.put('p/f/old.txt', 'old');
+    await expect(adapter.moveFile(at('f/a.txt'), at('f/old.txt'))).rejects.toMatchObject(unavailable);
+    expect(keys()).toEqual(['f/a.txt', 'f/old.txt']);
+    expect(stored('f/old.txt')).toBe('old');
+  });
+
+  it('of an upload in parts that has no id is none either, and leaves the file that is there', async () => {
+    const { proxy, stub, put, stored } = await open({});
+    await put('a.bin', 'a');
+    const body = '<InitiateMultipartUploadResult/>';
+    proxy.fail({ operation: 'CreateMultipartUpload', effect: { kind: 'answer', status: 200, body } });
+    await expect(put('a.bin', Buffer.alloc(9 * MB))).rejects.toMatchObject({ code: 'CORRUPT' });
+    expect(stub.seen).toEqual(['ListObjectsV2', 'PutObject', 'ListObjectsV2']);
+    expect(stored('a.bin')).toBe('a');
+  });
+
+  it('is one where a look finds what was stored', async () => {
+    const { stub, adapter, put, keys } = await open({ endings: 'without-etag' });
+    stub.put('p/f/a.txt', 'a');
+    await adapter.moveFile(at('f/a.txt'), at('f/b.txt'), { createOnly: true });
+    await adapter.moveFolder(at('f'), at('g'));
+    await put('large.bin', Buffer.alloc(9 * MB));
+    await adapter.moveFile(at('large.bin'), at('moved.bin'));
+    expect(keys()).toEqual(['g/', 'g/b.txt', 'moved.bin']);
+  });
+});
+
 describe('listings', () => {
   it('that begin with an empty page are read to their end', async () => {
     const { stub, adapter, put, names } = await open({ emptyPages: true });

@@ -5,6 +5,7 @@ import {
   AlreadyExistsError,
   ChangedMeanwhileError,
   NotFoundError,
+  StorageUnavailableError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import { PART_BYTES, type Copy } from '../core/objects.ts';
@@ -107,24 +108,31 @@ export class Copier {
    * @throws AlreadyExistsError
    */
   async #ownCopy(
-    { from, to }: Copy,
+    copy: Copy,
     refusal: ChangedMeanwhileError,
     options: OperationOptions,
   ): Promise<string | undefined> {
-    if (attemptsOf(refusal) > 1) {
-      const [source, target] = await Promise.all(
-        [from, to].map((key) => this.#bucket.findHead(key, options)),
-      );
-      if (source !== undefined && target !== undefined && source.ContentLength === target.ContentLength) {
-        const [etag, copied] = [strongEtag(source.ETag), strongEtag(target.ETag)];
-        // A copied object keeps its mark.
-        const mark = source.Metadata?.[WRITE_MARK];
-        const haveSameMark = mark !== undefined && mark === target.Metadata?.[WRITE_MARK];
-        if ((etag !== undefined && etag === copied) || haveSameMark) return copied;
-        if (await this.#haveSameContent([from, source], [to, target], options)) return copied;
-      }
-    }
-    throw new AlreadyExistsError({ cause: refusal });
+    const made = attemptsOf(refusal) > 1 ? await this.#findCopy(copy, options) : undefined;
+    if (made === undefined) throw new AlreadyExistsError({ cause: refusal });
+    return made.etag;
+  }
+
+  /** The ETag of the target, where it is a copy of the source. */
+  async #findCopy(
+    { from, to }: Copy,
+    options: OperationOptions,
+  ): Promise<{ readonly etag: string | undefined } | undefined> {
+    const [source, target] = await Promise.all([from, to].map((key) => this.#bucket.findHead(key, options)));
+    if (source === undefined || target === undefined || source.ContentLength !== target.ContentLength)
+      return undefined;
+    const etag = strongEtag(target.ETag);
+    // A copied object keeps its mark.
+    const mark = source.Metadata?.[WRITE_MARK];
+    const isSame =
+      (etag !== undefined && etag === strongEtag(source.ETag)) ||
+      (mark !== undefined && mark === target.Metadata?.[WRITE_MARK]) ||
+      (await this.#haveSameContent([from, source], [to, target], options));
+    return isSame ? { etag } : undefined;
   }
 
   /**
@@ -146,10 +154,11 @@ export class Copier {
   }
 
   async #copyWhole(
-    { from, to, storageClass }: Copy,
+    copy: Copy,
     conditional: boolean,
     { signal }: OperationOptions,
   ): Promise<string | undefined> {
+    const { from, to, storageClass } = copy;
     const input = {
       ...storedAs(this.#bucket, storageClass),
       ...(conditional ? { IfNoneMatch: '*' } : {}),
@@ -163,7 +172,12 @@ export class Copier {
       const answer = await this.#bucket.requests.send(`CopyObject ${from}`, undefined, (s3) =>
         s3.copyObject(input),
       );
-      return strongEtag(answer.CopyObjectResult?.ETag);
+      const etag = strongEtag(answer.CopyObjectResult?.ETag);
+      if (etag !== undefined) return etag;
+      // Ceph reports a copy that failed after its beginning as a success without an ETag.
+      const made = await this.#findCopy(copy, {});
+      if (made === undefined) throw new StorageUnavailableError({ detail: 'a copy ended without an ETag' });
+      return made.etag;
     } catch (error) {
       const isMissing = await this.#bucket.isMissing(error, from, { signal });
       throw isMissing ? new NotFoundError({ cause: error }) : error;

@@ -4,8 +4,10 @@ import { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
+  CorruptError,
   NotFoundError,
   StorageFullError,
+  StorageUnavailableError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import type { ObjectFacts, Upload, Uploaded } from '../core/objects.ts';
@@ -61,7 +63,10 @@ export const beginMultipart = async (
   const begun = await bucket.requests.send(`CreateMultipartUpload ${key}`, signal, (s3, http) =>
     s3.createMultipartUpload(input, http),
   );
-  const named = { ...object, UploadId: begun.UploadId ?? '' };
+  const { UploadId = '' } = begun;
+  // Ceph removes the object when an upload without an id is aborted.
+  if (UploadId === '') throw new CorruptError({ detail: 'an upload in parts began without an id' });
+  const named = { ...object, UploadId };
   const parts: CompletedPart[] = [];
   return {
     named,
@@ -75,7 +80,12 @@ export const beginMultipart = async (
         const answer = await bucket.requests.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
           s3.completeMultipartUpload(all, http),
         );
-        return strongEtag(answer.ETag);
+        const etag = strongEtag(answer.ETag);
+        if (etag !== undefined) return etag;
+        // A failure after the beginning of the response may look like a success.
+        const made = await bucket.findMarked(key);
+        if (made?.mark === mark) return made.etag;
+        throw new StorageUnavailableError({ detail: 'an upload in parts ended without an ETag' });
       } catch (error) {
         const found = await seenAfter(error, () => bucket.findMarked(key));
         if (found?.mark === mark) return found.etag;
