@@ -30,15 +30,9 @@ export interface Named {
   readonly area: TempArea;
 }
 
-// Errors of file systems without hard links, and of rules against them.
-const NO_LINKS: ReadonlySet<string | undefined> = new Set([
-  'EPERM',
-  'ENOTSUP',
-  'EOPNOTSUPP',
-  'ENOSYS',
-  'EMLINK',
-  'EACCES',
-]);
+// Any other error may mean that there are no hard links: it is EPERM, ENOTSUP or ENOSYS, EIO of rclone mount,
+// EISDIR of exFAT on Windows.
+const NOT_ABOUT_LINKS: ReadonlySet<string | undefined> = new Set(['EXDEV', 'ENOENT']);
 
 /**
  * Without links: an empty file, created exclusively, takes the name, then the content replaces it. Still
@@ -75,7 +69,7 @@ export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'mov
     return 'linked';
   } catch (error) {
     if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
-    if (!NO_LINKS.has(systemCode(error))) throw error;
+    if (NOT_ABOUT_LINKS.has(systemCode(error))) throw error;
   }
   await claimAndRename(from, target).catch((error: unknown) => {
     throw systemCode(error) === 'EEXIST' ? new AlreadyExistsError({ cause: error }) : error;
@@ -146,6 +140,15 @@ export const nameFile = async (
   }
 };
 
+// Windows and some network and FUSE file systems rename no folder over another one, even an empty one.
+const REFUSES_TO_REPLACE: ReadonlySet<string | undefined> = new Set([
+  'EEXIST',
+  'ENOTEMPTY',
+  'EPERM',
+  'EACCES',
+  'EIO',
+]);
+
 /**
  * Moves a folder to a free name. An empty folder takes the name; the moved folder then replaces it while it
  * is empty.
@@ -162,7 +165,11 @@ export const nameFolder = async (from: Name, folder: OpenFolder, name: string): 
   try {
     await renameTo(from, target);
   } catch (error) {
-    await removeEmpty(target).catch(() => undefined);
+    const isEmpty = await removeEmpty(target).then(
+      () => true,
+      () => false,
+    );
+    if (isEmpty && REFUSES_TO_REPLACE.has(systemCode(error))) return renameTo(from, target);
     if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') {
       throw new AlreadyExistsError({ cause: error });
     }
