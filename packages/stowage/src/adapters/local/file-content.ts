@@ -1,13 +1,12 @@
 import type { ByteRange, WriteOptions } from '../../storage/adapter.ts';
 import { ChangedMeanwhileError } from '../../errors/errors.ts';
-import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { cannotFlush, fromSystemError } from '../../basics/files/system-errors.ts';
 import { closeFile, flushData, readPart, writeParts } from './system.ts';
 
 const BATCH_BYTES = 256 * 1024;
 const MOST_PARTS = 512;
 /** Bytes between two flushes: more delays the end of an upload, less causes more flushes. */
 const FLUSH_BYTES = 3 * 1024 * 1024;
-const NO_FLUSH: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
 const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number): Promise<void> => {
   let { bytesWritten } = await writeParts(fd, parts);
@@ -22,7 +21,7 @@ const writeAll = async (fd: number, parts: readonly Uint8Array[], total: number)
 /** Flushes an open file. Some network file systems do not support it. */
 export const flushFile = async (fd: number): Promise<void> => {
   await flushData(fd).catch((error: unknown) => {
-    if (!NO_FLUSH.has(systemCode(error))) throw fromSystemError(error, 'write');
+    if (!cannotFlush(error)) throw fromSystemError(error, 'write');
   });
 };
 

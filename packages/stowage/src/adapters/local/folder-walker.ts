@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
 import { decomposed } from '../support/spellings.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { systemCode } from '../../basics/files/system-errors.ts';
+import { cannotFlush, systemCode } from '../../basics/files/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
 import { closeFile, exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
@@ -34,7 +34,7 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   try {
     await flushAll(fd);
   } catch (error) {
-    if (systemCode(error) !== 'EINVAL' && systemCode(error) !== 'ENOTSUP') throw error;
+    if (!cannotFlush(error)) throw error;
   } finally {
     await closeFile(fd);
   }

@@ -34,6 +34,20 @@ export const systemCode = (error: unknown): string | undefined =>
     ? error.code
     : undefined;
 
+// Windows flushes no folders (EPERM), some network file systems nothing.
+const NO_FLUSH: ReadonlySet<string | undefined> = new Set([
+  'EINVAL',
+  'ENOTSUP',
+  'ENOSYS',
+  'EBADF',
+  'EPERM',
+  'EACCES',
+  'EISDIR',
+]);
+
+/** Whether a flush failed because the system or the file system cannot flush this file or folder. */
+export const cannotFlush = (error: unknown): boolean => NO_FLUSH.has(systemCode(error));
+
 /**
  * Converts an error of the file system, which becomes the `cause`. StowageErrors stay as they are; errors
  * without a system code become StorageUnavailableError.

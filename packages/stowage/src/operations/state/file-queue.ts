@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Once } from '../../basics/concurrency/abort.ts';
+import { cannotFlush } from '../../basics/files/system-errors.ts';
 
 const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
@@ -40,8 +41,12 @@ export interface DurableQueue {
 }
 
 const flushFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
-  await handle.sync().finally(() => handle.close());
+  try {
+    const handle = await open(folder, 'r');
+    await handle.sync().finally(() => handle.close());
+  } catch (error) {
+    if (!cannotFlush(error)) throw error;
+  }
 };
 
 const parsed = (text: string): unknown => {
