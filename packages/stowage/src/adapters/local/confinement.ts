@@ -99,8 +99,17 @@ class UnheldRoot extends FolderAt {
   }
 }
 
-/** Current path of an open folder, with links resolved. The kernel knows it without reading a disk. */
-const whereIs = (folder: OpenFolder): string => readlinkSync(folder.self);
+/**
+ * Current path of an open folder, with links resolved; undefined without /proc. The kernel knows it without
+ * reading a disk.
+ */
+const whereIs = (folder: OpenFolder): string | undefined => {
+  try {
+    return readlinkSync(folder.self);
+  } catch {
+    return undefined;
+  }
+};
 
 const pathBelow = (root: string, names: readonly string[]): string =>
   [root === '/' ? '' : root, ...names].join('/');
@@ -140,7 +149,7 @@ export class HandleConfinement implements Confinement {
     const root = new HandleFolder(await openFile(this.#root, FOLDER));
     const path = whereIs(root);
     // A replacement character may stand for bytes that are not valid text.
-    this.#realRoot = path.includes('\uFFFD') ? undefined : path;
+    this.#realRoot = path?.includes('\uFFFD') === true ? undefined : path;
     return root;
   }
 
