@@ -30,10 +30,7 @@ const AT_ONCE = 2;
 /** The path of the open file does not exist or is not usable: nothing has been copied. */
 const NO_WAY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EPERM', 'ENOSYS', 'ENXIO']);
 
-export interface CopyTarget {
-  readonly fd: number;
-  readonly path: Name;
-}
+const pathOf = (fd: number): string => `/proc/self/fd/${String(fd)}`;
 
 /**
  * Copies the contents of open files with the system call where possible, a few at a time: by sharing blocks
@@ -49,20 +46,20 @@ export class SystemCopies {
   }
 
   /** Copies a complete open file and flushes it. @throws errors of the file system; the signal's reason */
-  async copy(from: number, to: CopyTarget, signal: AbortSignal | undefined): Promise<void> {
+  async copy(from: number, to: number, signal: AbortSignal | undefined): Promise<void> {
     const size = Number((await exactFstat(from)).size);
     const isBySystem = this.#holds && this.#running < AT_ONCE && size >= FROM_BYTES && size <= UP_TO_BYTES;
     if (!isBySystem || !(await this.#copyBySystem(from, to)))
-      await writeChunks(to.fd, chunksOfFile(from, signal));
+      await writeChunks(to, chunksOfFile(from, signal));
     signal?.throwIfAborted();
   }
 
-  async #copyBySystem(from: number, { fd, path }: CopyTarget): Promise<boolean> {
-    const { mode } = await exactFstat(fd);
+  async #copyBySystem(from: number, to: number): Promise<boolean> {
+    const { mode } = await exactFstat(to);
     this.#running += 1;
     try {
-      // This path refers to the open file, whatever has its name by now.
-      await copyBySystem(`/proc/self/fd/${String(from)}`, path, constants.COPYFILE_FICLONE);
+      // These paths refer to the open files: a failed copy cannot remove its target, which it does by its name.
+      await copyBySystem(pathOf(from), pathOf(to), constants.COPYFILE_FICLONE);
     } catch (error) {
       if (NO_WAY.has(systemCode(error))) return false;
       throw error;
@@ -70,8 +67,8 @@ export class SystemCopies {
       this.#running -= 1;
     }
     // The copy gets the permissions of a new file.
-    await changeModeOf(fd, Number(mode) & 0o7777).catch(() => undefined);
-    await flushFile(fd);
+    await changeModeOf(to, Number(mode) & 0o7777).catch(() => undefined);
+    await flushFile(to);
     return true;
   }
 }
@@ -122,9 +119,10 @@ export const copyAcross = async (
       const fd = await openFile(beside, NEW_FILE, 0o600);
       try {
         await writeChunks(fd, chunksOfFile(source.fd, signal));
-        // Some file systems have no permissions and report an error, which does not prevent storing.
+        // Some file systems have no permissions, or times for the owner alone: that does not prevent storing.
         await changeModeOf(fd, Number(source.stats.mode) & 0o777).catch(() => undefined);
-        if (keepTime) await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000);
+        if (keepTime)
+          await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000).catch(() => undefined);
         const stats = await exactFstat(fd);
         signal?.throwIfAborted();
         await giveName(beside);
