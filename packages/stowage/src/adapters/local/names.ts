@@ -1,4 +1,4 @@
-import type { Dirent } from 'node:fs';
+import type { Dirent, Stats } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Entry } from '../../storage/adapter.ts';
 import { isSegment } from '../../storage/source-path.ts';
@@ -15,11 +15,15 @@ export const besidePrefix = (instance: string): string => `${TEMP_PREFIX}-${inst
 // they start with a dot.
 const PLAIN = /^[ -.0-[\]-~]{1,255}$/u;
 
+/** NTFS takes what follows a colon for a part of a file or folder: `a::$INDEX_ALLOCATION` is the folder `a`. */
+const IS_WINDOWS = process.platform === 'win32';
+
 /**
- * Whether a name is reserved for the adapter's own temporary files, at any depth. Compared as the most
- * tolerant file system would: ignoring case, width and invisible characters.
+ * Whether a name is reserved for the adapter's own temporary files, at any depth, or leads to another entry.
+ * Compared as the most tolerant file system would: ignoring case, width and invisible characters.
  */
 export const isReserved = (name: string): boolean => {
+  if (IS_WINDOWS && name.includes(':')) return true;
   if (PLAIN.test(name) && !name.startsWith('.')) return false;
   const folded = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
   return folded.toLowerCase().startsWith(TEMP_PREFIX);
@@ -102,6 +106,14 @@ export class NameFilter {
   }
 }
 
+/**
+ * Whether the composed spelling of a name finds nothing else: no entry, or this very one, since APFS and others
+ * find names in any form.
+ */
+export const isOnlySpelling = (composed: Stats | undefined, raw: Stats | undefined): boolean =>
+  composed === undefined ||
+  (composed.ino === raw?.ino && composed.dev === raw.dev && (composed.isDirectory() || composed.nlink === 1));
+
 const BATCH = 1000;
 
 /** Visible entries of a folder. */
@@ -132,8 +144,10 @@ export const readListedNames = async (
     await directory.close();
   }
   for (const seen of filter.rest()) {
-    const composed = await lstatOf(folder.at(seen.name)).catch(() => undefined);
-    if (composed === undefined) entries.push({ ...seen, kind: undefined });
+    const [composed, raw] = await Promise.all(
+      [seen.name, seen.raw].map((name) => lstatOf(folder.at(name)).catch(() => undefined)),
+    );
+    if (isOnlySpelling(composed, raw)) entries.push({ ...seen, kind: undefined });
     else filter.omit();
   }
   return { entries, omitted: filter.omitted };
