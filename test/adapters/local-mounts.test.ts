@@ -1,11 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
+import type { Entry } from '../../packages/stowage/dist/storage/adapter.js';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -251,6 +261,42 @@ describe.skipIf(!canMount)(
       expect(await readFile(join(mounted, 'a.txt'), 'utf8')).toBe('a newer version');
       expect(await everything()).toEqual(['mounted', 'mounted/a.txt']);
     });
+
+    it.skipIf(!existsSync('/dev/fuse'))(
+      'hides a folder whose file system has ended, and nothing beside it',
+      async () => {
+        for (const others of [1, 100]) {
+          const folder = join(root, `f${String(others)}`);
+          await mkdir(join(folder, 'dead'), { recursive: true });
+          for (let number = 0; number < others; number += 1)
+            await writeFile(join(folder, `${String(number)}.txt`), 'x');
+          // As when a program has ended that had mounted a drive or a bucket.
+          const fuse = openSync('/dev/fuse', 'r+');
+          const options = 'fd=3,rootmode=40000,user_id=0,group_id=0';
+          execFileSync('mount', ['-i', '-t', 'fuse', '-o', options, 'none', join(folder, 'dead')], {
+            stdio: ['ignore', 'ignore', 'ignore', fuse],
+          });
+          closeSync(fuse);
+          try {
+            const path = at(`f${String(others)}`);
+            const names: string[] = [];
+            for await (const page of adapter.list(path)) names.push(...page.map(({ name }) => name));
+            expect(names).toHaveLength(others);
+            expect(await adapter.tally(path, { of: 'sizes' })).toMatchObject({
+              files: others,
+              unreadable: 1,
+            });
+            const view = () => ({ enters: () => true, wants: (entry: Entry) => entry.kind === 'file' });
+            let found = 0;
+            for await (const page of adapter.walk(path, { detail: 'full', words: [], most: 1000, view }))
+              found += page.found.length;
+            expect(found).toBe(others);
+          } finally {
+            unmount(join(folder, 'dead'));
+          }
+        }
+      },
+    );
 
     it('is swept of what a killed process left in it beside its targets', async () => {
       // As a process leaves it that is killed between the copy across and the last rename.

@@ -4,7 +4,7 @@ import { keyOf } from '../../storage/entry.ts';
 import { type EntryColumns, type KeyedEntry, toColumns } from './entry-columns.ts';
 import { type ListedName, NameFilter } from './names.ts';
 import { type FolderToScan, listedNames, openScanned, type ScannedFolder } from './scanned-folder.ts';
-import { entryOf, statOf } from './system.ts';
+import { entryOf, isUnreadable, statOf } from './system.ts';
 
 const PAGE = 2000;
 
@@ -36,13 +36,22 @@ const describe = (
   const described = folder.lookAtMany((path) => {
     const rows: KeyedEntry[] = [];
     let strange = 0;
+    let unreadable: Error | undefined;
     for (const { raw, name, kind } of names) {
       const isSure = detail === 'names' && kind !== undefined;
-      const entry = isSure ? { name, kind } : entryAt(`${path}/${raw}`, name, detail);
+      let entry: Pick<Entry, 'name' | 'kind'> | undefined;
+      try {
+        entry = isSure ? { name, kind } : entryAt(`${path}/${raw}`, name, detail);
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        unreadable = error as Error;
+      }
       if (entry !== undefined) rows.push({ key: keyOf(entry), entry });
       // An entry that was removed in the meantime does not count as left out.
       else if (kind === undefined) strange += 1;
     }
+    // A single one is left out; where all are unreadable, the folder is.
+    if (unreadable !== undefined && names.length > 1 && rows.length === 0) throw unreadable;
     return { rows, strange };
   });
   folder.verify();

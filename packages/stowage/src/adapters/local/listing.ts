@@ -14,7 +14,7 @@ import {
   type SpellingIndex,
 } from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
-import { attempt, entryOf, statOf } from './system.ts';
+import { attempt, entryOf, isUnreadable, statOf } from './system.ts';
 import type { LocalStore } from './local-store.ts';
 
 const IN_FLIGHT = 64;
@@ -80,12 +80,22 @@ const describeNames = async (
   signal: AbortSignal | undefined,
 ): Promise<Shown<Entry>> => {
   const isSure = (seen: ListedName): boolean => detail === 'names' && seen.kind !== undefined;
+  let unreadable: Error | undefined;
+  const stat: StatCall = (path, name, seen) =>
+    (detail === 'versions' ? statVersion : statEntry)(path, name, (error, entry) => {
+      if (error === null || !isUnreadable(error)) return seen(error, entry);
+      unreadable = error;
+      seen(null, undefined);
+    });
   const asked = await statNames(
     folder,
     names.filter((seen) => !isSure(seen)),
     signal,
-    detail === 'versions' ? statVersion : statEntry,
+    stat,
   );
+  // A single one is left out; where all are unreadable, the folder is.
+  if (unreadable !== undefined && asked.length > 1 && asked.every((entry) => entry === undefined))
+    throw unreadable;
   const rest = asked.values();
   let omitted = 0;
   const entries = names.flatMap((seen) => {

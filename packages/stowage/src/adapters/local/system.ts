@@ -147,9 +147,19 @@ const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELO
 /** Whether the error means that the entry was removed or replaced since it was listed. */
 export const isGone = (error: unknown): boolean => GONE.has(systemCode(error));
 
-/** Whether the error means missing read permission. */
-export const isUnreadable = (error: unknown): boolean =>
-  systemCode(error) === 'EACCES' || systemCode(error) === 'EPERM';
+const UNREADABLE: ReadonlySet<string | undefined> = new Set([
+  'EACCES',
+  'EPERM',
+  'ENOTCONN',
+  'ESTALE',
+  'EHOSTDOWN',
+]);
+
+/**
+ * Whether the error is about this entry alone: missing read permission, or a file system that is mounted there
+ * and has ended.
+ */
+export const isUnreadable = (error: unknown): boolean => UNREADABLE.has(systemCode(error));
 
 /**
  * Runs an operation on the file system. Does not start it when the signal is aborted; converts its errors,

@@ -74,11 +74,6 @@ const folderAt = (diskNames: readonly string[], prefix: string, after: string): 
   isCounted: false,
 });
 
-const lookAt = (opened: ScannedFolder, raw: string, name: string): Entry | undefined => {
-  const stats = fs.lstatSync(`${opened.self}/${raw}`, { throwIfNoEntry: false });
-  return stats === undefined ? undefined : entryOf(name, stats);
-};
-
 const keep = (folder: Folder, found: Step[], step: Step): void => {
   if (folder.bar !== undefined && step.key > folder.bar) return;
   found.push(step);
@@ -195,9 +190,21 @@ class TreeScan {
     const { namesOnly, most } = this.#request;
     if (!namesOnly) return;
     for (const step of folder.steps.filter(({ isFound }) => isFound).slice(0, most)) {
-      const entry = lookAt(opened, step.raw, step.entry.name);
+      const entry = this.#lookAt(opened, step.raw, step.entry.name);
       if (entry?.kind === step.entry.kind) step.entry = entry;
       else step.isFound = false;
+    }
+  }
+
+  /** Undefined for a missing entry, a special file, and one that cannot be looked at. */
+  #lookAt({ self }: ScannedFolder, raw: string, name: string): Entry | undefined {
+    try {
+      const stats = fs.lstatSync(`${self}/${raw}`, { throwIfNoEntry: false });
+      return stats === undefined ? undefined : entryOf(name, stats);
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      this.#unreadable += 1;
+      return undefined;
     }
   }
 
@@ -210,7 +217,7 @@ class TreeScan {
     if (!isWanted && kind === 'file') return undefined;
     const isSure = this.#request.namesOnly || !isWanted;
     const entry: Looked | undefined =
-      isSure && kind !== undefined ? { name, kind } : lookAt(opened, raw, name);
+      isSure && kind !== undefined ? { name, kind } : this.#lookAt(opened, raw, name);
     if (entry === undefined) return undefined;
     const key = keyOf(entry);
     if (firstKey !== undefined && key < firstKey) return undefined;
