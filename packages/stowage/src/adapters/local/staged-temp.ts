@@ -26,7 +26,6 @@ import {
   changeMode,
   closeFile,
   etagOf,
-  exactFstat,
   exactLstat,
   followedStat,
   lstatOf,
@@ -185,17 +184,15 @@ const inArea = async (
 
 const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
   const fd = await attempt('stage', {}, () => createFile(path));
-  let stats: BigIntStats;
   try {
     await fill(fd);
-    stats = await attempt('stage', {}, () => exactFstat(fd));
   } catch (error) {
     await closeFile(fd).catch(() => undefined);
     throw error;
   }
-  // Network file systems may report write errors only now.
+  // Network file systems may report write errors only now, and SMB and NTFS the final time.
   await attempt('stage', {}, () => closeFile(fd));
-  return stats;
+  return attempt('stage', {}, () => exactLstat(path));
 };
 
 /**
@@ -217,10 +214,7 @@ export const stageCopy = (
   from: number,
   { near, signal }: StageOptions,
 ): Promise<StagedFile> =>
-  inArea(store, near, (folder, name) => {
-    const path = folder.at(name);
-    return filled(path, (fd) => store.copies.copy(from, { fd, path }, signal));
-  });
+  inArea(store, near, (folder, name) => filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal)));
 
 /** Links a local file into the area, unless files there inherit the group of the folder. */
 const linkInto = async (
@@ -252,8 +246,7 @@ export const stageFile = async (
     if (linked !== undefined) return linked;
     const { fd: from } = await openForReading(file.path);
     try {
-      const path = folder.at(name);
-      return await filled(path, (fd) => store.copies.copy(from, { fd, path }, signal));
+      return await filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal));
     } finally {
       await closeFile(from);
     }
