@@ -1,0 +1,60 @@
+// What the local adapter does not keep of its contract on another system. Answers with one JSON line.
+// Usage: SYSTEM=... node --import local-other-systems-hook.mjs local-other-systems.mjs FOLDER HANDLES
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createSilentLogger, openLocalAdapter } from '#internals';
+import { SourcePath } from 'stowage/storage';
+import { storageConformance } from 'stowage/testing';
+
+const THEMES = ['list', 'write', 'folders', 'removal', 'copy', 'move', 'stage'];
+const [, , base, handles] = process.argv;
+const at = (path) => SourcePath.parse(path);
+const confinement = handles === 'handles' ? undefined : 'paths';
+
+const open = async () => {
+  const root = await mkdtemp(join(base, 'root-'));
+  const another = () => openLocalAdapter({ root, log: createSilentLogger(), confinement });
+  return { root, adapter: await another(), another, cleanup: () => rm(root, { recursive: true }) };
+};
+
+const namesIn = async (adapter, folder) => {
+  const names = [];
+  for await (const page of adapter.list(at(folder))) names.push(...page.map(({ name }) => name));
+  return names.sort();
+};
+
+const failed = [];
+const check = async (name, work) => {
+  await work().catch((error) => failed.push(`${name}: ${String(error)} ${String(error.cause ?? '')}`));
+};
+
+for (const { theme, name, skipReason, run } of storageConformance({ open }))
+  if (skipReason === undefined && THEMES.includes(theme)) await check(`${theme}: ${name}`, run);
+
+const { adapter, root, cleanup } = await open();
+await check('a large file is copied', async () => {
+  await writeFile(join(root, 'big.txt'), 'x'.repeat(2_000_000));
+  await adapter.copyFile(at('big.txt'), at('copy.txt'), { createOnly: true });
+  if ((await text((await adapter.read(at('copy.txt'))).stream)).length !== 2_000_000)
+    throw new Error('short');
+});
+await check('decomposed names are listed, in a small folder and in a big one', async () => {
+  for (const others of [0, 100]) {
+    await adapter.makeFolder(at(`f${String(others)}`));
+    const names = Array.from({ length: others }, (_, index) => `${String(index)}.txt`);
+    for (const name of [...names, 'cafe\u0301.txt'])
+      await writeFile(join(root, `f${String(others)}`, name), '');
+    const listed = await namesIn(adapter, `f${String(others)}`);
+    if (listed.length !== others + 1 || !listed.includes('caf\u00e9.txt')) throw new Error(listed.join());
+    const { files } = await adapter.tally(at(`f${String(others)}`), { of: 'sizes' });
+    if (files !== others + 1) throw new Error(`${String(files)} files`);
+  }
+});
+await check('no name with a colon is taken on NTFS, where it is a part of another entry', async () => {
+  const outcome = await adapter.makeFolder(at('f0:part')).then(() => 'made', String);
+  if (outcome.includes('made') === (process.platform === 'win32')) throw new Error(outcome);
+});
+await adapter.close();
+await cleanup();
+process.stdout.write(JSON.stringify(failed));
