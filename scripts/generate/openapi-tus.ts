@@ -27,9 +27,7 @@ export const tusPaths: Part = {
         inHeader('Upload-Length', bytes('Bytes of the whole file.')),
         inHeader(
           'Upload-Metadata',
-          text(
-            'Keys, each with a value in Base64: `filename` or `name`; `source` and `path` as of fileUpload.',
-          ),
+          text('Keys with values in Base64: `filename` or `name`, and `source` and `path` as in fileUpload.'),
         ),
       ],
       requestBody: { description: 'The first part, if any.', required: false, content },
@@ -38,8 +36,8 @@ export const tusPaths: Part = {
           description: 'The upload has begun.',
           headers: {
             Location: text('Address of the upload, relative to this one.'),
-            'Upload-Offset': bytes('Bytes that have come.'),
-            'Upload-Expires': text('When it is given up.'),
+            'Upload-Offset': bytes('Number of received bytes.'),
+            'Upload-Expires': text('Time at which the unfinished upload is removed.'),
           },
         },
         default: error,
@@ -58,7 +56,9 @@ export const tusPaths: Part = {
         '200': {
           description: 'The upload exists.',
           headers: {
-            'Upload-Offset': bytes('Bytes that have come; all of them: the file is stored.'),
+            'Upload-Offset': bytes(
+              'Number of received bytes. If it is the size of the file, the file is stored.',
+            ),
             'Upload-Length': bytes('Bytes of the whole file.'),
           },
         },
@@ -68,7 +68,7 @@ export const tusPaths: Part = {
     patch: {
       operationId: 'tusContinue',
       summary: 'Adds bytes to an upload.',
-      parameters: [inHeader('Upload-Offset', bytes('Where they begin: what HEAD has said.'))],
+      parameters: [inHeader('Upload-Offset', bytes('Offset of the bytes, as returned by HEAD.'))],
       requestBody: { required: true, content },
       responses: {
         '200': {
@@ -78,7 +78,7 @@ export const tusPaths: Part = {
         },
         '204': {
           description: 'The bytes are stored; the upload is not complete.',
-          headers: { 'Upload-Offset': bytes('Bytes that have come.') },
+          headers: { 'Upload-Offset': bytes('Number of received bytes.') },
         },
         default: error,
       },

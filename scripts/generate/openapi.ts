@@ -144,7 +144,7 @@ const rootPath = (actions: readonly DescribedAction[]): Part => {
       schema: { type: 'string', enum: actions.map(({ name }) => name) },
     },
   ];
-  const summary = 'Runs the action that is named by a parameter.';
+  const summary = 'Runs the action that the parameter `action` names.';
   const answers = {
     200: { description: 'The response of the action.' },
     default: reference('responses', 'Error'),
@@ -222,7 +222,8 @@ export const openApi = (): Part => {
       version: INTERFACE_VERSION,
       summary: 'Connector for the file browser and uploader of a web editor',
       description:
-        'Every action is a path of its own, and can also be named by the parameter `action` at the root. Parameters come from the query or a body.',
+        'Each action has a path; alternatively the parameter `action` at the root names it. Parameters are ' +
+        'sent in the query or the body.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: 'http://localhost:8081', description: 'A service on this machine.' }],
@@ -253,7 +254,7 @@ export const openApi = (): Part => {
         SeveralError: errorSchema({
           ...schemaOf(itemsDoneSchema, 'output'),
           description:
-            'Some of several items have failed; the cause is that of the first. Its status is 200.',
+            'Some of several items have failed. The cause is that of the first failure; the status is 200.',
         }),
         EditorUpload: {
           description: 'With `responseType`: the response to an upload in the format of that editor.',

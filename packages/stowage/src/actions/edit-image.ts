@@ -216,7 +216,8 @@ export const imageRotateAction = defineAction({
   // Access rules written before this action existed do not know its key.
   follows: 'IMAGE_RESIZE',
   summary:
-    'Turns an image clockwise, mirrors it, or both in this order; over the original or as another file.',
+    'Rotates an image clockwise, or flips it, or both in this order, and replaces the original or ' +
+    'stores another file.',
   parameters: z.object({
     ...editedImageShape,
     angle: angleField.optional(),

@@ -8,11 +8,11 @@ import { EditorAnswer } from './file-answer.ts';
 
 /** `responseType` of uploads: the editor whose format the response has; without it, the envelope. */
 export const responseTypeField = choice(editors.upload).describe(
-  'Answers in the form that the simple upload of this editor reads, about the first file.',
+  'Selects the response format of the built-in upload of this editor, about the first file.',
 );
 
 export const listingTypeField = choice(editors.listing).describe(
-  "Answers with the pictures of one folder in the form that this editor's own browser reads.",
+  "Selects the response format of this editor's picture browser: the pictures of one folder.",
 );
 
 /**

@@ -75,7 +75,7 @@ const parameters = z.object({
   credit: wordsField.describe('The author or owner.'),
   tags: tagsField,
   focalPoint: pointField.describe(
-    'What matters in a picture, as shares of its width and height from the upper left corner.',
+    'The most important point of a picture, as fractions of its width and height from the upper left corner.',
   ),
 });
 

@@ -31,7 +31,7 @@ const result = z.object({
   baseurl: z.string(),
   newfilename: z.string().describe('Path relative to the root of the source.'),
   isImage: z.boolean(),
-  items: z.array(uploadedItemSchema).describe('The one file.'),
+  items: z.array(uploadedItemSchema).describe('The stored file.'),
 });
 
 /** Fetches a file into the store, as a staged file without a name. */

@@ -86,7 +86,7 @@ export const urlsOf = async (
 
 export const uploadAnswerSchema = z.object({
   baseurl: z.string(),
-  messages: z.array(z.string()).describe('One per file.'),
+  messages: z.array(z.string()).describe('One message for each file.'),
   files: z.array(z.string()).describe('Paths relative to the root of the source.'),
   isImages: z.array(z.boolean()).describe('Parallel to `files`.'),
   items: z.array(uploadedItemSchema).describe('Parallel to `files`.'),

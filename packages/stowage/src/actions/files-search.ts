@@ -117,7 +117,8 @@ export const filesSearchAction = defineAction({
   ofShown: true,
   load: 'listings',
   summary:
-    'Finds files and folders by their names, or by the words about them, in a folder and all below it.',
+    'Finds files and folders by their names, or by their descriptions, in a folder and everything ' +
+    'below it.',
   changes: false,
   parameters: searchParameters,
   result: z.object({

@@ -52,9 +52,9 @@ export const documentOptionsField = z
       })
       .transform((text) => (text === undefined ? undefined : readMargin(text)))
       .describe('One to four lengths as in CSS: "20mm", "1in 2cm".'),
-    header: lineField('above the text'),
+    header: lineField('in the header'),
     header_align: alignField,
-    footer: lineField('below the text'),
+    footer: lineField('in the footer'),
     footer_align: alignField,
   })
   .refine(

@@ -84,8 +84,8 @@ export const fileCopyAction = defineAction({
   ...shared,
   name: 'fileCopy',
   summary:
-    'Copies a file into a folder, also of another source (`fromSource`); where the name is taken the copy ' +
-    'gets a number.',
+    'Copies a file into a folder, also from another source (`fromSource`). If the name is taken, the ' +
+    'copy gets a number.',
   run: transfer('copy', 'file'),
 });
 
@@ -94,7 +94,7 @@ export const folderCopyAction = defineAction({
   ...shared,
   name: 'folderCopy',
   summary:
-    'Copies a folder with its contents, also into another source (`fromSource`); where the name is taken ' +
+    'Copies a folder with its contents, also from another source (`fromSource`). If the name is taken, ' +
     'the copy gets a number.',
   run: transfer('copy', 'folder'),
 });
@@ -105,7 +105,7 @@ export const fileMoveAction = defineAction({
   ...shared,
   name: 'fileMove',
   keys: movingKeys,
-  summary: 'Moves a file or folder into another folder, also of another source (`fromSource`).',
+  summary: 'Moves a file or folder into another folder, also from another source (`fromSource`).',
   run: transfer('move', 'file'),
 });
 
@@ -113,6 +113,6 @@ export const folderMoveAction = defineAction({
   ...shared,
   name: 'folderMove',
   keys: movingKeys,
-  summary: 'Moves a folder or file into another folder, also of another source (`fromSource`).',
+  summary: 'Moves a folder or file into another folder, also from another source (`fromSource`).',
   run: transfer('move', 'folder'),
 });

@@ -81,8 +81,8 @@ export const modsField = z.preprocess(
       'Position of folders: among the files, above or below them.',
     ),
     details: flagField.describe(
-      'Adds bytes, modified, mime, etag, the words about it, and width and height of images, to each item, and total to ' +
-        'each source.',
+      'Adds bytes, modified, mime, etag, about (the description), and width and height of images, to each item, and ' +
+        'total to each source.',
     ),
     variants: flagField.describe('Adds `variants` to images: one path for each of the imagePresets.'),
     filterWord: wordField.describe('Returns only names that contain this text, in any letter case.'),

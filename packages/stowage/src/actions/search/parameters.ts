@@ -92,7 +92,8 @@ const queryField = z
   .refine((text) => text.length <= MOST_LETTERS, `must not be longer than ${String(MOST_LETTERS)} characters`)
   .transform((text) => text.split(/\s+/u).filter((word) => word !== ''))
   .describe(
-    'Words that a name, or what is said about a file, must hold, all of them, whatever their case and order.',
+    'Words that must all occur in the name or the description of the file, in any order and letter ' +
+      'case.',
   );
 
 const TIME = /^(\d{4}-\d\d-\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/u;
@@ -125,12 +126,13 @@ export const searchParameters = z.object({
   path: pathField.describe('The folder in which the search begins. Default: the root.'),
   query: queryField,
   type: choiceField(['image', 'file', 'folder']).describe(
-    'Items of this type alone, as `files` reports it: `file` is what is not an image.',
+    'Only items of this type, as in `files`; `file` means files that are not images.',
   ),
   in: choice(['name', 'about', 'all'])
     .transform((where = 'name') => where)
     .describe(
-      'Where the words are searched for: in names (`name`, when absent), in the words about files (`about`), or in both (`all`).',
+      'Where to search: in names (`name`, the default), in descriptions of files (`about`), or in both ' +
+        '(`all`).',
     ),
   modifiedAfter: timeField.describe(
     'Changed at this moment or later. A date means the start of the day, in UTC.',

@@ -33,9 +33,11 @@ export const aboutSchema = z
     focalPoint: z
       .object({ x: share, y: share })
       .optional()
-      .describe('What matters in a picture, as shares of its width and height from the upper left corner.'),
+      .describe(
+        'The most important point of a picture, as fractions of its width and height from the upper left corner.',
+      ),
   })
-  .describe('What is said about the file, as far as anything is: plain text.');
+  .describe('The description of the file, in plain text, if it has one.');
 
 export type About = Readonly<z.output<typeof aboutSchema>>;
 

@@ -56,7 +56,7 @@ export const s3OptionsSchema = z.strictObject(
     publicBaseUrl: address
       .optional()
       .describe(
-        "Base of the adapter's own public URLs; the bucket's URL when absent. Answers use `baseurl` of the source.",
+        "Base of the adapter's public URLs. Default: the bucket's URL. Responses use `baseurl` of the source.",
       ),
     ca: authoritiesOption,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
