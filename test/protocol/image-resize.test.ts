@@ -2,7 +2,7 @@ import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { bmpFile, gradient, icoFile, iconBitmap, packColours } from '../pictures/bitmaps.ts';
 import { longGif } from '../pictures/long-gif.ts';
-import { animatedPng, pagedAvif, pagedTiff } from '../pictures/several-frames.ts';
+import { animatedPng, pagedAvif, pagedTiff, tiledAvif } from '../pictures/several-frames.ts';
 import {
   animation,
   claimingPng,
@@ -374,6 +374,22 @@ describe('imageResize', () => {
       ...boxOf({ w: 8000, h: 6000 }),
     });
     expect([status, messages]).toEqual([400, ['The result would have too many pixels.']]);
+  });
+
+  it('takes an AVIF picture of tiles for one picture, in uploads, listings, thumbnails and edits', async () => {
+    const { service, bytes } = await startImages({
+      extensions: ['avif'],
+      imageExtensions: ['avif'],
+      uploadImages: { metadata: 'strip' },
+    });
+    const answer = await service.upload([['files[0]', 'a.avif', new Uint8Array(tiledAvif)]]);
+    expect(answer.data['items']).toEqual([expect.objectContaining({ width: 512, height: 256 })]);
+    await service.call('files');
+    await expectQuarters(await bytes('_thumbs/a.avif.jpg'), 250, 125);
+    expect((await service.call('imageResize', { name: 'a.avif', ...boxOf({ w: 80, h: 40 }) })).status).toBe(
+      200,
+    );
+    await expectQuarters(await bytes('a.avif'), 80, 40);
   });
 
   it('refuses pictures of several frames that would come back as one, and leaves them alone', async () => {

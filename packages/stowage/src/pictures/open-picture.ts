@@ -13,6 +13,7 @@ import {
 import { decodeIcoBitmap, readIco } from './ico.ts';
 import { hasTangledExif } from './metadata/exif.ts';
 import { isLosslessWebp } from './metadata/gif-webp.ts';
+import { isTiled } from './metadata/heif.ts';
 import { startOfScan } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
 import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-file.ts';
@@ -113,13 +114,14 @@ const openEncoded = async (
   const read = (page: number): Promise<Metadata> =>
     sharp(bytes, { ...READ_OPTIONS, limitInputPixels: false, page }).metadata();
   const first = await read(0);
-  // A HEIC file may contain several pictures; only the primary one is shown.
-  const shown = format === 'heic' ? (first.pagePrimary ?? 0) : 0;
+  // A HEIF file may contain several pictures; only the primary one is shown.
+  const shown = first.pagePrimary ?? 0;
   const metadata = shown === 0 ? first : await read(shown);
   // The frames of an animation are never rotated: browsers differ, and the library rejects it.
   const isAnimation = format === 'webp' && (metadata.pages ?? 1) > 1;
   const { width, height } = isAnimation ? metadata : metadata.autoOrient;
-  const count = frames === 'all' && format !== 'heic' ? (metadata.pages ?? 1) : 1;
+  const isSingle = format === 'heic' || (format === 'heif' && isTiled(encoded, budget));
+  const count = frames === 'all' && !isSingle ? (metadata.pages ?? 1) : 1;
   requireDecodable({ width, height, frames: count });
   const animated = count > 1;
   return {

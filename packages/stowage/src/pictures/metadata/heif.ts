@@ -28,7 +28,7 @@ const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'fre
 /** Types of items that are not pictures: EXIF data, texts, and others without a type of their own. */
 const DATA_TYPES: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri ']);
 
-const dataItems = (
+const itemsIn = (
   file: Buffer,
   budget: ParseBudget,
 ): readonly { readonly type: string; readonly at: number }[] => {
@@ -37,11 +37,20 @@ const dataItems = (
     budget.spendItems();
     // After version and flags: the item's number, and that of its protection.
     const at = box + 8 + (file[box + 4] === 3 ? 4 : 2) + 2;
-    const type = file.toString('latin1', at, at + 4);
-    if (DATA_TYPES.has(type)) found.push({ type, at });
+    found.push({ type: file.toString('latin1', at, at + 4), at });
   }
   return found;
 };
+
+const dataItems = (file: Buffer, budget: ParseBudget): ReturnType<typeof itemsIn> =>
+  itemsIn(file, budget).filter(({ type }) => DATA_TYPES.has(type));
+
+/**
+ * Whether the picture consists of tiles, as Photoshop, Lightroom and `avifenc --grid` write it. The library
+ * counts tiles as further pictures, unless they are marked as hidden.
+ */
+export const isTiled = (file: Buffer, budget: ParseBudget): boolean =>
+  itemsIn(file, budget).some(({ type }) => type === 'grid');
 
 const count = (data: Buffer | undefined): number => (data === undefined ? 0 : 1);
 
