@@ -120,15 +120,15 @@ describe('cleaned drawings', () => {
   <i:view zoom="1"/><metadata><a/></metadata>
   <title>R&amp;D &lt;2026&gt;</title>
   <defs>
-    <linearGradient id="warm" x1="0" x2="1"><stop offset="0%" stop-color="#e63"/><stop offset="1" style="stop-color:rgb(250, 200, 40);stop-opacity:.9"/></linearGradient>
-    <radialGradient id="cold" xlink:href="#warm" cx="50%"/>
+    <linearGradient id="Безымянный_градиент_2" x1="0" x2="1"><stop offset="0%" stop-color="#e63"/><stop offset="1" style="stop-color:rgb(250, 200, 40);stop-opacity:.9"/></linearGradient>
+    <radialGradient id="cold" xlink:href="#Безымянный_градиент_2" cx="50%"/>
     <clipPath id="cut"><circle cx="50" cy="50" r="40"/></clipPath>
     <filter id="soft"><feGaussianBlur stdDeviation="2"/><feOffset dx="1" dy="1"/></filter>
     <pattern id="dots" width="8" height="8" patternUnits="userSpaceOnUse"><circle cx="4" cy="4" r="2" fill="navy"/></pattern>
     <symbol id="leaf" viewBox="0 0 10 10"><path d="M0 0C5 0 10 5 10 10 5 10 0 5 0 0z"/></symbol>
     <style type="text/css"><![CDATA[
       /* a comment with @import */
-      .band { fill: url(#warm); stroke: #123; stroke-width: 2px; }
+      .band { fill: url(#Безымянный_градиент_2); stroke: #123; stroke-width: 2px; }
       rect[class="dotted"], #last > .x { fill: url('#dots') }
       @media (min-width: 10px) { .dark { fill: hsl(220, 60%, 30%) } }
     ]]></style>
@@ -204,6 +204,11 @@ describe('cleaned drawings', () => {
         '<svg xmlns:x="&ns_extend;" xmlns="&ns_svg;" width="9"><x:slices/><rect width="7"/></svg>',
     );
     expect(cleaned).toContain('width="9"><rect width="7"/></svg>');
+  });
+
+  it('keep what Photoshop writes: a picture whose type is misspelt', async () => {
+    const image = '<image width="9" height="9" xlink:href="data:img/png;base64,iVBORw0KGgo="/>';
+    expect(await store(documentOf(image))).toContain(image);
   });
 
   it('keep all declarations beside comments, in attributes and sheets', async () => {

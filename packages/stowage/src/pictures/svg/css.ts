@@ -20,7 +20,8 @@ const PROPERTY = /^-{0,2}[a-z][\w-]*$/iu;
  */
 const VALUE = /^[\w\s#%.,()+\-*/!]*$/u;
 const STRING = /"[^"\\\n\r\f<&]*"|'[^'\\\n\r\f<&]*'/gu;
-const LOCAL_REFERENCE = /url\(\s*(?:"#[\w.:-]+"|'#[\w.:-]+'|#[\w.:-]+)\s*\)/giu;
+/** Illustrator writes names in the language of its user: `url(#Безымянный_градиент_2)`. */
+const LOCAL_REFERENCE = /url\(\s*(["']?)#[\w.:\p{L}\p{M}\p{N}-]+\1\s*\)/giu;
 const EMBEDDED_FONT =
   /url\(\s*(["']?)data:(?:font\/[\w.+-]+|application\/(?:x-)?font-[\w.+-]+)(?:;[\w=-]+)*;base64,[\w+/=]*\1\s*\)|format\(\s*["'][\w-]+["']\s*\)/giu;
 const FUNCTION = /(?<![\w-])([\w-]+)\s*\(/gu;
