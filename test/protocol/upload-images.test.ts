@@ -161,6 +161,30 @@ describe('uploadImages', () => {
     expect([moving.format, moving.frames, moving.metadata.loop]).toEqual(['webp', 2, 3]);
   });
 
+  it('keeps formats where the wanted one has no such long sides, as of panoramas and long screenshots', async () => {
+    const long = quarters(40, 16_400);
+    const webp = await start({ format: 'webp' });
+    expect(await upload(webp, 'a.png', await long.png().toBuffer())).toBe('a.png');
+    const scaled = await start({ format: 'webp', maxHeight: 8200 });
+    expect(await upload(scaled, 'a.png', await long.png().toBuffer())).toBe('a.webp');
+    const avif = await start({ format: 'avif', metadata: 'strip' });
+    expect(await upload(avif, 'a.jpg', await long.jpeg().toBuffer())).toBe('a.jpg');
+  });
+
+  it('takes animations without an end marker, or with zeros between their blocks, whole', async () => {
+    const started = await start({ metadata: 'strip' });
+    const gif = await animation('gif', ['#f00', '#0f0', '#00f']);
+    const open = gif.subarray(0, -1);
+    for (const [name, bytes] of [
+      ['open.gif', open],
+      ['zeros.gif', Buffer.concat([open, Buffer.alloc(3), gif.subarray(-1)])],
+    ] as const) {
+      const stored = await started.shown(await upload(started, name, bytes));
+      expect([name, stored.frames]).toEqual([name, 3]);
+    }
+    expect((await refusal(started, 'cut.gif', gif.subarray(0, -2)))[0]).toBe(400);
+  });
+
   it('names a picture by its content, and refuses a name that the source does not allow', async () => {
     const png = await quarters().png().toBuffer();
     const started = await start({});

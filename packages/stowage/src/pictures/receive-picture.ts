@@ -18,15 +18,19 @@ export interface ReceivingPlan {
 }
 
 const FORMATS = { jpeg: 'jpeg', webp: 'webp', avif: 'heif' } as const;
+/** Longest side in pixels that a format can store. */
+const MAX_SIDES = { jpeg: 65_500, webp: 16_383, avif: 16_384 } as const;
 
 /**
- * The format that a picture gets. Features that a format lacks (animation, transparency, pages) exclude it;
- * nothing is stored as HEIC.
+ * The format that a picture gets. Features that a format lacks (animation, transparency, pages, long sides)
+ * exclude it; nothing is stored as HEIC.
  */
 const formatFor = (
   { file, format, frames, metadata }: OpenedPicture,
-  wanted: ReceivingPolicy['format'],
+  asked: ReceivingPolicy['format'],
+  { width, height }: PictureSize,
 ): WritableFormat => {
+  const wanted = asked !== 'keep' && Math.max(width, height) > MAX_SIDES[asked] ? 'keep' : asked;
   if (format === 'heic') return FORMATS[wanted === 'keep' ? 'jpeg' : wanted];
   if (wanted === 'keep') return format;
   if (format === 'png' && isAnimatedPng(file, pictureBudget(file))) return format;
@@ -50,8 +54,8 @@ export const planReceiving = async (
   policy: ReceivingPolicy,
 ): Promise<ReceivingPlan> => {
   if (original.format === 'ico') return { original, policy, format: 'ico', size: original, isDrawn: false };
-  const format = formatFor(original, policy.format);
   const size = sizeWithin({ width: policy.maxWidth, height: policy.maxHeight, fit: 'inside' }, original);
+  const format = formatFor(original, policy.format, size);
   const isScaled = size.width !== original.width || size.height !== original.height;
   const isDrawn =
     isScaled ||

@@ -19,13 +19,15 @@ const behindBlocks = (file: Buffer, start: number): number => {
 /** The end of the block at `at`; undefined at the end marker. */
 const endOfBlock = (file: Buffer, at: number): number | undefined => {
   if (file[at] === EXTENSION) return behindBlocks(file, at + 2);
+  // Some programs fill the space between blocks.
+  if (file[at] === 0) return at + 1;
   if (file[at] === IMAGE) return behindBlocks(file, at + 10 + tableBytes(file[at + 9] ?? 0) + 1);
   return undefined;
 };
 
 /**
- * Whether a GIF file is complete up to its end marker. The decoder shows a truncated file without an error,
- * perhaps with fewer frames. Reads lengths only.
+ * Whether a GIF file is complete up to its end marker, or to the end of a block: many programs forget the
+ * marker. The decoder shows a truncated file without an error, perhaps with fewer frames. Reads lengths only.
  */
 export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
   let at = GIF_HEADER_BYTES + tableBytes(file[10] ?? 0);
@@ -33,7 +35,7 @@ export const isWholeGif = (file: Buffer, budget: ParseBudget): boolean => {
     budget.spendItems();
     at = end;
   }
-  return file[at] === END;
+  return file[at] === END || at === file.length;
 };
 
 const applicationOf = (block: Buffer): string | undefined =>
