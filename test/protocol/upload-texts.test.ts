@@ -75,6 +75,16 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
       ['-IPTC:ObjectName=T', '-XMP-photoshop:Credit=C', ...EXIF],
       { title: 'T', credit: 'C', caption: 'EXIF words' },
     ],
+    [
+      'nothing of what a camera writes into every picture',
+      'jpeg',
+      [
+        '-EXIF:ImageDescription=OLYMPUS DIGITAL CAMERA         ',
+        '-XMP-dc:Description=SONY DSC',
+        ...IPTC.slice(0, 2),
+      ],
+      { title: 'Título' },
+    ],
     ['old IPTC of one byte a letter', 'jpeg', ['-IPTC:Caption-Abstract=Café'], { caption: 'Café' }],
     ['XMP in PNG', 'png', [...XMP, ...EXIF], OF_XMP],
     ['EXIF in PNG', 'png', EXIF, { caption: 'EXIF words' }],

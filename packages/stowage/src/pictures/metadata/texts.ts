@@ -100,6 +100,15 @@ const bounded = (text: string | undefined, most: number): string | undefined => 
   return short === '' ? undefined : short;
 };
 
+/** Descriptions that cameras write into every picture. */
+const CAMERA_WORDS =
+  /^(?:(?:[A-Z]+ )*DIGITAL (?:STILL )?CAMERA|SONY DSC|Exif_JPEG_PICTURE|DCIM[/\\][\w/\\.]*)$/u;
+
+const captionOf = (text: string | undefined): string | undefined => {
+  const caption = bounded(text, MOST_TEXT);
+  return caption === undefined || CAMERA_WORDS.test(caption) ? undefined : caption;
+};
+
 const boundedTags = (tags: readonly string[] | undefined): string[] | undefined => {
   const short = (tags ?? []).slice(0, 20 * MOST_TAGS).flatMap((tag) => bounded(tag, MOST_TAG) ?? []);
   return short.length === 0 ? undefined : [...new Set(short)].slice(0, MOST_TAGS);
@@ -130,9 +139,9 @@ export const textsOf = async (
     alt: bounded(xmp.alt, MOST_TEXT),
     title: first('2:5') ?? bounded(xmp.title, MOST_TEXT),
     caption:
-      first('2:120') ??
-      bounded(xmp.caption, MOST_TEXT) ??
-      bounded(description && decodedText(description).split('\0')[0], MOST_TEXT),
+      captionOf(records?.get('2:120')?.[0]) ??
+      captionOf(xmp.caption) ??
+      captionOf(description && decodedText(description).split('\0')[0]),
     credit: first('2:110') ?? bounded(xmp.credit, MOST_TEXT),
     tags: boundedTags(records?.get('2:25')) ?? boundedTags(xmp.tags),
   };
