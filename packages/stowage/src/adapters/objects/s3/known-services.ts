@@ -1,6 +1,7 @@
 import { Agent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import type { S3 } from '@aws-sdk/client-s3';
+import { patientAttempts } from '../../../basics/network/attempts.ts';
 
 /** The conditional requests that a service supports. */
 export interface Support {
@@ -75,8 +76,8 @@ export class KnownServices {
   takeAgents(ca: string | undefined): Agents {
     const key = ca ?? '';
     const pool = this.#agents.get(key) ?? {
-      http: new Agent({ keepAlive: true }),
-      https: new SecureAgent({ keepAlive: true, ca }),
+      http: new Agent({ ...patientAttempts, keepAlive: true }),
+      https: new SecureAgent({ ...patientAttempts, keepAlive: true, ca }),
       users: 0,
     };
     this.#agents.set(key, pool);

@@ -2,6 +2,7 @@ import { Agent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { patientAttempts } from '../../../basics/network/attempts.ts';
 import {
   BusyError,
   ChangedMeanwhileError,
@@ -55,7 +56,7 @@ const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: 
  * @param ca trusted authorities instead of the default ones, in PEM
  */
 export const createAgents = (silence: Silence, ca: string | undefined): Agents => {
-  const pool = { keepAlive: true, timeout: silence.readMs };
+  const pool = { ...patientAttempts, keepAlive: true, timeout: silence.readMs };
   const http = limitSilence(new Agent(pool), 'connect', silence);
   const https = limitSilence(new SecureAgent({ ...pool, ca }), 'secureConnect', silence);
   return {

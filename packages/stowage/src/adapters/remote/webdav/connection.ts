@@ -2,6 +2,7 @@ import { Agent, type IncomingMessage, request as requestHttp, type RequestOption
 import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
+import { patientAttempts } from '../../../basics/network/attempts.ts';
 import { SilenceError } from '../core/connections.ts';
 import type { WebdavOptions } from './options.ts';
 
@@ -44,7 +45,7 @@ export class Connections {
 
   constructor({ connections, verifyCertificate, ca }: WebdavOptions) {
     const agents = (keepAlive: boolean) => {
-      const pool = { keepAlive, maxSockets: connections, timeout: KEPT_MS };
+      const pool = { ...patientAttempts, keepAlive, maxSockets: connections, timeout: KEPT_MS };
       return {
         http: new Agent(pool),
         https: new SecureAgent({ ...pool, ca, rejectUnauthorized: verifyCertificate }),
