@@ -3,7 +3,7 @@ import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRemoteFetcher, createSilentLogger } from '#internals';
 import { startSite, type Site } from './loopback.ts';
@@ -24,6 +24,14 @@ beforeAll(async () => {
     } else if (path.startsWith('echo')) {
       response.setHeader('content-type', 'text/plain');
       response.end(`${request.url} ${request.headers.accept} ${request.headers['accept-encoding']}`);
+    } else if (path === 'moved') {
+      // Many servers write the letters of an address as they are.
+      response.socket?.end(
+        'HTTP/1.1 302 Found\r\nLocation: /echo/\u0444\u043e\u0442\u043e.jpg?q=\u00e9\r\n\r\n',
+      );
+    } else if (path.startsWith('archive')) {
+      const type = path.endsWith('gz') ? 'application/octet-stream' : 'application/x-gzip';
+      response.writeHead(200, { 'content-encoding': 'x-gzip', 'content-type': type }).end(gzipSync(content));
     } else if (path === 'stall') {
       response.writeHead(200);
       response.write('begin');
@@ -63,6 +71,19 @@ describe('a remote fetch', () => {
     const { stream, size } = await fetcher.fetch(`${site.origin}/${name}`, options);
     expect(size).toBeUndefined();
     expect(await buffer(stream)).toEqual(content);
+  });
+
+  it.each(['archive.tar.gz', 'archive.TGZ', 'archive?latest'])(
+    'leaves compressed what is an archive itself: %s',
+    async (path) => {
+      const { stream } = await fetcher.fetch(`${site.origin}/${path}`, options);
+      expect(gunzipSync(await buffer(stream))).toEqual(content);
+    },
+  );
+
+  it('follows redirects whose address is not encoded', async () => {
+    const { stream } = await fetcher.fetch(`${site.origin}/moved`, options);
+    expect(await text(stream)).toContain('/echo/%D1%84%D0%BE%D1%82%D0%BE.jpg?q=%C3%A9 ');
   });
 
   it('sends path, query and the wanted types, and never the fragment', async () => {

@@ -203,6 +203,39 @@ describe('fileUploadRemote and what comes back', () => {
     expect(await service.source('files').paths()).toEqual([]);
   });
 
+  it('takes no web page for a file, as the page about a picture or a login is one', async () => {
+    const service = await startService(open);
+    const page = '\n\n<!DOCTYPE html>\n<html><head><title>photo.jpg</title></head></html>';
+    const site = await serve((request, response) => {
+      response.setHeader('content-type', 'text/html; charset=utf-8');
+      response.end(request.url === '/script/photo.png' ? 'pixels' : page);
+    });
+    for (const name of ['photo.jpg', 'notes.pdf']) {
+      const { status, messages } = await service.call('fileUploadRemote', {
+        url: `${site.origin}/wiki/${name}`,
+      });
+      expect([status, messages]).toEqual([400, ['The address is that of a web page, not of a file.']]);
+    }
+    expect(await service.source('files').paths()).toEqual([]);
+    // The type alone says little: scripts that send pictures often leave it as it is.
+    for (const url of ['/script/photo.png', '/page.html'])
+      expect((await service.call('fileUploadRemote', { url: site.origin + url })).status).toBe(200);
+  });
+
+  it('names itself as the operator wants it, for sites that ask for an address', async () => {
+    const agents: (string | undefined)[] = [];
+    const site = await serve((request, response) => {
+      agents.push(request.headers['user-agent']);
+      response.end('pixels');
+    });
+    const remoteUserAgent = 'my-site/1.0 (https://example.com; files@example.com)';
+    for (const options of [open, { ...open, remoteUserAgent }]) {
+      const service = await startService(options);
+      await service.call('fileUploadRemote', { url: `${site.origin}/a.png` });
+    }
+    expect(agents).toEqual(['Stowage', remoteUserAgent]);
+  });
+
   it('does not reach private addresses by default, and says nothing of them', async () => {
     const [service, canary] = [await startService(), await startCanary()];
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0.0.0.0']) {

@@ -32,7 +32,7 @@ export const createServices = (
   state: State,
   log: Logger,
 ): ActionServices => {
-  const remote = createRemoteFetcher({ log });
+  const remote = createRemoteFetcher({ log, userAgent: settings.remoteUserAgent });
   const locations = createLocationLocks();
   const quotas = createQuotas(state.records, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });

@@ -7,8 +7,9 @@ import { checkUpload } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
-import { FileTooLargeError } from '../errors/errors.ts';
+import { FileTooLargeError, RemoteFailedError } from '../errors/errors.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
+import { beginningOf } from '../pictures/picture-file.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
@@ -34,6 +35,22 @@ const result = z.object({
   items: z.array(uploadedItemSchema).describe('The stored file.'),
 });
 
+const PAGE_TYPE = /^\s*(?:text\/html|application\/xhtml\+xml)\b/iu;
+const PAGE_EXTENSIONS: readonly (string | undefined)[] = ['html', 'htm', 'xhtml'];
+const PAGE_HEAD_BYTES = 1024;
+
+/**
+ * Rejects a web page in place of a file: logins, and the pages about a file at GitHub, Wikimedia Commons or
+ * Dropbox, whose address ends with its name.
+ */
+const requireFile = async ({ staged, filename }: UploadedFile, contentType = ''): Promise<void> => {
+  if (!PAGE_TYPE.test(contentType) || PAGE_EXTENSIONS.includes(extensionOf(filename))) return;
+  const head = await beginningOf(staged.open(), PAGE_HEAD_BYTES);
+  // Servers also send other content under this type.
+  if (/<(?:!doctype\s+html|html)\b/iu.test(head.toString('latin1', 0, PAGE_HEAD_BYTES)))
+    throw new RemoteFailedError('The address is that of a web page, not of a file.');
+};
+
 /** Fetches a file into the store, as a staged file without a name. */
 export const fetchStaged = async (
   context: ActionContext,
@@ -47,13 +64,20 @@ export const fetchStaged = async (
   const wanted = { bytes: Infinity, signal };
   const room = await roomIn(services.quotas, quotaOf(view, holdSources), settings, wanted);
   try {
-    const { stream } = await services.remote.fetch(url, {
+    const { stream, contentType } = await services.remote.fetch(url, {
       maxBytes: Math.min(maxUploadFileSize, room),
       timeoutMs: timeoutLimit * 1000,
       allowPrivate: allowPrivateNetworkUploads,
       signal,
     });
-    return await stageFile(context, view, stream, { field: 'url', filename, near });
+    const file = await stageFile(context, view, stream, { field: 'url', filename, near });
+    try {
+      await requireFile(file, contentType);
+      return file;
+    } catch (error) {
+      await file.staged.discard();
+      throw error;
+    }
   } catch (error) {
     throw error instanceof FileTooLargeError && room < maxUploadFileSize ? outOfRoom(settings, room) : error;
   }

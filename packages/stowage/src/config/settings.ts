@@ -34,7 +34,7 @@ const ORDER = list(
     'safeThumbsCountInOneTime generateSvgThumbs svgThumbWidth svgThumbHeight forceSingleExtension ' +
     'sanitizeSvg accessControl imageMemory defaultRole auth rateLimits trustedProxies roleSessionVar ' +
     'allowCrossOrigin allowedOrigins onlyPOST refuseCrossSite errorHttpStatus compressAnswers allowPrivateNetworkUploads ' +
-    'timeoutLimit inspection memoryLimit documents pdf serve delivery deliveryPrefix serveCacheControl ' +
+    'remoteUserAgent timeoutLimit inspection memoryLimit documents pdf serve delivery deliveryPrefix serveCacheControl ' +
     'redirectMoved signedUrlLifetime thumbPlaceholder trash quota tus audit webhooks redis stateDirectory uploadImages readTexts ' +
     'imagePresets thumbDensity thumbPrograms signingSecret publicUrl',
 );

@@ -1,10 +1,11 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { type IncomingHttpHeaders, request as requestHttp, type RequestOptions } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import { Agent, type IncomingHttpHeaders, request as requestHttp, type RequestOptions } from 'node:http';
+import { Agent as SecureAgent, request as requestHttps } from 'node:https';
 import type { Readable } from 'node:stream';
 import { AddressRefusedError, RemoteFailedError } from '../../errors/errors.ts';
+import { patientAttempts } from './attempts.ts';
 import type { Target } from './target.ts';
 import ipaddr from 'ipaddr.js';
 
@@ -154,6 +155,8 @@ const MAX_HEADER_BYTES = 16 * 1024;
 export interface PinnedRequestOptions {
   readonly addresses: readonly HostAddress[];
   readonly accept: string;
+  /** Default: `Stowage`. */
+  readonly userAgent?: string | undefined;
   readonly signal: AbortSignal;
   /** Sends a POST with this content instead of a GET. */
   readonly post?: { readonly body: string; readonly headers: Readonly<Record<string, string>> };
@@ -185,14 +188,14 @@ const lookupAmong =
  */
 export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
   new Promise((resolve, reject) => {
-    const { addresses, accept, signal, post } = options;
+    const { addresses, accept, userAgent = 'Stowage', signal, post } = options;
     const settings: RequestOptions = {
       // A separate connection that is not reused.
-      agent: false,
+      agent: new (url.protocol === 'https:' ? SecureAgent : Agent)(patientAttempts),
       method: post === undefined ? 'GET' : 'POST',
       lookup: lookupAmong(addresses),
       maxHeaderSize: MAX_HEADER_BYTES,
-      headers: { accept, 'accept-encoding': 'identity', 'user-agent': 'Stowage', ...post?.headers },
+      headers: { accept, 'accept-encoding': 'identity', 'user-agent': userAgent, ...post?.headers },
       signal,
     };
     const request = url.protocol === 'https:' ? requestHttps(url, settings) : requestHttp(url, settings);

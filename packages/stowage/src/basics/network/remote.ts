@@ -16,13 +16,26 @@ const makers: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** The encodings in a `Content-Encoding` header, in the order of application; empty for plain content. */
-const encodingsOf = (header: string | undefined): readonly string[] =>
-  (header ?? '')
+const GZIP_TYPE = /^application\/(?:x-)?(?:gzip|gunzip|compressed-tar|gtar-compressed|tgz)\b/iu;
+const GZIP_NAME = /\.(?:t?gz|svgz)$/iu;
+
+/**
+ * The encodings of a response, in the order of application; empty for plain content. Web servers also label
+ * archives (`.tar.gz`) with the compression that is a part of the file; as in browsers, those stay compressed.
+ */
+const encodingsOf = (
+  header: string | undefined,
+  type: string | undefined,
+  { url }: Target,
+): readonly string[] => {
+  const encodings = (header ?? '')
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '' && name !== 'identity');
+  const isGzip = encodings.length === 1 && /^(?:x-)?gzip$/u.test(encodings[0] ?? '');
+  return isGzip && (GZIP_TYPE.test(type ?? '') || GZIP_NAME.test(url.pathname)) ? [] : encodings;
+};
 
 const decodersFor = (encodings: readonly string[]): Transform[] => {
   if (encodings.length > MAX_ENCODINGS) throw new RemoteFailedError({ detail: 'Too many encodings.' });
@@ -128,6 +141,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export interface RemoteFetcherParts extends AddressSources {
   readonly log: Logger;
+  readonly userAgent?: string;
 }
 
 const single = (value: string | string[] | undefined): string | undefined =>
@@ -149,12 +163,23 @@ const redirectOf = (answer: PinnedAnswer, target: Target): Target | undefined =>
   if (!REDIRECTS.has(answer.status)) return undefined;
   const location = single(answer.headers['location']);
   if (location === undefined) throw new RemoteFailedError({ detail: 'A redirect without a target.' });
-  return parseTarget(location, target.url);
+  // Unencoded letters arrive byte by byte: usually those of UTF-8.
+  const encoded = location.replaceAll(
+    /[\u0080-\u00ff]/gu,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return parseTarget(encoded, target.url);
 };
 
-const resourceOf = (answer: PinnedAnswer, options: RemoteFetchOptions, limit: TimeLimit): RemoteResource => {
+const resourceOf = (
+  answer: PinnedAnswer,
+  target: Target,
+  options: RemoteFetchOptions,
+  limit: TimeLimit,
+): RemoteResource => {
   if (answer.status !== 200) throw new RemoteFailedError({ detail: `The server answered ${answer.status}.` });
-  const encodings = encodingsOf(single(answer.headers['content-encoding']));
+  const contentType = single(answer.headers['content-type']);
+  const encodings = encodingsOf(single(answer.headers['content-encoding']), contentType, target);
   const length = single(answer.headers['content-length']);
   const size = length === undefined || encodings.length > 0 ? undefined : Number(length);
   if (size !== undefined && size > options.maxBytes) throw new FileTooLargeError();
@@ -169,14 +194,14 @@ const resourceOf = (answer: PinnedAnswer, options: RemoteFetchOptions, limit: Ti
       answer.close();
     },
   });
-  return { stream, contentType: single(answer.headers['content-type']), size };
+  return { stream, contentType, size };
 };
 
 const ask = async (
   target: Target,
   sources: AddressSources,
   { allowPrivate = false, accept = '*/*' }: Pick<RemoteFetchOptions, 'allowPrivate' | 'accept'>,
-  request: Pick<PinnedRequestOptions, 'signal' | 'post'>,
+  request: Pick<PinnedRequestOptions, 'signal' | 'post' | 'userAgent'>,
 ): Promise<PinnedAnswer> => {
   // Loads TLS and the address ranges with the first fetch, so that the service starts without them.
   const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
@@ -189,10 +214,10 @@ export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher =>
   const follow = async (url: string, options: RemoteFetchOptions, limit: TimeLimit) => {
     let target = parseTarget(url);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const answer = await ask(target, parts, options, { signal: limit.signal });
+      const answer = await ask(target, parts, options, { signal: limit.signal, userAgent: parts.userAgent });
       try {
         const next = redirectOf(answer, target);
-        if (next === undefined) return resourceOf(answer, options, limit);
+        if (next === undefined) return resourceOf(answer, target, options, limit);
         answer.close();
         target = next;
       } catch (error) {

@@ -147,6 +147,16 @@ export const uploadsSettings = {
     z.boolean().default(false),
     source('Let fileUploadRemote fetch private and local addresses.'),
   ),
+  remoteUserAgent: setting(
+    z
+      .string()
+      .regex(/^[\u0020-\u007e]+$/u, 'must be one line of ASCII characters')
+      .default('Stowage'),
+    global(
+      'The `User-Agent` with which fileUploadRemote, fileReplace and documents fetch files. Some sites want an address of ' +
+        'you in it, such as Wikimedia: `my-site/1.0 (https://example.com; files@example.com)`.',
+    ),
+  ),
   timeoutLimit: setting(
     positive.max(MAX_TIMER_SECONDS).default(60),
     source(
