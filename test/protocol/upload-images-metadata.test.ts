@@ -105,6 +105,15 @@ describe('Odd pictures that come in', () => {
     expect((await upload(started, 'b.tif', broken)).status).toBe(400);
   });
 
+  it('are cleaned however many pages they have, as those of scanners', async () => {
+    const pages = Array.from({ length: 60 }, () => ({ width: 20, height: 10 }));
+    for (const metadata of ['strip', 'strip-location']) {
+      const started = await start({ metadata });
+      expect(await upload(started, 'a.tif', tiffFile(...pages))).toMatchObject({ status: 200 });
+      expect((await started.shown('a.tif')).frames).toBe(60);
+    }
+  });
+
   it('are scaled and edited without a turn: animations with an EXIF orientation', async () => {
     const moving = withExif(await animation('webp', ['#f00', '#0f0']), 6);
     expect((await sharp(moving).metadata()).orientation).toBe(6);

@@ -12,7 +12,10 @@ const ENTRY_BYTES = 12;
 /** Bytes of one value by its type; 0 for unknown types. */
 const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4];
 
-const MAX_DIRECTORIES = 32;
+/** A camera writes a handful, a scanner one for each page of a book. */
+const MAX_DIRECTORIES = 1000;
+/** Maximum number that one entry refers to. */
+const MAX_SUBDIRECTORIES = 32;
 const MAX_ENTRIES = 2000;
 
 /** Tags whose value is the offset of another directory. */
@@ -89,7 +92,7 @@ export const readDirectory = (tiff: Tiff, at: number): readonly TiffEntry[] | un
 const namedBy = ({ uint16, uint32 }: Tiff, { tag, type, value }: TiffEntry): readonly number[] => {
   const bytes = TYPE_BYTES[type];
   if (!DIRECTORIES.has(tag) || value === undefined || (bytes !== 2 && bytes !== 4)) return [];
-  const count = Math.min((value.end - value.start) / bytes, MAX_DIRECTORIES);
+  const count = Math.min((value.end - value.start) / bytes, MAX_SUBDIRECTORIES);
   const read = bytes === 2 ? uint16 : uint32;
   return Array.from({ length: count }, (_, index) => read(value.start + index * bytes));
 };
