@@ -95,7 +95,7 @@ ${takesFiles ? filesMember(needsFiles) : ''}
 const hasData = ({ data }) => Object.keys(data.properties).length > 0;
 
 const answerType = ({ name, type, data, savedBy }) =>
-  `/** What \`${name}\` answers${savedBy === undefined ? '' : ` when it is given \`${savedBy}\``}. */
+  `/** Response of \`${name}\`${savedBy === undefined ? '' : ` with \`${savedBy}\``}. */
 export interface ${type}Data extends Success {
 ${membersOf(data)}
 }`;
@@ -131,7 +131,7 @@ ${actions
   .join('\n\n')}
 `,
   'answers.ts': `${HEADER}
-/** What every successful answer holds. */
+/** Fields of every successful response. */
 export interface Success {
 readonly code: 220;
 }
@@ -146,7 +146,7 @@ export interface Actions {
 ${actions.map(entryOf).join('\n')}
 }
 
-/** Whether an action answers data or a file. */
+/** Content of the response of an action: data or a file. */
 export const answerKinds = {
 ${actions.map(({ name, isFile }) => `${name}: '${isFile ? 'file' : 'data'}',`).join('\n')}
 } as const satisfies Readonly<Record<keyof Actions, 'data' | 'file'>>;

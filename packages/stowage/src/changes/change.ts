@@ -180,7 +180,7 @@ export interface Renamed {
 export interface Done {
   readonly path: SourcePath;
   readonly bytes?: number | undefined;
-  /** What the target stores of an item of another source: less or more bytes where pictures were changed. */
+  /** Size of an item of another source in the target: it differs where pictures were changed. */
   readonly stored?: Measure | undefined;
   /** Of a folder that was moved or copied to another source. */
   readonly renamed?: readonly Renamed[] | undefined;

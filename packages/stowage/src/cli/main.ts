@@ -10,7 +10,7 @@ import { end, endBy } from './end.ts';
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
 
-/** What `init` writes, and no command reads unless it is named. */
+/** The file that `init` writes. Commands read it only when it is named. */
 const DEFAULT_FILE = 'stowage.json';
 
 /** Exit status of a process that was ended by Ctrl+C, by convention. */

@@ -60,7 +60,7 @@ interface CheckedStorage {
   readonly problems: readonly string[];
 }
 
-/** What an option was meant to be that the adapter does not know. */
+/** Suggests the option that an unknown one probably stands for. */
 const hintFor = (adapter: string, problem: string): string => {
   const [, path = '', key] = /^(?:(.+)\.)?([^.]+): is not a known key$/u.exec(problem) ?? [];
   const schema = Object.entries(optionsSchemas).find(([name]) => name === adapter)?.[1];

@@ -21,7 +21,7 @@ export interface RemoveOptions extends OperationOptions {
   readonly mayMiss?: boolean;
 }
 
-/** What the caller knows about the file that is moved or removed. */
+/** The caller's knowledge of the file that is moved or removed. */
 export interface SeenOptions {
   /**
    * The result of a recent `stat` of this store for the file. A store with conditional requests uses it

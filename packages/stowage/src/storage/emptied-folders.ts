@@ -77,7 +77,7 @@ class DerivedFiles {
   }
 }
 
-/** What a move has taken out of one folder. */
+/** Items that a move has taken out of one folder. */
 interface Moved {
   /** Whether a direct subfolder was moved. */
   readonly isMoved: (path: SourcePath) => boolean;

@@ -122,7 +122,7 @@ export const linksOf = ({ value, pieces }: LinkAttribute): readonly string[] =>
   pieces.map((piece) => slice(value, piece));
 
 const AMPERSAND = /&(?:amp|#0*38|#x0*26);/iuy;
-/** What parsers decode into other units; they unify line ends. */
+/** Text that parsers replace by other characters: references and line ends. */
 const REFERENCE = /&(?:#\d+|#x[\da-f]+|[a-z][a-z\d]*);?|\r\n?/iuy;
 
 /** Where each unit of a value, and its end, is in the text; undefined where references obscure that. */

@@ -1,8 +1,8 @@
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 
 /**
- * Reads the directories of a TIFF structure, which is also the format of EXIF data. Whatever the offsets in
- * it are, nothing outside of the given bytes is read, no directory twice, and not more directories than a
+ * Reads the directories of a TIFF structure, which is also the format of EXIF data. With any
+ * offsets, nothing outside of the given bytes is read, no directory twice, and not more directories than a
  * camera writes.
  *
  * @see https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E EXIF 3.0

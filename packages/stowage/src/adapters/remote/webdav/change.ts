@@ -61,7 +61,7 @@ export const giveName = async (
 ): Promise<void> => {
   const { from, to } = names;
   const isNew = options.createOnly === true;
-  // What had the name when the server refused it may be gone since.
+  // The item that had the name when the server rejected it may be gone by now.
   const requireFree = (found: Stat | undefined, isRefused = false): void => {
     if (isNew && (found !== undefined || isRefused)) throw new AlreadyExistsError();
     if (found?.kind === 'folder') throw new WrongKindError();
