@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { createRouter } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hosts, memoryConfig, roleByUser, type RunningHost } from './hosts.ts';
+import { hosts, memoryConfig, quiet, roleByUser, type RunningHost } from './hosts.ts';
 
 const SEVEN_MB = 7 * 1024 * 1024;
 const bytes = randomBytes(SEVEN_MB);
@@ -123,5 +126,33 @@ describe.each(Object.entries(hosts))('in %s', (name, kind) => {
       abort.abort();
     }
     expect((await fetch(`${host.url}/fileDownload?name=go.bin`, { method: 'HEAD' })).status).toBe(200);
+  });
+});
+
+describe('on AWS Lambda', () => {
+  // As serverless-http, serverless-express and others do: their sockets have only what Node itself uses.
+  it('answers an adapter that calls the handler without a connection', async () => {
+    const nothing = () => undefined;
+    const written: string[] = [];
+    const socket = {
+      ...{ _writableState: {}, writable: true, on: nothing, removeListener: nothing, destroy: nothing },
+      ...{ cork: nothing, uncork: nothing },
+      write: (chunk: Uint8Array | string, ...rest: unknown[]) => {
+        written.push(String(chunk));
+        const [done] = rest.filter((one): one is () => void => typeof one === 'function');
+        done?.();
+        return true;
+      },
+    } as unknown as Socket;
+    const request = new IncomingMessage({ destroy: nothing } as unknown as Socket);
+    Object.assign(request, { method: 'GET', url: '/ping', headers: { host: 'a' }, complete: true });
+    request.push(null);
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    const router = createRouter(memoryConfig, {}, quiet);
+    await router.handler(request, response);
+    await router.close();
+    expect([response.statusCode, response.writableEnded]).toEqual([200, true]);
+    expect(written.join('')).toContain('{"success":true}');
   });
 });

@@ -117,7 +117,9 @@ const writeBody = async (
   end: boolean,
   stallMs: number,
 ): Promise<void> => {
-  response.setTimeout(stallMs, () => response.destroy());
+  const { socket } = response;
+  // Adapters to AWS Lambda pass objects that are no real sockets, without timeouts.
+  if (!socket || 'setTimeout' in socket) response.setTimeout(stallMs, () => response.destroy());
   if (body instanceof Readable) {
     // A pipeline would treat it as a disconnected client.
     const onClose = (): void => {
