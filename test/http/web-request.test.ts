@@ -1,4 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createRouter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -96,6 +99,41 @@ describe('a plain web request', () => {
     expect([answer.status, await answer.json()]).toMatchObject([413, { data: { code: 413 } }]);
     expect(pulled).toBeGreaterThan(0);
     abort.abort();
+  });
+
+  it.each([
+    ['has been read', (request: Request) => request.text()],
+    ['is being read', (request: Request) => request.body?.getReader()],
+  ])('says so where the body %s before', async (_, read) => {
+    const directory = await mkdtemp(join(tmpdir(), 'stowage-read-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const keeping = createRouter({ ...memoryConfig, accessControl: [], tus: { directory } }, {}, quiet);
+    onTestFinished(() => keeping.close());
+    const form = new FormData();
+    form.append('files[0]', new Blob(['hello']), 'a.txt');
+    const tus = { 'tus-resumable': '1.0.0' };
+    const create = {
+      method: 'POST',
+      headers: { ...tus, 'upload-length': '5', 'upload-metadata': 'filename YS50eHQ=' },
+    };
+    const begun = await keeping.fetch(new Request('https://site.test/tus', create));
+    const part = { ...tus, 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' };
+    const requests = [
+      new Request('https://site.test/fileUpload', { method: 'POST', body: form }),
+      new Request(`https://site.test/${begun.headers.get('location') ?? ''}`, {
+        method: 'PATCH',
+        headers: part,
+        body: 'hello',
+      }),
+    ];
+    for (const request of requests) {
+      await read(request);
+      const answer = await keeping.fetch(request);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        400,
+        { data: { messages: [expect.stringMatching(/has read the body before/u)] } },
+      ]);
+    }
   });
 
   it.each(['multipart/form-data; boundary=x', 'text/plain'])(

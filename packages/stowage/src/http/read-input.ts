@@ -121,7 +121,8 @@ const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
   return Array.isArray(value) ? noParameters() : fromObject(value, bounds).all();
 };
 
-const READ_BEFORE =
+/** The message for a body that the host has read, and stored where this service cannot find it. */
+export const READ_BEFORE =
   'Something in this server has read the body before the request reached the connector. Mount the connector before it.';
 
 /** Files that the host has parsed are received like those of a form. */

@@ -1,6 +1,6 @@
 import { announcedUploadFields, checkAnnounced } from '../actions/file-upload.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
-import { InternalError, MethodNotAllowedError } from '../errors/errors.ts';
+import { BrokenBodyError, InternalError, MethodNotAllowedError } from '../errors/errors.ts';
 import { parseParameters, textBoundsOf } from '../parameters/fields.ts';
 import { ParameterDraft } from '../parameters/raw.ts';
 import {
@@ -16,6 +16,7 @@ import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
 import { grant, type GrantedRequest, type RequestScope } from './request-scope.ts';
 import { clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
+import { READ_BEFORE } from './read-input.ts';
 import { findAction, runAction } from './run-action.ts';
 import type { ResumableUploads } from './tus/resumable-uploads.ts';
 import { TUS_ROUTE, type TusPath } from './target.ts';
@@ -136,6 +137,8 @@ export const answerTus = async (
   const { headers, signal } = request;
   const asked = { method, id, headers, signal, locationOf: locationFor(request), ...service };
   const hasBody = method === 'POST' || method === 'PATCH';
+  // Clients would send such a part again and again: no byte of it arrives.
+  if (hasBody && request.parsedBody?.isMissing === true) throw new BrokenBodyError(READ_BEFORE);
   const body = hasBody ? request.body : undefined;
   const answered = withBatches({ headers: hasBody ? headers : {}, signal, body }, edge.times, (part) =>
     resumable.answer({ ...asked, ...part }),

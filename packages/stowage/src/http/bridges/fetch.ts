@@ -100,10 +100,12 @@ export type FetchHandler = (
 
 type WebBody = ConstructorParameters<typeof Response>[0];
 
-const bodyOf = ({ body, bodyUsed }: Request): Readable | undefined => {
-  if (body === null || bodyUsed) return undefined;
+const bodyOf = ({ body, bodyUsed }: Request): Pick<ConnectorRequest, 'body' | 'parsedBody'> => {
+  if (body === null) return { body: undefined };
+  if (bodyUsed || body.locked)
+    return { body: undefined, parsedBody: { fields: undefined, files: [], isMissing: true } };
   // A client may disconnect before the body is read: an error without a listener would end the process.
-  return Readable.fromWeb(body).on('error', () => undefined);
+  return { body: Readable.fromWeb(body).on('error', () => undefined) };
 };
 
 const toBody = (body: ConnectorResponse['body']): WebBody =>
@@ -113,7 +115,8 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
   const cut = createCut(basePath);
   return async (request, native = request) => {
     const { pathname, search } = new URL(request.url);
-    const body = bodyOf(request);
+    const given = bodyOf(request);
+    const { body } = given;
     const rest = cut(pathname) ?? pathname;
     const message: ConnectorRequest = {
       method: request.method,
@@ -123,7 +126,7 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
       native,
       peer: peerAddress(native),
       signal: request.signal,
-      body,
+      ...given,
     };
     const answer = await handle(message);
     if (body !== undefined && !body.readableEnded) {
