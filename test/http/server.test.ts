@@ -93,6 +93,19 @@ describe('closing', () => {
   });
 });
 
+describe('an idle connection', () => {
+  // The ten minutes are those of Google's load balancers; for Caddy it is two, for Traefik one and a half.
+  it('is kept longer than proxies keep it, which would send a request into its end', async () => {
+    const edge = await startEdge();
+    const connection = await RawConnection.open(edge.port);
+    await connection.write(get('/other'));
+    await connection.answer();
+    const [, seconds] = /^keep-alive: timeout=(\d+)/imu.exec(connection.received) ?? [];
+    expect(Number(seconds)).toBeGreaterThan(600);
+    connection.destroy();
+  });
+});
+
 describe('requests at the edge of HTTP', () => {
   it('are refused in the envelope when they name no host', async () => {
     const edge = await startEdge();

@@ -136,9 +136,9 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
       // stall.
       requestTimeout: 0,
       headersTimeout: 60_000,
-      // Longer than the minute for which proxies keep idle connections, so that the server never closes one
-      // that the proxy is about to use.
-      keepAliveTimeout: 65_000,
+      // Longer than proxies keep idle connections (nginx and AWS a minute, Traefik 90 seconds, Caddy two
+      // minutes, Google ten), so that the server never closes one that the proxy is about to use.
+      keepAliveTimeout: 620_000,
       // The connector rejects such requests itself, in its own format.
       requireHostHeader: false,
     },
