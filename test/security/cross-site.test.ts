@@ -30,6 +30,8 @@ const foreign: readonly Record<string, string>[] = [
   { referer: 'nonsense' },
   { origin: 'null' },
   { origin: 'nonsense' },
+  { origin: 'https://files.test', host: 'files.test:80' },
+  { origin: 'null', host: 'null' },
 ];
 
 const own: readonly Record<string, string>[] = [
@@ -38,6 +40,9 @@ const own: readonly Record<string, string>[] = [
   { referer: `http://${HOST}/page` },
   { origin: `http://${HOST}` },
   { origin: `https://FILES.test:8081` },
+  // As `proxy_set_header Host $host:$server_port` of nginx has it.
+  { origin: 'http://files.test', host: 'files.test:80' },
+  { referer: 'https://files.test/page', host: 'files.test:443' },
   { 'sec-fetch-site': 'same-origin', origin: 'http://seen-through-a-proxy.test' },
 ];
 

@@ -31,6 +31,12 @@ const tusHeaders =
 export const hostOf = (origin = ''): string | undefined =>
   URL.canParse(origin) ? new URL(origin).host : undefined;
 
+/** Whether a `Host` header names the host of an origin or URL. Some proxies add the default port. */
+const isHostOf = (host: string | undefined, origin: string): boolean =>
+  host !== undefined &&
+  URL.canParse(origin) &&
+  hostOf(`${new URL(origin).protocol}//${host}`) === hostOf(origin);
+
 type Sender = 'own' | 'foreign' | 'unknown';
 
 const senderOf = ({ headers }: HookRequest): Sender => {
@@ -39,8 +45,7 @@ const senderOf = ({ headers }: HookRequest): Sender => {
   if (site !== undefined) return site === 'same-origin' || site === 'none' ? 'own' : 'foreign';
   const origin = headers['origin'] ?? headers['referer'];
   if (origin === undefined) return 'unknown';
-  const host = headers['host'] ?? headers[':authority'];
-  return host !== undefined && hostOf(origin) === host.toLowerCase() ? 'own' : 'foreign';
+  return isHostOf(headers['host'] ?? headers[':authority'], origin) ? 'own' : 'foreign';
 };
 
 /** Maximum number of foreign origins that are logged, each once. */
