@@ -28,6 +28,7 @@ export class Grid {
   #listing: Listing | undefined;
   /** Start of a range selection with Shift. */
   #anchor = 0;
+  #isTouched = false;
   #faint: ReadonlySet<string> = new Set();
 
   constructor(selection: Selection, texts: Texts, events: GridEvents) {
@@ -41,6 +42,8 @@ export class Grid {
     });
     this.element = this.#rows.element;
     const { grid } = this.#rows;
+    // A click is a mouse event in Firefox before 129 and Safari before 18.2, and in that also by touch.
+    grid.addEventListener('pointerdown', ({ pointerType }) => (this.#isTouched = pointerType === 'touch'));
     grid.addEventListener('click', (event) => this.#clicked(event));
     grid.addEventListener('dblclick', (event) => this.#with(event, events.opened));
     grid.addEventListener('contextmenu', (event) => this.#menuWanted(event));
@@ -159,8 +162,7 @@ export class Grid {
     if (event.shiftKey) return this.#selectTo(at.index);
     this.#anchor = at.index;
     if (event.ctrlKey || event.metaKey || isOnCheck) this.#selection.toggle(entry);
-    else if (entry.type === 'folder' && 'pointerType' in event && event.pointerType === 'touch')
-      this.#events.opened(entry);
+    else if (entry.type === 'folder' && this.#isTouched) this.#events.opened(entry);
     else this.#selection.set([entry]);
   }
 
