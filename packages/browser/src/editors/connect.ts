@@ -6,6 +6,8 @@ import { createUploader, type UploaderOptions } from './upload.ts';
 export interface ConnectOptions extends UploaderOptions {
   /** Called with the reason when a file was not stored; default: `alert`. */
   readonly onError?: ((message: string) => void) | undefined;
+  /** Aborted when the editor is removed: closes the picker, and cancels uploads. Nothing more is inserted. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Functions for the events and buttons of an editor. `At` is a position in the document. */
@@ -25,27 +27,28 @@ export const connectFiles = <At = undefined>(
   options: ConnectOptions,
   insert: (files: readonly PickedFile[], at?: At) => unknown,
 ): ConnectedFiles<At> => {
-  const { onError = (message) => alert(message) } = options;
+  const { onError = (message) => alert(message), signal } = options;
   const upload = createUploader(options);
   const known = new KnownFiles();
   const take = (files: readonly PickedFile[], at?: At): void => {
     for (const file of files) known.add(file);
-    if (files.length > 0) insert(files, at);
+    if (files.length > 0 && signal?.aborted !== true) insert(files, at);
   };
   const uploadAll: ConnectedFiles<At>['uploadAll'] = async (files, make) => {
     const made = [];
     for (const file of files)
       try {
-        const stored = await upload(file);
+        const stored = await upload(file, { signal });
         known.add(stored);
         made.push(make(stored));
       } catch (error) {
+        if (signal?.aborted === true) break;
         onError((error as Error).message);
       }
     return made;
   };
   return {
-    browse: async () => take(await pickFiles({ types: 'image', several: true, ...options })),
+    browse: async () => take(await pickFiles({ types: 'image', several: true, ...options }, { signal })),
     store: async (files, at) => take(await uploadAll(files, (file) => file), at),
     uploadAll,
     sizeOf: (url) => {

@@ -238,7 +238,7 @@ export class Service {
   /** Links to the page's own origin have no host: documents may move between hosts. */
   #resolve(link: string): string {
     const url = new URL(link, this.reach.base);
-    return url.origin === location.origin ? `${url.pathname}${url.search}` : url.href;
+    return url.origin === new URL(document.baseURI).origin ? `${url.pathname}${url.search}` : url.href;
   }
 }
 
