@@ -17,7 +17,7 @@ describe.skipIf(chromium === undefined)(`Large files in Jodit${needsChromium}`, 
 
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'stowage-large-'));
-    await writeFiles(folder, { 'large.zip': large, 'small.zip': 'small' });
+    await writeFiles(folder, { 'large.zip': large, 'small.zip': 'small', 'other.zip': 'other' });
     joined = await joinPage({ 'box/': '' }, (root) => ({
       maxUploadFileSize: '50mb',
       extensions: ['zip'],
@@ -64,6 +64,23 @@ describe.skipIf(chromium === undefined)(`Large files in Jodit${needsChromium}`, 
     await eventually(() => picker.all('.picker')).toEqual([]);
     await editor.page.evaluate("fetch('/connector/ping')");
     expect(broken).toEqual([]);
+  });
+
+  test('let small ones come into the text beside one that fails, and that one when it is tried again', async () => {
+    let isDown = true;
+    joined.putInFront(({ action, body }, response) => {
+      if (!isDown || action !== 'fileUpload' || !body.includes('small.zip')) return false;
+      isDown = false;
+      response.writeHead(502, { 'content-type': 'text/html' }).end('<title>Bad gateway</title>');
+      return true;
+    });
+    await drop('small.zip', 'other.zip');
+    await eventually(() => editor.html()).toContain('other.zip');
+    expect(await editor.html()).not.toContain('small.zip');
+    await (await inShadow(editor.page, '.uploads .failure button')).evaluate((button) => button.click());
+    await eventually(() => editor.html()).toMatch(/<a href="[^"]*\/small\.zip">small\.zip<\/a>/u);
+    joined.putInFront();
+    for (const name of ['small.zip', 'other.zip']) await rm(path.join(joined.photos, name));
   });
 
   test('leave nothing when they are cancelled', async () => {

@@ -397,6 +397,44 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect((await readFile(service().inPhotos('large.txt'))).equals(noise)).toBe(true);
   });
 
+  it.each([
+    ['Chrome', 'PointerEvent', 'touch'],
+    ['Safari before 18.2', 'MouseEvent', ''],
+    ['Safari 18.2', 'PointerEvent', 'mouse'],
+  ])('opens a folder that is touched, as %s reports it', async (_, kind, pointerType) => {
+    const picker = await service().open();
+    await (
+      await picker.cell('pets')
+    ).evaluate(
+      (cell, name, type) => {
+        const Click = name === 'MouseEvent' ? MouseEvent : PointerEvent;
+        cell.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, pointerType: 'touch' }));
+        cell.dispatchEvent(new Click('click', { bubbles: true, pointerType: type }));
+      },
+      kind,
+      pointerType,
+    );
+    await picker.eventually(() => picker.way()).toEqual(['Photos', 'pets']);
+  });
+
+  it('continues an upload in parts where it has failed, when a person tries again', async () => {
+    const offsets: unknown[] = [];
+    service().proxy = ({ method, headers }, response) => {
+      if (method !== 'PATCH' || offsets.push(headers['upload-offset']) !== 2) return false;
+      response.writeHead(400, { 'content-type': 'text/html' }).end('<title>Under maintenance</title>');
+      return true;
+    };
+    const noise = Buffer.from(Array.from({ length: 17 * 2 ** 20 }, (_, index) => (index * 7919) % 251));
+    await writeFile(service().at('large.txt'), noise);
+    const picker = await service().open();
+    await picker.upload(service().at('large.txt'));
+    await picker.click('.uploads .failure button');
+    await picker.says('large.txt was uploaded.');
+    expect(offsets).toEqual(['0', '16777216', '16777216']);
+    expect(service().requests.filter((action) => action === 'tus')).toHaveLength(1);
+    expect((await readFile(service().inPhotos('large.txt'))).equals(noise)).toBe(true);
+  });
+
   it('refuses before it sends what the folder does not take', async () => {
     await writeFile(service().at('program.exe'), 'x');
     const picker = await service().open();

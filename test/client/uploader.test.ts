@@ -48,6 +48,33 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
     expect(service().requests.filter((action) => action.startsWith('tus'))).toEqual([]);
   });
 
+  it.each([
+    [
+      'that the storage is full',
+      500,
+      {
+        success: false,
+        data: { code: 500, error: 'STORAGE_FULL', messages: ['The storage has no room left.'] },
+      },
+      'The storage has no room left.',
+    ],
+    ['that no byte of a part arrives', 204, undefined, 'The server gave no answer that can be read.'],
+  ])('says at once %s, instead of sending it again and again', async (_, status, answer, message) => {
+    let parts = 0;
+    service().proxy = (request, response) => {
+      if (request.method !== 'PATCH') return false;
+      parts += 1;
+      request.resume().on('end', () => {
+        response.writeHead(status, { 'upload-offset': '0', 'content-type': 'application/json' });
+        response.end(answer && JSON.stringify(answer));
+      });
+      return true;
+    };
+    const bytes = String(9 * 2 ** 20);
+    expect(await upload(`new File([new Uint8Array(${bytes})], 'big.txt')`, '')).toBe(message);
+    expect(parts).toBe(1);
+  });
+
   it('stores a file where the connection was cut, also in a folder that may not be listed', async () => {
     await mkdir(service().inPhotos('inbox'));
     service().proxy = (request, response) => {
@@ -57,6 +84,34 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
     };
     expect(await upload("new File(['Dear reader'], 'letter.txt')", "path: 'inbox'")).toBe('letter.txt');
     expect(await service().namesIn('inbox')).toEqual(['letter.txt']);
+  });
+
+  it('gives links that lead to the connector from a page whose base is elsewhere', async () => {
+    const { page } = await service().open();
+    const link = await page.evaluate(`import('/editors.js').then(async ({ createUploader }) => {
+      const upload = createUploader({ url: new URL('/connector', location.origin) });
+      document.head.append(Object.assign(document.createElement('base'), { href: 'http://127.0.0.1:1/' }));
+      const { url } = await upload(new File(['Dear reader'], 'letter.txt'));
+      return new URL(url, document.baseURI).href;
+    })`);
+    expect(link).toBe(`${service().url}/connector/file/photos/letter.txt`);
+  });
+
+  it('closes the window of files with its editor, and inserts nothing more', async () => {
+    const { page } = await service().open();
+    const inserted = page.evaluate(`import('/editors.js').then(async ({ connectFiles }) => {
+      const inserted = [];
+      const ending = new AbortController();
+      const options = { url: '/connector', signal: ending.signal, onError: (message) => inserted.push(message) };
+      const { browse, store } = connectFiles(options, (files) => inserted.push(...files));
+      const browsing = browse();
+      ending.abort();
+      await browsing;
+      await store([new File(['Dear reader'], 'letter.txt')]);
+      return inserted;
+    })`);
+    expect(await inserted).toEqual([]);
+    expect(await service().namesIn()).not.toContain('letter.txt');
   });
 
   it('says in the language of the page why the connector refuses a file', async () => {

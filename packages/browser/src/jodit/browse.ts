@@ -16,6 +16,17 @@ const insert = (editor: InsertingEditor | Editor, { files, isImages, picked }: C
     }
   });
 
+const chosenOf = (files: readonly PickedFile[]): Chosen => ({
+  baseurl: '',
+  files: files.map(({ url }) => url),
+  isImages: files.map(({ isImage }) => isImage),
+  picked: files,
+});
+
+/** Inserts files at the cursor. */
+export const insertPicked = (editor: Editor, files: readonly PickedFile[]): void =>
+  insert(editor, chosenOf(files));
+
 /**
  * Opens the picker, for your own buttons, and inserts the picked files at the cursor: pictures as pictures,
  * videos with controls, other files as links with their names. Resolves when that is done, or the picker was
@@ -47,12 +58,7 @@ export const replaceBrowser = (
     // The popup of a picture has saved the cursor position.
     if (files.length === 0) return editor.s.restore();
     picked(files);
-    chosen({
-      baseurl: '',
-      files: files.map(({ url }) => url),
-      isImages: files.map(({ isImage }) => isImage),
-      picked: files,
-    });
+    chosen(chosenOf(files));
   };
   // In Jodit it is a getter.
   Object.defineProperty(editor.filebrowser, 'open', { value: open, configurable: true });

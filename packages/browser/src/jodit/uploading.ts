@@ -2,6 +2,8 @@ import type { FileUploadData } from '../client/index.ts';
 import { altOf, type KnownFiles, named } from '../picker/names.ts';
 import { Service, trimmed } from '../picker/service.ts';
 import type { Connection } from './connection.ts';
+import type { PickedFile } from '../picker/options.ts';
+import { insertPicked } from './browse.ts';
 import type { Editor, UploadAnswer } from './editor.ts';
 import type { Surface } from './surface.ts';
 
@@ -23,11 +25,16 @@ export const uploadService = ({ uploader }: Editor, { url, credentials }: Connec
   });
 };
 
-/** Remembers each file under the address that Jodit derives from the response. */
-const remember = (known: KnownFiles, { baseurl, files, isImages, items }: FileUploadData): void =>
-  items.forEach((item, index) => {
+/** Remembers each file under the address that Jodit derives from the response, and returns the files. */
+const remember = (
+  known: KnownFiles,
+  { baseurl, files, isImages, items }: FileUploadData,
+): readonly PickedFile[] =>
+  items.map((item, index) => {
     const [url, isImage] = [`${baseurl}${files[index] ?? ''}`, isImages[index] === true];
-    known.add({ ...item, path: trimmed(item.path), url, isImage, alt: altOf(item) });
+    const file = { ...item, path: trimmed(item.path), url, isImage, alt: altOf(item) };
+    known.add(file);
+    return file;
   });
 
 /**
@@ -35,11 +42,12 @@ const remember = (known: KnownFiles, { baseurl, files, isImages, items }: FileUp
  * cancelled and retried, sends large files in parts, and reads rejections like successes.
  */
 export const uploadVisibly = (
-  { uploader: { options } }: Editor,
+  editor: Editor,
   service: Service,
   surface: Promise<Surface>,
   known: KnownFiles,
 ): void => {
+  const { options } = editor.uploader;
   // The page may have its own function.
   if (options.customUploadFunction !== undefined) return;
   options.customUploadFunction = async (form) => {
@@ -57,7 +65,10 @@ export const uploadVisibly = (
         const data = await service.client.fileUploadRemote(parameters, { signal }).finally(ended);
         return { success: true, data };
       }
-      const stored = await uploads.store(files.map((file) => ({ file: named(file), ...folder })));
+      const wanted = files.map((file) => ({ file: named(file), ...folder }));
+      const stored = await uploads.store(wanted, (data) => {
+        insertPicked(editor, remember(known, data));
+      });
       const [first] = stored;
       if (first === undefined) return failed();
       for (const data of stored) remember(known, data);

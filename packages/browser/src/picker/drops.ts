@@ -1,5 +1,5 @@
 import { type Entry, type Folder, joined } from './service.ts';
-import type { Wanted } from './uploads.ts';
+import type { Wanted } from './upload-folders.ts';
 
 /** Data type of entries that are dragged from a list of this page. */
 const OWN = 'application/x-stowage-entries';

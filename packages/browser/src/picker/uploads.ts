@@ -3,18 +3,12 @@ import { uploadFile } from '../transfer/upload.ts';
 import { button, h, iconButton } from './dom.ts';
 import { isKept } from './names.ts';
 import type { Notices } from './notices.ts';
-import { type Folder, isAbort, joined, parentOf, type Service } from './service.ts';
+import { type Folder, isAbort, type Service } from './service.ts';
 import { counted, fill, humanSize, type Texts } from './texts.ts';
+import { type Wanted, withFolders } from './upload-folders.ts';
 
 /** Concurrent uploads. */
 const AT_ONCE = 3;
-
-/** A file to store, with its destination folder. */
-export interface Wanted extends Folder {
-  readonly file: File;
-  /** Name of the file in the folder whose content is replaced. */
-  readonly replaces?: string | undefined;
-}
 
 /** A stored file, as in the response. */
 export interface Stored extends Folder {
@@ -31,7 +25,11 @@ interface Row {
 
 interface Job extends Wanted, Row {
   /** Called with the response when the file is stored; without one when it is cancelled. */
-  readonly settled: (data?: FileUploadData) => void;
+  settled: (data?: FileUploadData) => void;
+  /** Called in its place when the file is stored after a failure. */
+  readonly late: ((data: FileUploadData) => void) | undefined;
+  /** Where the connector has the parts that were sent. */
+  readonly begun: { url?: string | undefined };
   ending: AbortController;
   sent: number;
   /** Time of the first attempt. */
@@ -80,7 +78,12 @@ export class Uploads {
   async add(wanted: readonly Wanted[], base: Folder): Promise<void> {
     let placed: readonly Wanted[];
     try {
-      placed = await this.#makeFolders(wanted, base);
+      placed = await withFolders(
+        wanted,
+        base,
+        (above, name) => this.#makeFolder(above, name),
+        (name, error) => this.#notices.warn(this.#failureOf(name, error)),
+      );
     } catch (error) {
       if (!isAbort(error)) this.#notices.warn(this.#service.messageOf(error, this.#texts));
       return;
@@ -90,15 +93,19 @@ export class Uploads {
 
   /**
    * Stores files in existing folders. When all have ended, resolves to the responses of the successful ones.
+   * With `late` a failed file has ended, and that gets the response if it is stored by another attempt.
    */
-  async store(wanted: readonly Wanted[]): Promise<readonly FileUploadData[]> {
+  async store(
+    wanted: readonly Wanted[],
+    late?: (data: FileUploadData) => void,
+  ): Promise<readonly FileUploadData[]> {
     const outcomes: Promise<FileUploadData | undefined>[] = [];
     for (const one of wanted) {
       const { limits } = await this.#service.rightsIn(one);
       if (this.#ending.signal.aborted) break;
       const obstacle = this.#service.obstacleTo(one.file, limits, this.#texts);
       if (obstacle !== undefined) this.#notices.warn(obstacle);
-      else outcomes.push(new Promise((settled) => this.#waiting.push(this.#job(one, settled))));
+      else outcomes.push(new Promise((settled) => this.#waiting.push(this.#job(one, settled, late))));
     }
     this.#next();
     return (await Promise.all(outcomes)).filter((data) => data !== undefined);
@@ -111,38 +118,6 @@ export class Uploads {
     row.line.textContent = label;
     row.buttons.append(iconButton('close', this.#texts.cancel, cancel));
     return () => this.#ended(row);
-  }
-
-  /**
-   * Creates the folders of the files. Returns the files with the names that the folders have at the
-   * connector, without those whose folder is rejected.
-   */
-  async #makeFolders(wanted: readonly Wanted[], base: Folder): Promise<readonly Wanted[]> {
-    const made = new Map<string, string | undefined>([[base.path, base.path]]);
-    const make = async (path: string): Promise<string | undefined> => {
-      const above = await folderAt(parentOf(path));
-      if (above === undefined) return undefined;
-      const name = path.slice(path.lastIndexOf('/') + 1);
-      try {
-        return joined(above, await this.#makeFolder({ source: base.source, path: above }, name));
-      } catch (error) {
-        // Without a response of the connector, the others would fail too.
-        if (!(error instanceof ConnectorError && error.error !== undefined)) throw error;
-        const said = fill(this.#texts.sending.failed, { name });
-        this.#notices.warn(`${said} ${this.#service.messageOf(error, this.#texts)}`);
-        return undefined;
-      }
-    };
-    const folderAt = async (path: string): Promise<string | undefined> => {
-      if (!made.has(path)) made.set(path, await make(path));
-      return made.get(path);
-    };
-    const placed: Wanted[] = [];
-    for (const one of wanted) {
-      const path = await folderAt(one.path);
-      if (path !== undefined) placed.push({ ...one, path });
-    }
-    return placed;
   }
 
   /**
@@ -164,6 +139,10 @@ export class Uploads {
     }
   }
 
+  #failureOf(name: string, error: unknown): string {
+    return `${fill(this.#texts.sending.failed, { name })} ${this.#service.messageOf(error, this.#texts)}`;
+  }
+
   #row(label: string, max: number): Row {
     const bar = h('progress', { max, value: 0, 'aria-label': label });
     const line = h('span', { class: 'line', dir: 'auto' });
@@ -174,9 +153,10 @@ export class Uploads {
     return { element, bar, line, buttons };
   }
 
-  #job(wanted: Wanted, settled: Job['settled']): Job {
+  #job(wanted: Wanted, settled: Job['settled'], late: Job['late']): Job {
     const row = this.#row(wanted.file.name, Math.max(1, wanted.file.size));
-    const job: Job = { ...wanted, ...row, settled, ending: new AbortController(), sent: 0, since: undefined };
+    const state = { ending: new AbortController(), sent: 0, since: undefined, begun: {} };
+    const job: Job = { ...wanted, ...row, ...state, settled, late };
     this.#offerCancel(job);
     this.#progress(job, 0);
     return job;
@@ -235,10 +215,18 @@ export class Uploads {
   async #run(job: Job): Promise<void> {
     try {
       const { limits } = await this.#service.rightsIn(job);
-      const { since } = job;
+      const { since, begun } = job;
       job.since ??= Date.now();
       const data = await uploadFile(this.#service.reach, {
-        ...{ file: job.file, source: job.source, path: job.path, replaces: job.replaces, limits, since },
+        ...{
+          file: job.file,
+          source: job.source,
+          path: job.path,
+          replaces: job.replaces,
+          limits,
+          since,
+          begun,
+        },
         signal: job.ending.signal,
         onProgress: (sent) => this.#progress(job, sent),
       });
@@ -266,11 +254,16 @@ export class Uploads {
   }
 
   #failed(job: Job, error: unknown): void {
-    const reason = this.#service.messageOf(error, this.#texts);
-    const said = fill(this.#texts.sending.failed, { name: job.file.name });
-    job.line.textContent = `${said} ${reason}`;
+    job.line.textContent = this.#failureOf(job.file.name, error);
     job.element.classList.add('failure');
     this.#notices.speak(job.line.textContent);
+    const { late } = job;
+    if (late !== undefined) {
+      job.settled();
+      job.settled = (data) => {
+        if (data !== undefined) late(data);
+      };
+    }
     const retry = (): void => {
       job.ending = new AbortController();
       job.element.classList.remove('failure');

@@ -50,11 +50,15 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
 const base64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
 
+/** Answers of the connector that a retry does not change soon. */
+const FULL = /"(?:STORAGE_FULL|QUOTA_EXCEEDED)"/u;
+
 /**
  * Whether a retry may help: no response, a gateway or store that is down, another offset, too many requests.
  */
-const mayPass = ({ status }: Reply): boolean =>
-  status === 0 || [408, 409, 413, 423, 429].includes(status) || (status >= 500 && status !== 501);
+const mayPass = ({ status, text }: Reply): boolean =>
+  !FULL.test(text) &&
+  (status === 0 || [408, 409, 413, 423, 429].includes(status) || (status >= 500 && status !== 501));
 
 /**
  * Whether a proxy may have rejected the part as too long: with a status, or by closing the connection.
@@ -67,6 +71,8 @@ export interface PartsUpload {
   readonly file: File;
   /** `source` and `path`. */
   readonly fields: Readonly<Record<string, string>>;
+  /** The address that an earlier attempt has got for the same file, at which this one continues. */
+  readonly begun?: { url?: string | undefined } | undefined;
   readonly signal: AbortSignal;
   readonly onProgress: (sent: number) => void;
 }
@@ -87,11 +93,16 @@ class PartsSender {
   }
 
   async send(): Promise<Reply> {
-    const { file, signal } = this.#upload;
-    const begun = await this.#begin();
-    const location = begun.header('Location');
-    if (begun.status !== 201 || location === null || file.size === 0) return begun;
-    const url = new URL(location, new URL('tus', this.#reach.base)).href;
+    const { file, signal, begun = {} } = this.#upload;
+    let { url } = begun;
+    // The connector may have removed it meanwhile.
+    if (url === undefined || (await this.#locate(url))) {
+      const answer = await this.#begin();
+      const location = answer.header('Location');
+      if (answer.status !== 201 || location === null || file.size === 0) return answer;
+      url = new URL(location, new URL('tus', this.#reach.base)).href;
+      begun.url = url;
+    }
     try {
       for (;;) {
         const answer = await this.#sendPart(url);
@@ -145,8 +156,9 @@ class PartsSender {
     };
     const headers = { 'Content-Type': 'application/offset+octet-stream', 'Upload-Offset': String(offset) };
     const reply = await this.#ask('PATCH', url, signal, { ...part, headers });
-    if (reply.status === 204) {
-      this.#offset = Number(reply.header('Upload-Offset'));
+    const reached = Number(reply.header('Upload-Offset'));
+    if (reply.status === 204 && reached > offset) {
+      this.#offset = reached;
       this.#failures = 0;
       remember(this.#partBytes);
       return undefined;
@@ -165,6 +177,12 @@ class PartsSender {
     if (!mayPass(reply) || wait === undefined) return reply;
     this.#failures += 1;
     if (reply.status !== 413) await pause(wait, signal);
+    return this.#locate(url);
+  }
+
+  /** Reads the offset of the service. Returns the response where the upload does not exist there. */
+  async #locate(url: string): Promise<Reply | undefined> {
+    const { signal } = this.#upload;
     const head = await this.#ask('HEAD', url, signal);
     const known = Number(head.header('Upload-Offset') ?? this.#offset);
     if (head.status === 200 || head.status === 204) {

@@ -25,6 +25,8 @@ export interface FileUpload {
    * again.
    */
   readonly since?: number | undefined;
+  /** Shared by the attempts for a file: a later one continues in parts where the earlier has ended. */
+  readonly begun?: { url?: string | undefined } | undefined;
   readonly signal: AbortSignal;
   readonly onProgress: (sent: number) => void;
 }
@@ -92,11 +94,13 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
  * @throws ConnectorError for a rejection, with code 0 without a response; UnreadableFile; the signal's reason
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
-  const { file, source, path, limits, signal, onProgress, since } = upload;
+  const { file, source, path, limits, begun, signal, onProgress, since } = upload;
   if (upload.replaces !== undefined) return sendWhole(reach, upload);
-  const begun = Date.now();
+  const startedAt = Date.now();
   const inParts = async (): Promise<FileUploadData> =>
-    dataOf<FileUploadData>(await sendInParts(reach, { file, fields: { source, path }, signal, onProgress }));
+    dataOf<FileUploadData>(
+      await sendInParts(reach, { file, fields: { source, path }, begun, signal, onProgress }),
+    );
   if (since !== undefined) {
     const found = await findEarlier(reach, upload, since);
     if (found !== undefined) return found;
@@ -107,6 +111,6 @@ export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<File
   } catch (error) {
     if (limits?.tus !== true || file.size === 0 || !mayPassInParts(error)) throw error;
     const isLost = error instanceof ConnectorError && error.code === 0;
-    return (isLost ? await findEarlier(reach, upload, begun) : undefined) ?? inParts();
+    return (isLost ? await findEarlier(reach, upload, startedAt) : undefined) ?? inParts();
   }
 };
