@@ -279,7 +279,7 @@ describe('the packed package', () => {
       }),
     );
     expect(told).toMatchObject({
-      maxUploadFileSize: expect.stringMatching(/largest.*Default: "8mb"/iu) as string,
+      maxUploadFileSize: expect.stringMatching(/maximum size.*Default: "8mb"/iu) as string,
       retentionDays: expect.stringMatching(/^Days .*Default: 30$/u) as string,
       title: 'Shown to users.',
       bucket: 'Name of the bucket.',
