@@ -272,6 +272,37 @@ describe('quota', () => {
     await Promise.all([one.close(), other.close()]);
   });
 
+  it('is not counted again as long as two unfinished uploads want the same name', async () => {
+    const storage = new MemoryAdapter();
+    await put(storage, 'a.txt', text(100));
+    const { records } = createEmbeddedState('');
+    const [one, other] = [createQuotas(records, silent), createQuotas(records, silent)];
+    const target = { ...targetOf(storage), limits: { bytes: 1000 } };
+    const need = { bytes: 10, files: 0, at: 'a.txt' };
+    const rooms = [
+      await one.keep(target, 'first', need, unending),
+      await one.keep(target, 'second', need, unending),
+    ];
+    // The last count has ended.
+    const usage = async (quotas: typeof one): Promise<unknown> => {
+      await quotas.usage(target, unending);
+      await vi.waitFor(async () => {
+        const isRunning = await records.change<{ counting?: object }, boolean>('quota:files', (account) => [
+          account ?? {},
+          account?.counting !== undefined,
+        ]);
+        expect(isRunning).toBe(false);
+      });
+      return quotas.usage(target, unending);
+    };
+    expect(await usage(one)).toEqual({ bytes: 120, files: 1 });
+    await put(storage, 'unseen.txt', text(100));
+    // Renews them, as their process does four times a minute.
+    other.restoreFrom(async () => rooms);
+    expect(await usage(other)).toEqual({ bytes: 120, files: 1 });
+    await Promise.all([one.close(), other.close()]);
+  });
+
   it('is waited for a second by permissions, whatever the garbage collector does', async () => {
     registerStorageAdapter('never-counted', {
       create: async (context) => {

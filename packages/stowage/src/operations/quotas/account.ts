@@ -82,20 +82,24 @@ const isOver = (one: string | undefined, other: string | undefined): boolean =>
 
 /**
  * Reserves the space of a change, replacing the id's previous reservation. Where another instance is already removing
- * or replacing the same item, only the other change frees its space, and a count is due.
+ * or replacing the same item, only the other change frees its space, and a count is due. `known` is the `counts` of
+ * the reservation when it is renewed.
  */
 export const withReserved = (
   { counting, reserved, ...account }: Account,
   id: string,
   { bytes, files, isMove, at }: Need,
   now: number,
-  counts = account.counts,
+  known?: number,
 ): Account => {
-  const isShared = Object.entries(reserved).some(
-    ([other, need]) => other !== id && (isOver(at, need.at) || isOver(need.at, at)),
-  );
+  const isShared =
+    known === undefined &&
+    Object.entries(reserved).some(
+      ([other, need]) => other !== id && (isOver(at, need.at) || isOver(need.at, at)),
+    );
   const until = now + RESERVATION_TTL_MS;
-  const own = { bytes, files, isMove, at, counts: isShared ? UNKNOWN : counts, until };
+  const counts = known ?? (isShared ? UNKNOWN : account.counts);
+  const own = { bytes, files, isMove, at, counts, until };
   return {
     ...(isShared ? markStale(account, now) : account),
     counting: counting && { ...counting, hasMoves: counting.hasMoves || isMove === true },
