@@ -151,7 +151,9 @@ export const createFileQueue = (folder: string, most: number): DurableQueue => {
     },
     remove: async (entries) => {
       const names = await load();
-      for (const { id } of entries) if (names.includes(`${id}.json`)) await drop(names, `${id}.json`);
+      const held = entries.map(({ id }) => `${id}.json`).filter((name) => names.includes(name));
+      // A file that cannot be removed keeps no other of them.
+      await Promise.all(held.map((name) => drop(names, name)));
     },
     waiting: async () => stateOf(await load()),
   };
