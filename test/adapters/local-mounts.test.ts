@@ -280,8 +280,12 @@ describe.skipIf(!canMount)(
           try {
             const path = at(`f${String(others)}`);
             const names: string[] = [];
-            for await (const page of adapter.list(path)) names.push(...page.map(({ name }) => name));
+            let omitted = 0;
+            const onOmitted = (count: number): void => void (omitted += count);
+            for await (const page of adapter.list(path, { onOmitted }))
+              names.push(...page.map(({ name }) => name));
             expect(names).toHaveLength(others);
+            expect(omitted).toBe(1);
             expect(await adapter.tally(path, { of: 'sizes' })).toMatchObject({
               files: others,
               unreadable: 1,

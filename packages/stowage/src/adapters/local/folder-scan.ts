@@ -27,7 +27,7 @@ const entryAt = (path: string, name: string, detail: ListRequest['detail']): Ent
   return stats && entryOf(name, stats);
 };
 
-/** The entries of the names, and the number of links and special files among them. */
+/** The entries of the names, and the number of links, special and unreadable files among them. */
 const describe = (
   folder: ScannedFolder,
   names: readonly ListedName[],
@@ -45,6 +45,8 @@ const describe = (
       } catch (error) {
         if (!isUnreadable(error)) throw error;
         unreadable = error as Error;
+        strange += 1;
+        continue;
       }
       if (entry !== undefined) rows.push({ key: keyOf(entry), entry });
       // An entry that was removed in the meantime does not count as left out.

@@ -80,11 +80,11 @@ const describeNames = async (
   signal: AbortSignal | undefined,
 ): Promise<Shown<Entry>> => {
   const isSure = (seen: ListedName): boolean => detail === 'names' && seen.kind !== undefined;
-  let unreadable: Error | undefined;
+  const unreadable = new Map<string, Error>();
   const stat: StatCall = (path, name, seen) =>
     (detail === 'versions' ? statVersion : statEntry)(path, name, (error, entry) => {
       if (error === null || !isUnreadable(error)) return seen(error, entry);
-      unreadable = error;
+      unreadable.set(name, error);
       seen(null, undefined);
     });
   const asked = await statNames(
@@ -94,8 +94,8 @@ const describeNames = async (
     stat,
   );
   // A single one is left out; where all are unreadable, the folder is.
-  if (unreadable !== undefined && asked.length > 1 && asked.every((entry) => entry === undefined))
-    throw unreadable;
+  const [failure] = unreadable.values();
+  if (failure !== undefined && asked.length > 1 && asked.every((entry) => entry === undefined)) throw failure;
   const rest = asked.values();
   let omitted = 0;
   const entries = names.flatMap((seen) => {
@@ -103,7 +103,7 @@ const describeNames = async (
       return [{ name: seen.name, kind: seen.kind ?? 'file', size: undefined, modifiedAt: undefined }];
     const entry = rest.next().value;
     // An entry that was removed in the meantime does not count as left out.
-    if (entry === undefined && seen.kind === undefined) omitted += 1;
+    if (entry === undefined && (seen.kind === undefined || unreadable.has(seen.name))) omitted += 1;
     return entry === undefined ? [] : [entry];
   });
   return { entries, omitted };
