@@ -106,13 +106,9 @@ export class NameFilter {
   }
 }
 
-/**
- * Whether the composed spelling of a name finds nothing else: no entry, or this very one, since APFS and others
- * find names in any form.
- */
-export const isOnlySpelling = (composed: Stats | undefined, raw: Stats | undefined): boolean =>
-  composed === undefined ||
-  (composed.ino === raw?.ino && composed.dev === raw.dev && (composed.isDirectory() || composed.nlink === 1));
+/** Whether two spellings of a name find the same entry, since APFS and others find names in any form. */
+export const isSameEntry = (one: Stats, other: Stats | undefined): boolean =>
+  one.ino === other?.ino && one.dev === other.dev && (one.isDirectory() || one.nlink === 1);
 
 const BATCH = 1000;
 
@@ -144,10 +140,11 @@ export const readListedNames = async (
     await directory.close();
   }
   for (const seen of filter.rest()) {
-    const [composed, raw] = await Promise.all(
-      [seen.name, seen.raw].map((name) => lstatOf(folder.at(name)).catch(() => undefined)),
-    );
-    if (isOnlySpelling(composed, raw)) entries.push({ ...seen, kind: undefined });
+    const find = (name: string): Promise<Stats | undefined> =>
+      lstatOf(folder.at(name)).catch(() => undefined);
+    const composed = await find(seen.name);
+    if (composed === undefined || isSameEntry(composed, await find(seen.raw)))
+      entries.push({ ...seen, kind: undefined });
     else filter.omit();
   }
   return { entries, omitted: filter.omitted };

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { O_PATH } from './confinement.ts';
-import { isOnlySpelling, type ListedName, type NameFilter } from './names.ts';
+import { isSameEntry, type ListedName, type NameFilter } from './names.ts';
 
 /**
  * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
@@ -147,10 +147,11 @@ export function* listedNames(
     }
     for (const seen of filter.rest()) {
       // Where the composed name exists too, paths find that one.
-      const [composed, raw] = [seen.name, seen.raw].map((name) =>
-        fs.lstatSync(`${self}/${name}`, { throwIfNoEntry: false }),
-      );
-      if (isOnlySpelling(composed, raw)) names.push({ ...seen, kind: undefined });
+      const find = (name: string): fs.Stats | undefined =>
+        fs.lstatSync(`${self}/${name}`, { throwIfNoEntry: false });
+      const composed = find(seen.name);
+      if (composed === undefined || isSameEntry(composed, find(seen.raw)))
+        names.push({ ...seen, kind: undefined });
       else filter.omit();
     }
     yield names;
