@@ -37,7 +37,8 @@ export interface StatOptions extends OperationOptions {
 export interface ListOptions extends StatOptions {
   /**
    * Called, at the latest at the end of the listing, with the number of entries that it leaves out because no
-   * path can name them or because they are links or special files. Not called for none.
+   * path can name them, they are links or special files, or the store cannot look at them. Not called for
+   * none.
    */
   readonly onOmitted?: ((count: number) => void) | undefined;
   /**
