@@ -15,7 +15,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { writeClientTypes } from './client-types.mjs';
 import { documentTypes } from './document-types.mjs';
 
@@ -188,9 +188,18 @@ const writeTexts = async (folder) => {
   );
 };
 
+/** The styles of the picker are a string in its code, without the comments and blanks of their source. */
+const stylesAsText = {
+  name: 'styles-as-text',
+  setup: (bundler) =>
+    bundler.onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true });
+      return { contents: code, loader: 'text' };
+    }),
+};
+
 const buildBrowser = async () => {
-  /** The styles of the picker are a string in its code, except those for Jodit. */
-  const page = { platform: 'browser', target: 'es2022', loader: { '.css': 'text' } };
+  const page = { platform: 'browser', target: 'es2022', plugins: [stylesAsText] };
   const ofPages = (name, entry, globalName) =>
     bundle('browser', {
       entryPoints: { [`${name}.global`]: entry },
