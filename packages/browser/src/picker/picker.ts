@@ -94,12 +94,14 @@ export class Picker {
     this.#commands = new Commands(surroundings);
     this.#deeds = new Deeds(this.#stage(), selection, this.#commands, surroundings);
     this.#drops = this.#takeDrops();
-    this.element.addEventListener('paste', (event) => this.#paste(event));
+    // Firefox reports a paste outside of text fields at the body, whatever has the focus.
+    document.addEventListener('paste', this.#paste);
     void this.#browsing.start();
   }
 
   close(): void {
     this.#isClosed = true;
+    document.removeEventListener('paste', this.#paste);
     this.#browsing.close();
     this.#uploads.close();
     this.#tree.close();
@@ -233,7 +235,8 @@ export class Picker {
     );
   }
 
-  #paste(event: ClipboardEvent): void {
+  readonly #paste = (event: ClipboardEvent): void => {
+    if (!this.element.matches(':focus-within')) return;
     const { files: given = [], types = [] } = event.clipboardData ?? {};
     const files = [...given];
     if (files.length === 0 || !this.#deeds.offers('upload')) return;
@@ -243,7 +246,7 @@ export class Picker {
     if (isField && types.includes('text/plain')) return;
     event.preventDefault();
     this.#upload(files.map(named));
-  }
+  };
 
   #drag(entry: Entry, event: DragEvent): void {
     if (!this.#selection.has(entry)) this.#selection.set([entry]);
