@@ -435,6 +435,33 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect((await readFile(service().inPhotos('large.txt'))).equals(noise)).toBe(true);
   });
 
+  it('keeps presses, keys and scrolling from dialogs of the page behind it', async () => {
+    for (let index = 0; index < 80; index += 1)
+      await writeFile(service().inPhotos(`${String(index)}.txt`), '');
+    const picker = await service().open();
+    // As Radix, and what is made of it: nothing outside of the dialog scrolls, and a press there closes it, as
+    // does Escape.
+    await picker.page.evaluate(() => {
+      const close = (): string => (document.title = 'closed');
+      document.addEventListener('wheel', (event) => event.preventDefault(), { passive: false });
+      document.addEventListener('pointerdown', close);
+      document.addEventListener('keydown', (event) => event.key === 'Escape' && close(), { capture: true });
+    });
+    const scroller = await picker.first('.scroller');
+    await scroller.hover();
+    await picker.page.mouse.wheel({ deltaY: 400 });
+    await picker.eventually(() => scroller.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(0);
+    await scroller.click();
+    await (await picker.first('input[type="search"]')).focus();
+    await picker.page.keyboard.type('one');
+    await picker.eventually(() => picker.texts('.count')).toEqual(['1 result']);
+    await picker.press('Escape');
+    await picker.eventually(() => picker.texts('.count')).toEqual(['84 items']);
+    await picker.press('Escape');
+    await picker.eventually(() => picker.all('.picker')).toEqual([]);
+    expect(await picker.page.title()).toBe('Page');
+  });
+
   it('refuses before it sends what the folder does not take', async () => {
     await writeFile(service().at('program.exe'), 'x');
     const picker = await service().open();

@@ -16,6 +16,24 @@ const DIALOG = `
   @media (max-width: 600px) { dialog { width: 100vw; height: 100dvh; border-radius: 0; } }
 `;
 
+/** Events of the dialog that must not reach the page behind it. */
+const KEPT = [
+  ...['keydown', 'keyup', 'keypress', 'pointerdown', 'mousedown', 'touchstart', 'click', 'focusin'],
+  ...['wheel', 'touchmove'],
+];
+
+/** Gives Escape to the dialog alone: dialogs of other libraries listen at the document, before its elements. */
+const escapeIn =
+  (host: HTMLElement) =>
+  (event: KeyboardEvent): void => {
+    const path = event.composedPath();
+    if (event.key !== 'Escape' || !path.includes(host)) return;
+    event.stopImmediatePropagation();
+    // Does not leave the shadow root of its target.
+    const own = new KeyboardEvent('keydown', { key: event.key, bubbles: true, cancelable: true });
+    if (path[0]?.dispatchEvent(own) === false) event.preventDefault();
+  };
+
 /**
  * Opens the files of a connector in a dialog. Resolves to the picked files, and to an empty list when the
  * dialog is closed by the user or the signal. The focus returns to its former element.
@@ -33,9 +51,10 @@ export const pickFiles = async (
   styledShadow(host, DIALOG).append(dialog);
   const texts = options.texts ?? loadTexts(languageFor(options.language));
   void Promise.resolve(texts).then(({ title }) => dialog.setAttribute('aria-label', title));
-  // Keys of the dialog must not reach the page behind it, whose dialogs also close by Escape.
-  for (const type of ['keydown', 'keyup', 'keypress'])
-    host.addEventListener(type, (event) => event.stopPropagation());
+  // Dialogs of the page behind close by Escape and by a press outside of them, and keep others from scrolling.
+  for (const type of KEPT) host.addEventListener(type, (event) => event.stopPropagation(), { passive: true });
+  const escape = escapeIn(host);
+  addEventListener('keydown', escape, { capture: true });
   // Files that are dropped beside the dialog land on its backdrop.
   dialog.addEventListener('dragover', refuseFiles);
   document.body.append(host);
@@ -51,6 +70,7 @@ export const pickFiles = async (
     signal?.addEventListener('abort', close);
     dialog.addEventListener('close', () => {
       signal?.removeEventListener('abort', close);
+      removeEventListener('keydown', escape, { capture: true });
       host.remove();
       resolve(files);
     });
