@@ -1,4 +1,5 @@
 import { ConnectorError, type FileUploadData } from '../client/index.ts';
+import { type Begun, removeParts } from '../transfer/parts.ts';
 import { uploadFile } from '../transfer/upload.ts';
 import { button, h, iconButton } from './dom.ts';
 import { isKept } from './names.ts';
@@ -29,7 +30,7 @@ interface Job extends Wanted, Row {
   /** Called in its place when the file is stored after a failure. */
   readonly late: ((data: FileUploadData) => void) | undefined;
   /** Where the connector has the parts that were sent. */
-  readonly begun: { url?: string | undefined };
+  readonly begun: Begun;
   ending: AbortController;
   sent: number;
   /** Time of the first attempt. */
@@ -46,6 +47,8 @@ export class Uploads {
   readonly #stored: (stored: readonly Stored[]) => void;
   readonly #waiting: Job[] = [];
   readonly #running = new Set<Job>();
+  /** These wait for another attempt. */
+  readonly #broken = new Set<Job>();
   readonly #ending = new AbortController();
   #done: Stored[] = [];
 
@@ -71,7 +74,8 @@ export class Uploads {
   /** Cancels all uploads, and starts no more. */
   close(): void {
     this.#ending.abort();
-    for (const { ending } of [...this.#running, ...this.#waiting]) ending.abort();
+    for (const { ending } of this.#running) ending.abort();
+    for (const job of [...this.#waiting, ...this.#broken]) this.#giveUp(job);
   }
 
   /** Creates missing folders, and stores the files. */
@@ -174,13 +178,19 @@ export class Uploads {
     if (hadFocus) offered[0]?.focus();
   }
 
+  #giveUp(job: Job): void {
+    removeParts(this.#service.reach, job.begun);
+    this.#broken.delete(job);
+    this.#ended(job);
+    job.settled();
+  }
+
   #cancel(job: Job): void {
     job.ending.abort();
     const at = this.#waiting.indexOf(job);
     if (at === -1) return;
     this.#waiting.splice(at, 1);
-    this.#ended(job);
-    job.settled();
+    this.#giveUp(job);
     this.#notices.tell(fill(this.#texts.sending.cancelled, { name: job.file.name }));
   }
 
@@ -256,6 +266,7 @@ export class Uploads {
   #failed(job: Job, error: unknown): void {
     job.line.textContent = this.#failureOf(job.file.name, error);
     job.element.classList.add('failure');
+    this.#broken.add(job);
     this.#notices.speak(job.line.textContent);
     const { late } = job;
     if (late !== undefined) {
@@ -265,6 +276,7 @@ export class Uploads {
       };
     }
     const retry = (): void => {
+      this.#broken.delete(job);
       job.ending = new AbortController();
       job.element.classList.remove('failure');
       this.#offerCancel(job);
@@ -274,10 +286,7 @@ export class Uploads {
     };
     this.#offer(job, [
       button(this.#texts.tryAgain, retry),
-      iconButton('close', this.#texts.close, () => {
-        this.#ended(job);
-        job.settled();
-      }),
+      iconButton('close', this.#texts.close, () => this.#giveUp(job)),
     ]);
   }
 

@@ -1,5 +1,5 @@
 import { ConnectorError, dataOf } from '../client/client.ts';
-import { type Reach, type Reply, request, type Sent, UnreadableFile } from './request.ts';
+import { type Reach, type Reply, request, type Sent } from './request.ts';
 
 /** The version of the tus protocol. */
 const VERSION = { 'Tus-Resumable': '1.0.0' };
@@ -67,15 +67,39 @@ const mayPass = ({ status, text }: Reply): boolean =>
  */
 const mayBeTooLong = ({ status }: Reply): boolean => [0, 408, 409, 413].includes(status);
 
+/** What the attempts for a file share: a later one continues where an earlier has ended. */
+export interface Begun {
+  /** Address of the parts; undefined before the first one. */
+  url?: string | undefined;
+  /** Something in front of the connector passes only POST. */
+  isPostOnly?: boolean;
+}
+
 export interface PartsUpload {
   readonly file: File;
   /** `source` and `path`. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The address that an earlier attempt has got for the same file, at which this one continues. */
-  readonly begun?: { url?: string | undefined } | undefined;
+  readonly begun: Begun;
   readonly signal: AbortSignal;
   readonly onProgress: (sent: number) => void;
 }
+
+/** Sends a request about an upload; by POST if its method is blocked. */
+const ask = async (
+  reach: Reach,
+  method: string,
+  sent: Omit<Sent, 'method'>,
+  begun: Begun,
+): Promise<Reply> => {
+  const headers = { ...VERSION, ...sent.headers };
+  if (begun.isPostOnly !== true) {
+    const reply = await request(reach, { ...sent, method, headers });
+    if (!isOfBlocked(reply)) return reply;
+    begun.isPostOnly = true;
+  }
+  const overriding = { ...headers, 'X-HTTP-Method-Override': method };
+  return request(reach, { ...sent, method: 'POST', headers: overriding });
+};
 
 /** One upload in parts, from its first request to the response of the connector. */
 class PartsSender {
@@ -84,8 +108,6 @@ class PartsSender {
   #partBytes = remembered();
   #offset = 0;
   #failures = 0;
-  /** Something in front of the connector passes only POST. */
-  #isPostOnly = false;
 
   constructor(reach: Reach, upload: PartsUpload) {
     this.#reach = reach;
@@ -93,7 +115,7 @@ class PartsSender {
   }
 
   async send(): Promise<Reply> {
-    const { file, signal, begun = {} } = this.#upload;
+    const { file, begun } = this.#upload;
     let { url } = begun;
     // The connector may have removed it meanwhile.
     if (url === undefined || (await this.#locate(url))) {
@@ -103,16 +125,9 @@ class PartsSender {
       url = new URL(location, new URL('tus', this.#reach.base)).href;
       begun.url = url;
     }
-    try {
-      for (;;) {
-        const answer = await this.#sendPart(url);
-        if (answer !== undefined) return answer;
-      }
-    } catch (error) {
-      // Asks the service to delete the received parts; otherwise they are deleted when the upload expires.
-      if (signal.aborted || error instanceof UnreadableFile)
-        void this.#ask('DELETE', url, new AbortController().signal).catch(() => undefined);
-      throw error;
+    for (;;) {
+      const answer = await this.#sendPart(url);
+      if (answer !== undefined) return answer;
     }
   }
 
@@ -131,23 +146,11 @@ class PartsSender {
     });
   }
 
-  /** Sends a request about the upload; by POST if its method is blocked. */
-  async #ask(method: string, url: string, signal: AbortSignal, more: Partial<Sent> = {}): Promise<Reply> {
-    const headers = { ...VERSION, ...more.headers };
-    if (!this.#isPostOnly) {
-      const reply = await request(this.#reach, { ...more, method, url, signal, headers });
-      if (!isOfBlocked(reply)) return reply;
-      this.#isPostOnly = true;
-    }
-    const overriding = { ...headers, 'X-HTTP-Method-Override': method };
-    return request(this.#reach, { ...more, method: 'POST', url, signal, headers: overriding });
-  }
-
   /**
    * Sends the next part. Returns the response that ends the upload; undefined while there is more to send.
    */
   async #sendPart(url: string): Promise<Reply | undefined> {
-    const { file, signal, onProgress } = this.#upload;
+    const { file, begun, signal, onProgress } = this.#upload;
     const offset = this.#offset;
     onProgress(offset);
     const part = {
@@ -155,7 +158,7 @@ class PartsSender {
       onProgress: (sent: number) => onProgress(Math.min(offset + sent, file.size)),
     };
     const headers = { 'Content-Type': 'application/offset+octet-stream', 'Upload-Offset': String(offset) };
-    const reply = await this.#ask('PATCH', url, signal, { ...part, headers });
+    const reply = await ask(this.#reach, 'PATCH', { url, signal, ...part, headers }, begun);
     const reached = Number(reply.header('Upload-Offset'));
     if (reply.status === 204 && reached > offset) {
       this.#offset = reached;
@@ -182,8 +185,8 @@ class PartsSender {
 
   /** Reads the offset of the service. Returns the response where the upload does not exist there. */
   async #locate(url: string): Promise<Reply | undefined> {
-    const { signal } = this.#upload;
-    const head = await this.#ask('HEAD', url, signal);
+    const { begun, signal } = this.#upload;
+    const head = await ask(this.#reach, 'HEAD', { url, signal }, begun);
     const known = Number(head.header('Upload-Offset') ?? this.#offset);
     if (head.status === 200 || head.status === 204) {
       if (known > this.#offset) this.#failures = 0;
@@ -216,3 +219,14 @@ const isOfBlocked = (reply: Reply): boolean => {
  */
 export const sendInParts = (reach: Reach, upload: PartsUpload): Promise<Reply> =>
   new PartsSender(reach, upload).send();
+
+/**
+ * Asks the service to delete the parts of an upload that is given up; otherwise they take room until it
+ * expires.
+ */
+export const removeParts = (reach: Reach, begun: Begun): void => {
+  const { url } = begun;
+  if (url === undefined) return;
+  const { signal } = new AbortController();
+  void ask(reach, 'DELETE', { url, signal }, begun).catch(() => undefined);
+};

@@ -1,7 +1,7 @@
 import { ConnectorError, createClient, dataOf } from '../client/client.ts';
 import type { FileUploadData, PermissionsData } from '../client/index.ts';
-import { sendInParts } from './parts.ts';
-import { type Reach, request } from './request.ts';
+import { type Begun, removeParts, sendInParts } from './parts.ts';
+import { type Reach, request, UnreadableFile } from './request.ts';
 import { findStored } from './stored.ts';
 
 /** Larger files are sent in parts if the connector supports that: no byte is sent twice. */
@@ -25,8 +25,8 @@ export interface FileUpload {
    * again.
    */
   readonly since?: number | undefined;
-  /** Shared by the attempts for a file: a later one continues in parts where the earlier has ended. */
-  readonly begun?: { url?: string | undefined } | undefined;
+  /** Shared by the attempts for a file. Without it there is one attempt, and a failure leaves no parts. */
+  readonly begun?: Begun | undefined;
   readonly signal: AbortSignal;
   readonly onProgress: (sent: number) => void;
 }
@@ -87,13 +87,7 @@ const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, s
   });
 };
 
-/**
- * Stores a file. Large files are sent in parts if the connector supports that, and so is a form that a proxy
- * rejects as too long. A form whose response was lost may have been stored: that is checked before anything
- * is sent again.
- * @throws ConnectorError for a rejection, with code 0 without a response; UnreadableFile; the signal's reason
- */
-export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
+const send = async (reach: Reach, upload: FileUpload & { readonly begun: Begun }): Promise<FileUploadData> => {
   const { file, source, path, limits, begun, signal, onProgress, since } = upload;
   if (upload.replaces !== undefined) return sendWhole(reach, upload);
   const startedAt = Date.now();
@@ -109,8 +103,28 @@ export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<File
   try {
     return await sendWhole(reach, upload);
   } catch (error) {
-    if (limits?.tus !== true || file.size === 0 || !mayPassInParts(error)) throw error;
+    if (!mayPassInParts(error)) throw error;
     const isLost = error instanceof ConnectorError && error.code === 0;
-    return (isLost ? await findEarlier(reach, upload, startedAt) : undefined) ?? inParts();
+    const found = isLost ? await findEarlier(reach, upload, startedAt) : undefined;
+    if (found !== undefined) return found;
+    if (limits?.tus === true && file.size > 0) return inParts();
+    throw error;
+  }
+};
+
+/**
+ * Stores a file. Large files are sent in parts if the connector supports that, and so is a form that a proxy
+ * rejects as too long. A form whose response was lost may have been stored: that is checked before anything
+ * is sent again. Parts that no attempt continues are removed.
+ * @throws ConnectorError for a rejection, with code 0 without a response; UnreadableFile; the signal's reason
+ */
+export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
+  const { begun = {}, signal } = upload;
+  try {
+    return await send(reach, { ...upload, begun });
+  } catch (error) {
+    const isGivenUp = signal.aborted || error instanceof UnreadableFile || upload.begun === undefined;
+    if (isGivenUp) removeParts(reach, begun);
+    throw error;
   }
 };
