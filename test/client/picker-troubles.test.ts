@@ -72,6 +72,22 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     expect(await service().namesIn('pets')).toEqual(['cat.jpg', 'new.jpg']);
   });
 
+  it('sends the files of a drop that come while the connector cannot be reached, without a key for each', async () => {
+    const picker = await service().open();
+    const wanted = Array.from({ length: 9 }, (_, index) => `new-${String(index)}.txt`);
+    for (const name of wanted) await writeFile(service().at(name), name);
+    let refused = 0;
+    service().proxy = (request, response) => {
+      const isDown = refused < 9;
+      if (isDown) refused += 1;
+      if (isDown) request.socket.destroy();
+      return isDown || response.destroyed;
+    };
+    await picker.drop(...wanted.map((name) => service().at(name)));
+    await picker.says('9 files were uploaded.');
+    expect(await service().namesIn()).toEqual(expect.arrayContaining(wanted));
+  });
+
   it('says that a login has ended, and goes on after a new one', async () => {
     const picker = await service().open();
     isLoggedIn = false;

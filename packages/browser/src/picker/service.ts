@@ -121,15 +121,16 @@ export class Service {
     );
   }
 
-  /** The rights in a folder, cached for a minute. If they cannot be loaded, nothing is permitted. */
+  /** The rights in a folder, cached for a minute; those known before if they cannot be loaded, else none. */
   async rightsIn({ source, path }: Folder): Promise<Rights> {
     const key = JSON.stringify([source, path]);
     const known = this.#rights.get(key);
     if (known !== undefined && known.until > Date.now()) return known.rights;
     if (this.#rights.size > 200) this.#rights.clear();
     const rights = this.client.permissions({ source, path }).catch(() => {
-      this.#rights.delete(key);
-      return { permissions: {} };
+      if (known === undefined) this.#rights.delete(key);
+      else this.#rights.set(key, known);
+      return known?.rights ?? { permissions: {} };
     });
     this.#rights.set(key, { until: Date.now() + 60_000, rights });
     return rights;

@@ -230,3 +230,22 @@ export const removeParts = (reach: Reach, begun: Begun): void => {
   const { signal } = new AbortController();
   void ask(reach, 'DELETE', { url, signal }, begun).catch(() => undefined);
 };
+
+/**
+ * Asks again while there is no response, for as long as an upload in parts does.
+ * @throws the last error; the signal's reason
+ */
+export const untilAnswered = async <Value>(
+  ask: () => Promise<Value>,
+  signal: AbortSignal,
+): Promise<Value> => {
+  for (const wait of PAUSES) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ConnectorError && error.code === 0)) throw error;
+    }
+    await pause(wait, signal);
+  }
+  return ask();
+};

@@ -1,6 +1,6 @@
 import { ConnectorError, createClient, dataOf } from '../client/client.ts';
 import type { FileUploadData, PermissionsData } from '../client/index.ts';
-import { type Begun, removeParts, sendInParts } from './parts.ts';
+import { type Begun, removeParts, sendInParts, untilAnswered } from './parts.ts';
 import { type Reach, request, UnreadableFile } from './request.ts';
 import { findStored } from './stored.ts';
 
@@ -46,7 +46,7 @@ export const obstacleOf = (file: File, limits: Limits | undefined): Obstacle | u
 };
 
 /** Whether a smaller request may succeed: a proxy has rejected the length, or the connection was closed. */
-const mayPassInParts = (error: unknown): boolean =>
+const mayPassInParts = (error: unknown): error is ConnectorError =>
   error instanceof ConnectorError && error.messages.length === 0 && [0, 408, 413].includes(error.code);
 
 const sendWhole = async (
@@ -72,22 +72,28 @@ const sendWhole = async (
 };
 
 /**
- * Finds a file that was stored although its response was lost. Finds nothing in a folder that may not be
- * listed.
+ * Finds a file that was stored although its response was lost, as soon as a connector responds again that has
+ * responded before. Finds nothing in a folder that may not be listed.
  */
-const findEarlier = (reach: Reach, { file, source, path, signal }: FileUpload, since: number) => {
+const findEarlier = (reach: Reach, upload: FileUpload, since: number) => {
+  const { file, source, path, limits, signal } = upload;
   const client = createClient({
     url: reach.base,
     headers: reach.headers,
     credentials: reach.withCredentials ? 'include' : 'same-origin',
   });
-  return findStored(client, file, { source, path }, since, signal).catch((error: unknown) => {
-    if (error instanceof ConnectorError && error.error === 'ACCESS_DENIED') return undefined;
-    throw error instanceof TypeError ? new ConnectorError(0, []) : error;
-  });
+  const find = () =>
+    findStored(client, file, { source, path }, since, signal).catch((error: unknown) => {
+      if (error instanceof ConnectorError && error.error === 'ACCESS_DENIED') return undefined;
+      throw error instanceof TypeError ? new ConnectorError(0, []) : error;
+    });
+  return limits === undefined ? find() : untilAnswered(find, signal);
 };
 
-const send = async (reach: Reach, upload: FileUpload & { readonly begun: Begun }): Promise<FileUploadData> => {
+const send = async (
+  reach: Reach,
+  upload: FileUpload & { readonly begun: Begun },
+): Promise<FileUploadData> => {
   const { file, source, path, limits, begun, signal, onProgress, since } = upload;
   if (upload.replaces !== undefined) return sendWhole(reach, upload);
   const startedAt = Date.now();
@@ -103,11 +109,12 @@ const send = async (reach: Reach, upload: FileUpload & { readonly begun: Begun }
   try {
     return await sendWhole(reach, upload);
   } catch (error) {
-    if (!mayPassInParts(error)) throw error;
-    const isLost = error instanceof ConnectorError && error.code === 0;
+    if (limits === undefined || !mayPassInParts(error)) throw error;
+    const isLost = error.code === 0;
     const found = isLost ? await findEarlier(reach, upload, startedAt) : undefined;
     if (found !== undefined) return found;
-    if (limits?.tus === true && file.size > 0) return inParts();
+    if (limits.tus && file.size > 0) return inParts();
+    if (isLost) return sendWhole(reach, upload);
     throw error;
   }
 };
