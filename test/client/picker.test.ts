@@ -435,23 +435,26 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect((await readFile(service().inPhotos('large.txt'))).equals(noise)).toBe(true);
   });
 
-  it.each(['its row', 'the picker'])('keeps no parts of an upload that has failed, after %s is closed', async (what) => {
-    let sent = 0;
-    service().proxy = ({ method }, response) => {
-      if (method !== 'PATCH' || (sent += 1) !== 2) return false;
-      response.writeHead(400, { 'content-type': 'text/html' }).end('<title>Under maintenance</title>');
-      return true;
-    };
-    const parts = (): Promise<string[]> => readdir(service().at('state', 'tus')).catch(() => []);
-    const before = await parts();
-    await writeFile(service().at('large.txt'), Buffer.alloc(17 * 2 ** 20, 'a line of text\n'));
-    const picker = await service().open();
-    await picker.upload(service().at('large.txt'));
-    await picker.first('.uploads .failure');
-    expect((await parts()).length).toBeGreaterThan(before.length);
-    await (what === 'its row' ? picker.click('.uploads .failure .icon-only') : picker.press('Escape'));
-    await picker.eventually(parts).toEqual(before);
-  });
+  it.each(['its row', 'the picker'])(
+    'keeps no parts of an upload that has failed, after %s is closed',
+    async (what) => {
+      let sent = 0;
+      service().proxy = ({ method }, response) => {
+        if (method !== 'PATCH' || (sent += 1) !== 2) return false;
+        response.writeHead(400, { 'content-type': 'text/html' }).end('<title>Under maintenance</title>');
+        return true;
+      };
+      const parts = (): Promise<string[]> => readdir(service().at('state', 'tus')).catch(() => []);
+      const before = await parts();
+      await writeFile(service().at('large.txt'), Buffer.alloc(17 * 2 ** 20, 'a line of text\n'));
+      const picker = await service().open();
+      await picker.upload(service().at('large.txt'));
+      await picker.first('.uploads .failure');
+      expect((await parts()).length).toBeGreaterThan(before.length);
+      await (what === 'its row' ? picker.click('.uploads .failure .icon-only') : picker.press('Escape'));
+      await picker.eventually(parts).toEqual(before);
+    },
+  );
 
   it('keeps presses, keys and scrolling from dialogs of the page behind it', async () => {
     for (let index = 0; index < 80; index += 1)
@@ -478,6 +481,15 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.press('Escape');
     await picker.eventually(() => picker.all('.picker')).toEqual([]);
     expect(await picker.page.title()).toBe('Page');
+  });
+
+  it('opens a menu when the button is released: Firefox would close it then', async () => {
+    const picker = await service().open();
+    await (await picker.cell('two.jpg')).hover();
+    await picker.page.mouse.down({ button: 'right' });
+    expect(await picker.all('[role="menuitem"]')).toEqual([]);
+    await picker.page.mouse.up({ button: 'right' });
+    await picker.eventually(() => picker.texts('[role="menuitem"]')).toContain('Rename');
   });
 
   it('refuses before it sends what the folder does not take', async () => {

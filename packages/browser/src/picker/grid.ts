@@ -173,7 +173,11 @@ export class Grid {
     // Opened by a key, there is no pointer position: the menu opens below the entry.
     const isByKey = event.clientX === 0 && event.clientY === 0;
     const { left, bottom } = this.#rows.cellOf(event)?.cell.getBoundingClientRect() ?? { left: 0, bottom: 0 };
-    this.#events.menuWanted(entry, isByKey ? { x: left, y: bottom } : { x: event.clientX, y: event.clientY });
+    const at = isByKey ? { x: left, y: bottom } : { x: event.clientX, y: event.clientY };
+    const open = (): void => this.#events.menuWanted(entry, at);
+    // Firefox would close it when the button is released that is pressed now.
+    if (event.buttons === 0 || this.#isTouched) open();
+    else addEventListener('mouseup', open, { once: true, capture: true });
   }
 
   #pressed(event: KeyboardEvent): void {
