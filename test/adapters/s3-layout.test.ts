@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PutBucketPolicyCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { createApp, type Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SourcePath } from 'stowage/storage';
@@ -152,6 +153,21 @@ describe.skipIf(radosgwMissing !== undefined)(
         });
         expect(digest(await read(`moved-${name}`))).toBe(digest(Body));
       }
+    });
+
+    it('above 8 MB a copy keeps texts that are not in English, as browsers are told names of files', async () => {
+      const { adapter, prefix, read } = openStore();
+      const content = 'abcdefg'.repeat(2 * MB).slice(0, 9 * MB);
+      const disposition = Buffer.from('attachment; filename="Übersicht.pdf"').toString('latin1');
+      const put = new PutObjectCommand({ Bucket: bucket.name, Key: `${prefix}/a.pdf` });
+      const url = await getSignedUrl(bucket.client, put);
+      const headers = { 'content-disposition': disposition, 'content-length': String(content.length) };
+      const putting = request(url, { method: 'PUT', headers }).end(content);
+      const [{ statusCode }] = (await once(putting, 'response')) as [IncomingMessage];
+      expect(statusCode).toBe(200);
+      await adapter.moveFile(at('a.pdf'), at('b.pdf'), { createOnly: true });
+      expect(await bucket.head(`${prefix}/b.pdf`)).toMatchObject({ ContentDisposition: disposition });
+      expect(digest(await read('b.pdf'))).toBe(digest(content));
     });
 
     it('a remote file is stored as far as maxUploadFileSize allows', async () => {

@@ -17,8 +17,9 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { attemptsOf } from '../core/requests.ts';
 import { WRITE_MARK, type Bucket } from './requests.ts';
 import { isUnknownCondition, type ConditionalWrites } from './conditional-writes.ts';
-import { beginMultipart, MAX_PARTS, type MultipartTarget } from './write.ts';
+import { beginMultipart, MAX_PARTS, MAX_SINGLE_BYTES, type MultipartTarget } from './write.ts';
 
+const NOT_ASCII = /[^ -~]/u;
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;
 
@@ -78,8 +79,12 @@ export class Copier {
    * two or three more). Returns the ETag of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError
    */
-  async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
-    if (copy.size > PART_BYTES && this.#copiesParts) return this.#copyParts(copy, options);
+  copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
+    const isLarge = copy.size > PART_BYTES && this.#copiesParts;
+    return isLarge ? this.#copyParts(copy, options) : this.#copyAtOnce(copy, options);
+  }
+
+  async #copyAtOnce(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const conditional = copy.createOnly && this.#sendsCondition;
     if (copy.createOnly && !conditional && !copy.isCheckedFree) await this.#requireFree(copy.to, options);
     try {
@@ -88,7 +93,7 @@ export class Copier {
       if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
       if (!conditional || !isUnknownCondition(error)) throw error;
       this.#sendsCondition = false;
-      return this.copy(copy, options);
+      return this.#copyAtOnce(copy, options);
     }
   }
 
@@ -187,14 +192,18 @@ export class Copier {
   async #copyParts(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const head = await this.#bucket.head(copy.from, options);
     const size = head.ContentLength ?? copy.size;
-    // An object that has been emptied in the meantime has no ranges.
-    if (size === 0) return this.copy({ ...copy, size }, options);
+    const attributes = attributesOf(this.#bucket, head);
+    // An object that has been emptied in the meantime has no ranges. The SDK signs other letters than those of
+    // ASCII wrongly, and metadata that fit into no header are missing: only the service can copy these.
+    const isSendable = head.MissingMeta === undefined && !NOT_ASCII.test(JSON.stringify(attributes));
+    if (size === 0 || (!isSendable && size <= MAX_SINGLE_BYTES))
+      return this.#copyAtOnce({ ...copy, size }, options);
     const conditional = copy.createOnly && this.#conditional.known.complete;
     const etag = strongEtag(head.ETag);
     const named = this.#namesVersions ? head.ETag : undefined;
     const target = {
       key: copy.to,
-      attributes: attributesOf(this.#bucket, head),
+      attributes,
       condition: conditional ? { IfNoneMatch: '*' } : {},
       check: async () => {
         if (copy.createOnly && !conditional) await this.#requireFree(copy.to, options);

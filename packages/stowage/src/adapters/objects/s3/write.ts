@@ -29,8 +29,8 @@ import type { ConditionalWrites } from './conditional-writes.ts';
 /** Limit of S3. */
 export const MAX_PARTS = 10_000;
 const PARTS_AT_ONCE = 3;
-// Limit of services for one request.
-const MAX_SINGLE_BYTES = 5 * 1024 ** 3;
+/** Limit of services for one request. */
+export const MAX_SINGLE_BYTES = 5 * 1024 ** 3;
 
 /** Target of an upload in parts: its key, attributes and conditions. */
 export interface MultipartTarget {
