@@ -159,6 +159,17 @@ describe('conditional writes', () => {
     expect(stored('c.txt')).toBe('a');
   });
 
+  it('of copies are still trusted after AWS has called something else an invalid argument', async () => {
+    const { proxy, stub, adapter, put, stored } = await open(likeAws, aws);
+    await put('a.txt', 'mine');
+    proxy.fail({ operation: 'CopyObject', effect: answer(400, 'InvalidArgument'), times: 1 });
+    const copy = () => adapter.copyFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    await expect(copy()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    proxy.before('CopyObject', 1, async () => stub.put('p/b.txt', 'theirs'));
+    await expect(copy()).rejects.toMatchObject(taken);
+    expect(stored('b.txt')).toBe('theirs');
+  });
+
   it('of a version that is gone by now are refused where AWS calls it not found', async () => {
     const { proxy, stub, put, keys } = await open({ ...likeAws, missingVersion: 404 }, aws);
     const { etag: ifMatch } = await put('a.bin', 'a');

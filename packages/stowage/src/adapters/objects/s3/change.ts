@@ -92,6 +92,8 @@ export class Copier {
     } catch (error) {
       if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
       if (!conditional || !isUnknownCondition(error)) throw error;
+      // AWS calls other things an invalid argument.
+      if (this.isDecided && !(error instanceof UnsupportedError)) throw error;
       this.#sendsCondition = false;
       return this.#copyAtOnce(copy, options);
     }
