@@ -457,6 +457,15 @@ describe('a service that asks its clients to wait', () => {
   });
 });
 
+describe('a name that only this service refuses', () => {
+  // MinIO, Supabase for names that are not in English, and StorageGRID.
+  it.each(['XMinioInvalidObjectName', 'InvalidKey', 'KeyTooLong'])('by %s is not allowed', async (code) => {
+    const { proxy, put } = await open({});
+    proxy.fail({ operation: 'PutObject', effect: answer(400, code) });
+    await expect(put('ä.txt', 'a')).rejects.toMatchObject({ code: 'UNSAFE_NAME' });
+  });
+});
+
 describe('what the log learns', () => {
   it('of a refused signature is its name, and nothing that the service has written beside it', async () => {
     const { proxy, adapter } = await open({}, undefined, { maxAttempts: 1 });

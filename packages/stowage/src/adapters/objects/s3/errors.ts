@@ -31,6 +31,8 @@ const byName = errorsByCode(
   [UnsupportedError, 'NotImplemented'],
   [ChangedMeanwhileError, 'PreconditionFailed', 'InvalidRange'],
   [UnsafeNameError, 'KeyTooLongError', 'InvalidObjectName', 'InvalidURI'],
+  // MinIO, Supabase, StorageGRID.
+  [UnsafeNameError, 'XMinioInvalidObjectName', 'InvalidKey', 'KeyTooLong'],
   // Errors of the SDK for a response that it cannot read.
   [CorruptError, 'SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
   // Codes of the system.
