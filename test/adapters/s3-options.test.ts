@@ -149,6 +149,24 @@ describe('how an s3 source finds its bucket', () => {
     expect(headers).not.toHaveProperty('content-md5');
   });
 
+  it.each([
+    ['s3.dualstack.us-east-1.amazonaws.com', true],
+    ['s3.cn-north-1.amazonaws.com.cn', true],
+    ['s3.not-amazonaws.com', false],
+  ])('at AWS where the endpoint is a host of it: %s', async (host, isAws) => {
+    const stub = await startStub({ conditionalPut: 'obeyed' });
+    const adapter = openAdapter({ endpoint: `https://${host}` }, new ServicesAt(stub));
+    await put(adapter, 'a.txt', 'a', { createOnly: true });
+    await adapter.copyFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    await adapter.removeFile(at('a.txt'));
+    expect([...stub.objects.keys()]).toEqual(['b.txt']);
+    const sent = (operation: string) => stub.requests.filter((one) => one.operation === operation);
+    // Neither a trial nor a look before the copy; a checksum, and the version that is removed.
+    expect(sent('PutObject')).toHaveLength(isAws ? 1 : 5);
+    expect(sent('PutObject')[0]?.headers['x-amz-checksum-crc32'] !== undefined).toBe(isAws);
+    expect(sent('DeleteObject').at(-1)?.headers['if-match'] !== undefined).toBe(isAws);
+  });
+
   it('by the clock of the service, also in signed URLs', async () => {
     const HOUR = 3_600_000;
     const stub = await startStub({ clockAhead: HOUR });

@@ -13,9 +13,9 @@ export class S3Adapter extends ObjectStoreAdapter {
   readonly #options: S3Options;
 
   constructor(options: S3Options, root?: string, services = new KnownServices()) {
-    const { prefix, endpoint } = options;
+    const { prefix } = options;
     const bucket = new Bucket(options, services);
-    const conditional = new ConditionalWrites(bucket, rootKeyOf(prefix, root), endpoint, services);
+    const conditional = new ConditionalWrites(bucket, rootKeyOf(prefix, root), options, services);
     super(new S3Objects(bucket, conditional), { backend: backendOf(options), prefix, root });
     this.#options = options;
   }

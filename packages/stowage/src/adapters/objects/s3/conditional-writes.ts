@@ -5,6 +5,7 @@ import { HIDDEN_FOLDER } from '../core/keys.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import type { Bucket, Condition } from './requests.ts';
 import { failedRequest } from '../core/requests.ts';
+import { isAws, type S3Options } from './options.ts';
 import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
 
 /** Whether a service has responded, in one of several ways, that it does not support a condition. */
@@ -26,11 +27,11 @@ export class ConditionalWrites {
   readonly #remember: (support: Support) => void;
   #learning: Promise<Support> | undefined;
 
-  constructor(bucket: Bucket, root: string, endpoint: string | undefined, services: KnownServices) {
+  constructor(bucket: Bucket, root: string, options: S3Options, services: KnownServices) {
     this.#bucket = bucket;
     this.#root = root;
-    const service = `${endpoint} ${bucket.name}`;
-    this.#known = () => (endpoint === undefined ? AWS : services.get(service));
+    const service = `${options.endpoint} ${bucket.name}`;
+    this.#known = () => (isAws(options) ? AWS : services.get(service));
     this.#remember = (support) => services.set(service, support);
   }
 

@@ -3,7 +3,7 @@ import type * as SdkModule from '@aws-sdk/client-s3';
 import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { importOptional } from '../../../errors/optional-package.ts';
 import type { Agents, KnownServices } from './known-services.ts';
-import { sendsChecksums, type S3Options } from './options.ts';
+import { isAws, sendsChecksums, type S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { isOfOldKeys, regionIn, s3Failures } from './errors.ts';
 
@@ -112,7 +112,7 @@ const createClient = async (options: S3Options, services: KnownServices, agents:
   const located: Located = { region: options.region };
   const client = new sdk.S3(configOf(options, located, services, agents));
   // AWS has an address for each region, and needs no MD5, which Node.js in FIPS mode lacks.
-  if (options.endpoint === undefined) followRegion(client, located);
+  if (isAws(options)) followRegion(client, located);
   else useContentMd5(client);
   if (options.credentials === undefined) services.credentials ??= client.config.credentials;
   return client;

@@ -45,7 +45,9 @@ export const s3OptionsSchema = z.strictObject(
       .refine((value) => !value.endsWith('--x-s3'), 'must not be a directory bucket (S3 Express One Zone)')
       .describe('Name of the bucket.'),
     region: filledOption.default('us-east-1').describe('Region of the bucket.'),
-    endpoint: address.optional().describe('URL of an S3-compatible service; without it, AWS.'),
+    endpoint: address
+      .optional()
+      .describe('URL of an S3-compatible service, or of another host of Amazon S3; without it, AWS.'),
     forcePathStyle: flagOption
       .optional()
       .describe('Address objects as endpoint/bucket/key; some self-hosted services need true.'),
@@ -77,7 +79,7 @@ export const s3OptionsSchema = z.strictObject(
       .optional()
       .describe(
         "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false " +
-          'with `endpoint`.',
+          'for other services.',
       ),
     cacheControl: cacheControlOption.describe('`Cache-Control` of stored objects.'),
   },
@@ -94,9 +96,15 @@ export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, ser
     : [],
 );
 
+const HOST_OF_AWS =
+  /(?:^|\.)s3(?:-fips|-accelerate|-[a-z]{2}-[a-z]+-\d)?\.(?:.+\.)?amazonaws\.(?:com(?:\.cn)?|eu)$/u;
+
+/** Whether the service is Amazon S3, perhaps at another of its hosts: dual-stack, FIPS, VPC, accelerated. */
+export const isAws = ({ endpoint }: Pick<S3Options, 'endpoint'>): boolean =>
+  endpoint === undefined || HOST_OF_AWS.test(new URL(endpoint).hostname);
+
 /** Whether uploads carry the SDK's checksums. */
-export const sendsChecksums = ({ checksums, endpoint }: S3Options): boolean =>
-  checksums ?? endpoint === undefined;
+export const sendsChecksums = (options: S3Options): boolean => options.checksums ?? isAws(options);
 
 /** Identity of the bucket, including its service. */
 export const backendOf = ({ endpoint, bucket }: S3Options): string => {
