@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -9,8 +12,10 @@ import { AzureAdapter, parseAzureOptions } from '#internals';
 import { makeCertificate, opensslMissing } from '../../tools/test-servers/tls-front.ts';
 
 const TOKEN_SECONDS = 86_400;
-const LISTED =
-  '<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="media"><Blobs/><NextMarker/></EnumerationResults>';
+const listed = (names: readonly string[]): string => {
+  const blobs = names.map((name) => `<Blob><Name>${name}</Name><Properties/></Blob>`).join('');
+  return `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="media"><Blobs>${blobs}</Blobs><NextMarker/></EnumerationResults>`;
+};
 
 const SIGNER =
   '<?xml version="1.0" encoding="utf-8"?><UserDelegationKey><SignedOid>o</SignedOid><SignedTid>t</SignedTid>' +
@@ -39,6 +44,7 @@ describe.skipIf(opensslMissing)(
     let origins: { readonly tokens: string; readonly blobs: string };
     let token: Token;
     let accepted: Set<string>;
+    let files: readonly string[];
     const asked: string[] = [];
 
     beforeAll(async () => {
@@ -71,12 +77,22 @@ describe.skipIf(opensslMissing)(
       outgoing.writeHead(answer.status).end(JSON.stringify(answer.body));
     };
 
-    const sayBlobs = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-      incoming.resume();
+    const sayBlobs = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+      const body = await text(incoming);
       outgoing.setHeader('content-type', 'application/xml');
       const isAccepted = accepted.has(incoming.headers.authorization?.replace(/^Bearer /u, '') ?? '');
       const isSigner = incoming.url?.includes('comp=userdelegationkey') === true;
-      if (isAccepted) return void outgoing.end(isSigner ? SIGNER : LISTED);
+      if (isAccepted && incoming.url?.includes('comp=batch') === true) {
+        const removed = [...body.matchAll(/^DELETE \/media\/(\S+)/gmu)].map(([, name = '']) => name);
+        files = files.filter((name) => !removed.includes(decodeURIComponent(name)));
+        const done = removed.map(
+          (_, id) =>
+            `--b\r\nContent-Type: application/http\r\nContent-ID: ${String(id)}\r\n\r\nHTTP/1.1 202 Accepted\r\n\r\n`,
+        );
+        outgoing.writeHead(202, { 'content-type': 'multipart/mixed; boundary=b' });
+        return void outgoing.end(`${done.join('')}--b--`);
+      }
+      if (isAccepted) return void outgoing.end(isSigner ? SIGNER : listed(files));
       const code = 'AuthenticationFailed';
       outgoing.writeHead(401, { 'x-ms-error-code': code });
       outgoing.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>secret</Message></Error>`);
@@ -85,9 +101,10 @@ describe.skipIf(opensslMissing)(
     beforeEach(async () => {
       asked.length = 0;
       accepted = new Set(['token-1']);
+      files = [];
       token = () => good('token-1');
       tokens = createSecureServer(certificate, (incoming, outgoing) => void sayToken(incoming, outgoing));
-      blobs = createSecureServer(certificate, sayBlobs);
+      blobs = createSecureServer(certificate, (incoming, outgoing) => void sayBlobs(incoming, outgoing));
       origins = { tokens: await listen(tokens), blobs: await listen(blobs) };
       vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
       vi.stubEnv('AZURE_AUTHORITY_HOST', origins.tokens);
@@ -188,6 +205,20 @@ describe.skipIf(opensslMissing)(
         rscd: 'inline',
       });
       expect(await urlBy(origins.blobs)).toBeUndefined();
+    });
+
+    it('of the command line is asked once for many files that are removed together', async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'stowage-az-'));
+      onTestFinished(() => rm(folder, { recursive: true }));
+      const told = { accessToken: 'token-1', expires_on: Math.floor(Date.now() / 1000) + TOKEN_SECONDS };
+      const program = `#!/bin/sh\necho asked >> ${folder}/asked\necho '${JSON.stringify(told)}'\n`;
+      await writeFile(join(folder, 'az'), program, { mode: 0o755 });
+      vi.stubEnv('PATH', `${folder}:${process.env['PATH'] ?? ''}`);
+      vi.stubEnv('AZURE_TOKEN_CREDENTIALS', 'AzureCliCredential');
+      files = ['f/1.txt', 'f/2.txt', 'f/3.txt', 'f/4.txt'];
+      await open().removeFolder(SourcePath.parse('f'));
+      expect(files).toEqual([]);
+      expect(await readFile(join(folder, 'asked'), 'utf8')).toBe('asked\n');
     });
 
     it('that is missing is refused', async () => {

@@ -18,7 +18,13 @@ export interface AzureClient {
 const loadSdk = (): Promise<typeof Sdk> =>
   importOptional('Azure storage', '@azure/storage-blob', () => import('@azure/storage-blob'));
 
-/** The default login, with a time limit: the library itself has none for some logins. */
+/** Time before the end of a token when another one is requested. */
+const RENEWED_BEFORE_MS = 300_000;
+
+/**
+ * The default login, with a time limit: the library itself has none for some logins. It also starts the
+ * command line of Azure for every token, and removing many blobs in one request takes a token for each.
+ */
 const defaultCredential = async (ms: number): Promise<TokenCredential> => {
   const { DefaultAzureCredential } = await importOptional(
     'Azure storage without accountKey, sasToken or connectionString',
@@ -26,12 +32,19 @@ const defaultCredential = async (ms: number): Promise<TokenCredential> => {
     () => import('@azure/identity'),
   );
   const credential = new DefaultAzureCredential();
+  let kept: Awaited<ReturnType<TokenCredential['getToken']>> = null;
   return {
-    // All waiting requests share one token, so the first request's abort must not end it.
-    getToken: (scopes, options) =>
-      inTimeLimit(ms, undefined, (abortSignal) =>
+    getToken: async (scopes, options) => {
+      // The service may ask for a token of another tenant, or with other claims.
+      const isUsual = options?.claims === undefined && options?.tenantId === undefined;
+      if (isUsual && kept !== null && kept.expiresOnTimestamp > Date.now() + RENEWED_BEFORE_MS) return kept;
+      // All waiting requests share one token, so the first request's abort must not end it.
+      const token = await inTimeLimit(ms, undefined, (abortSignal) =>
         inTime(credential.getToken(scopes, { ...options, abortSignal }), ms),
-      ),
+      );
+      if (isUsual) kept = token;
+      return token;
+    },
   };
 };
 
