@@ -101,6 +101,16 @@ describe.skipIf(azuriteMissing !== undefined)(
       );
     });
 
+    it('stores a large file under a name whose upload by another tool has ended early', async () => {
+      const prefix = randomUUID();
+      const theirs = container.client.getBlockBlobClient(`${prefix}/a.zip`);
+      // The length that the libraries of Azure and AzCopy use.
+      await theirs.stageBlock(Buffer.alloc(48, 'a').toString('base64'), 'begun', 5);
+      const content = Buffer.alloc(9 * MB, 7);
+      await openStore(prefix).write(at('a.zip'), inPieces(content), { createOnly: true });
+      expect((await theirs.downloadToBuffer()).equals(content)).toBe(true);
+    });
+
     it('moves nothing that a hold for court keeps where it is', async () => {
       const prefix = randomUUID();
       const adapter = openStore(prefix);

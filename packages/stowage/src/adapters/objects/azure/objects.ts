@@ -51,9 +51,12 @@ const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
 /** State of a copy at the service. */
 type BegunCopy = Pick<BlobGetPropertiesResponse, 'copyId' | 'copyStatus' | 'etag'>;
 
-/** Ids of one upload have the same length, as the service requires. */
+/**
+ * All blocks of a name must have ids of one length, also those of uploads that have ended early: 48 bytes, as
+ * AzCopy, Storage Explorer and the libraries of Azure use.
+ */
 const blockId = (upload: string, number: number): string =>
-  Buffer.from(`${upload}-${String(number).padStart(6, '0')}`).toString('base64');
+  Buffer.from(`${upload}-${String(number).padStart(11, '0')}`).toString('base64');
 
 /** The blobs of a container. The service decides all conditions, including those of copies and removals. */
 export class AzureObjects extends Uploads implements Objects {
