@@ -137,6 +137,11 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
       ] as const,
   ),
   ['azure', { container: 'Media' }, ['.container: must be the name of a container']],
+  [
+    'azure',
+    { container: 'media', connectionString: 'UseDevelopmentStorage=true', prefix: 'a./b' },
+    ['.prefix: must not hold a part that ends with a dot'],
+  ],
   ['azure', { container: 'media' }, ['.accountUrl: one of accountUrl and connectionString is needed']],
   [
     'azure',

@@ -55,9 +55,12 @@ export const azureOptionsSchema = z.strictObject(
         'Shared access signature for the container, with or without `?`. Without accountKey and sasToken the ' +
           'default chain of `@azure/identity` applies: environment, workload identity, managed identity.',
       ),
-    prefix: prefixOption.describe(
-      'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',
-    ),
+    // Azure drops these dots: uploads would be stored below another prefix, and not be found.
+    prefix: prefixOption
+      .refine((text) => !/\.(?:\/|$)/u.test(text), 'must not hold a part that ends with a dot')
+      .describe(
+        'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',
+      ),
     ca: authoritiesOption,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
     readTimeout: silenceOption,
