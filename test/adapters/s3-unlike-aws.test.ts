@@ -443,10 +443,12 @@ describe('connections', () => {
 });
 
 describe('a service that asks its clients to wait', () => {
-  it('gets the request again when that is over', async () => {
+  it.each([
+    ['a second', { ...answer(503, 'SlowDown'), headers: { 'retry-after': '1' } }],
+    ['as after too many requests', answer(429, 'TooManyRequests')],
+  ])('%s gets the request again when that is over', async (_time, effect) => {
     const { proxy, adapter, put } = await open({});
     await put('a.txt', 'a');
-    const effect = { ...answer(503, 'SlowDown'), headers: { 'retry-after': '1' } };
     proxy.fail({ operation: 'HeadObject', effect, times: 1 });
     const times: number[] = [];
     for (const number of [1, 2])

@@ -15,6 +15,8 @@ import type { Download, ObjectFacts } from './objects.ts';
 const MAY_WAIT = 2000;
 const CONNECTIONS = 48;
 const BACKOFF = { firstMs: 100, longestMs: 20_000 };
+/** Google Cloud Storage and R2 store an object again only a second later, and say 429 until then. */
+const RATE_MS = 1000;
 const PASSING: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 const LOST: ReadonlySet<string> = new Set([
   'ECONNRESET',
@@ -186,7 +188,7 @@ export class Requests<Client> {
         return await once(attempt);
       } catch (error) {
         const failed = failedRequest(error);
-        leastMs = failed?.retryAfterMs;
+        leastMs = failed?.retryAfterMs ?? (failed?.status === 429 ? RATE_MS : undefined);
         if (failed !== undefined) failed.attempts = attempt;
         if (!(await mayRepeat(error)) || attempt >= maxAttempts) throw error;
       }
