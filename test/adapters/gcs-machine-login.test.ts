@@ -1,5 +1,5 @@
 import { createSign, generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -82,6 +82,18 @@ describe.skipIf(opensslMissing)(
       const location = (await store.temporaryUrl(at('a.txt'), URL_OPTIONS)) ?? '';
       expect(await (await fetch(location)).text()).toBe('one');
       expect(machine.asked).toEqual([]);
+    });
+
+    it('is the new key of its file where the service does not accept the one before any more', async () => {
+      const server: GcsServer = await startGcs('bucket');
+      onTestFinished(() => server.stop());
+      const credentialsFile = join(home, 'key.json');
+      await copyFile(server.strangersFile, credentialsFile);
+      const store = open({ endpoint: server.emulator.endpoint, credentialsFile, maxAttempts: 2 });
+      expect(await failureOf(store.stat(at('a.txt')))).toBe('STORAGE_DENIED');
+      await copyFile(server.credentialsFile, credentialsFile);
+      await store.write(at('a.txt'), contentOf('one'));
+      expect((await store.stat(at('a.txt'))).size).toBe(3);
     });
 
     it('is the service account of the machine, asked once until its token ends', async () => {

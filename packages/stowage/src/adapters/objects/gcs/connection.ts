@@ -2,7 +2,7 @@ import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage 
 import { request as requestHttps } from 'node:https';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
 import { CorruptError } from '../../../errors/errors.ts';
-import { type Http, Requests } from '../core/requests.ts';
+import { attemptsOf, failedRequest, type Http, isPassing, Requests } from '../core/requests.ts';
 import { gcsFailures, Refusal } from './errors.ts';
 import { openLogin, type Login } from './login.ts';
 import type { GcsOptions } from './options.ts';
@@ -106,6 +106,8 @@ export class GcsClient {
       waitMs: 2 * ms,
       maxAttempts: options.maxAttempts,
       ...gcsFailures,
+      mayRepeat: (error) =>
+        isPassing(error) || (failedRequest(error)?.status === 401 && attemptsOf(error) === 1),
     });
   }
 
@@ -151,6 +153,7 @@ export class GcsClient {
     const { status } = answer;
     if ((status >= 200 && status < 300) || allowed.includes(status)) return answer;
     const text = await textOf(answer).catch(() => '');
+    if (status === 401) login.renew();
     throw new Refusal(status, text, answer.headers['retry-after']);
   }
 }

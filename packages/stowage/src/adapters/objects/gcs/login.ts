@@ -12,6 +12,8 @@ export interface Login {
   /** Email of the service account; undefined for other logins. */
   email(): Promise<string | undefined>;
   sign(text: string): Promise<Buffer>;
+  /** Reads the login again for later requests: another program may have replaced the key in its file. */
+  renew(): void;
 }
 
 const noCredentials = (): Refusal => Object.assign(new Refusal(401, ''), { code: 'NoCredentials' });
@@ -40,17 +42,24 @@ const orRefused = <T>(work: Promise<T>, ms: number): Promise<T> =>
     throw reasonOf(error);
   });
 
-const loginOf = (auth: GoogleAuth, ms: number): Login => ({
-  headers: async (url) => Object.fromEntries(await orRefused(auth.getRequestHeaders(url.origin), ms)),
-  email: async () =>
-    (await orRefused(auth.getCredentials(), ms).catch(() => undefined))?.client_email ?? undefined,
-  sign: async (text) => Buffer.from(await orRefused(auth.sign(text), ms), 'base64'),
-});
+const loginOf = (open: () => GoogleAuth, ms: number): Login => {
+  let auth = open();
+  return {
+    headers: async (url) => Object.fromEntries(await orRefused(auth.getRequestHeaders(url.origin), ms)),
+    email: async () =>
+      (await orRefused(auth.getCredentials(), ms).catch(() => undefined))?.client_email ?? undefined,
+    sign: async (text) => Buffer.from(await orRefused(auth.sign(text), ms), 'base64'),
+    renew: () => {
+      auth = open();
+    },
+  };
+};
 
 const anonymousLogin: Login = {
   headers: async () => ({}),
   email: async () => undefined,
   sign: () => Promise.reject(noCredentials()),
+  renew: () => undefined,
 };
 
 /** @throws UnsupportedError when the package is not installed */
@@ -62,16 +71,19 @@ export const openLogin = async (options: GcsOptions): Promise<Login> => {
     'google-auth-library',
     () => import('google-auth-library'),
   );
-  const auth = new Auth({
-    // Roles decide what a login may do. The service rejects some narrower scopes in tokens that service
-    // accounts sign themselves, and signing URLs needs more than the scopes of storage.
-    scopes: 'https://www.googleapis.com/auth/cloud-platform',
-    ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
-    ...(projectId === undefined ? {} : { projectId }),
-  });
-  // Keys of service accounts sign requests themselves, without requesting a token.
-  auth.useJWTAccessWithScope = true;
-  return loginOf(auth, timeout * 1000);
+  const open = (): GoogleAuth => {
+    const auth = new Auth({
+      // Roles decide what a login may do. The service rejects some narrower scopes in tokens that service
+      // accounts sign themselves, and signing URLs needs more than the scopes of storage.
+      scopes: 'https://www.googleapis.com/auth/cloud-platform',
+      ...(credentialsFile === undefined ? {} : { keyFilename: credentialsFile }),
+      ...(projectId === undefined ? {} : { projectId }),
+    });
+    // Keys of service accounts sign requests themselves, without requesting a token.
+    auth.useJWTAccessWithScope = true;
+    return auth;
+  };
+  return loginOf(open, timeout * 1000);
 };
 
 const encoded = (text: string): string =>
