@@ -389,6 +389,45 @@ describe('dialects of WebDAV', () => {
     );
   });
 
+  it.each([
+    ['and compares with that', 412],
+    ['without a look at conditions', 307],
+  ])('files whose content another server sends with another ETag, %s, are read', async (_what, status) => {
+    const other = await DavStub.start({});
+    onTestFinished(() => other.close());
+    const { stub, adapter, put } = await open({});
+    other.dialect = {
+      instead: ({ method, headers }) =>
+        method !== 'GET'
+          ? undefined
+          : headers['if-match'] !== undefined && status === 412
+            ? { status }
+            : {
+                status: 200,
+                headers: { etag: `"other-${stub.text('a.txt') ?? ''}"` },
+                body: stub.text('a.txt') ?? '',
+              },
+    };
+    await put('a.txt', 'one');
+    const { etag } = await adapter.stat(at('a.txt'));
+    let isReplaced = false;
+    stub.dialect = {
+      instead: ({ method, url = '' }) => {
+        if (method !== 'GET') return undefined;
+        if (isReplaced) stub.plant('a.txt', 'two');
+        return { status: 307, headers: { location: new URL(url, other.url).href } };
+      },
+    };
+    const read = async (ifMatch: string | undefined) => {
+      const { stat, stream } = await adapter.read(at('a.txt'), { ifMatch });
+      return [stat.etag, (await buffer(stream)).toString()];
+    };
+    expect(await read(etag)).toEqual([etag, 'one']);
+    expect(await read(undefined)).toEqual([etag, 'one']);
+    isReplaced = true;
+    await expect(read(etag)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

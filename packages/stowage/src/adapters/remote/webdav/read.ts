@@ -13,16 +13,14 @@ import type { Resources } from './requests.ts';
 const sizeOf = ({ status, headers }: DavAnswer): number | undefined =>
   status === 206 ? wholeSize(headers['content-range']) : lengthOf(headers['content-length']);
 
-/** Properties from the response; missing ones from the earlier stat. */
+/** Size and time from the response, where it has them; the ETag always from PROPFIND, as in listings. */
 const statFrom = (answer: DavAnswer, known: Stat): Stat => ({
   ...known,
   size: sizeOf(answer) ?? known.size,
   modifiedAt: timeOf(answer.headers['last-modified']) ?? known.modifiedAt,
-  // When PROPFIND reports no ETag, that of the response is not used: the two would not compare.
-  etag: known.etag === undefined ? undefined : (strongEtag(answer.headers['etag']) ?? known.etag),
 });
 
-const headersFor = ({ range, ifMatch }: ReadOptions): Record<string, string> => ({
+const headersFor = (range: ByteRange | undefined, ifMatch: string | undefined): Record<string, string> => ({
   'accept-encoding': 'identity',
   ...(range === undefined ? {} : { range: `bytes=${String(range.start)}-${String(range.end)}` }),
   ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
@@ -74,43 +72,72 @@ const contentOf = (
   return stream;
 };
 
-/** Attempts to reopen a file that is being replaced, until it has the reported size. */
+type Difference = 'none' | 'size' | 'version';
+
+/** How content differs from the file that PROPFIND has described; `tag` is the expected ETag. */
+const differenceOf = (answer: DavAnswer, known: Stat, tag: string | undefined): Difference => {
+  const seen = strongEtag(answer.headers['etag']);
+  if (answer.status === 412 || (seen !== undefined && tag !== undefined && seen !== tag)) return 'version';
+  return known.size === undefined || statFrom(answer, known).size === known.size ? 'none' : 'size';
+};
+
+/** Rejects responses without content, except 412 to `If-Match`. */
+const requireContent = async (asked: DavRequest, answer: DavAnswer): Promise<void> => {
+  const { status } = answer;
+  const isCompared = status === 412 && asked.headers?.['if-match'] !== undefined;
+  if (status === 200 || status === 206 || isCompared) return;
+  await dropBody(answer);
+  // 416: the file has become shorter than the requested range.
+  throw status === 416 ? new ChangedMeanwhileError() : errorOfStatus(asked, status);
+};
+
+/** The part of the file in a response, as `partIn`. @throws CorruptError for one that begins elsewhere */
+const partFor = (range: ByteRange | undefined, answer: DavAnswer): ByteRange | undefined => {
+  const part = partIn(answer);
+  if (part === undefined || part.start === range?.start) return part;
+  answer.body.destroy();
+  throw new CorruptError({ detail: 'the server sent another part of the file' });
+};
+
+/** Attempts to reopen a file that is being replaced, until it is the version that PROPFIND describes. */
 const REOPENINGS = 2;
 
-/** Opens an existing file. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
+/**
+ * Opens an existing file. Some servers send another ETag with the content than PROPFIND reports, for example
+ * when they redirect to an object store: it must then be the same before and after another PROPFIND.
+ * @param tag expected ETag of the content
+ * @throws NotFoundError, ChangedMeanwhileError, CorruptError
+ */
 export const openFile = async (
   resources: Resources,
   path: SourcePath,
   known: Stat,
   options: ReadOptions,
+  tag = known.etag,
   reopenings = REOPENINGS,
 ): Promise<ReadResult> => {
   const { range, ifMatch, signal } = options;
   const url = resources.url(path, 'file');
-  const asked: DavRequest = { method: 'GET', path, url, signal, headers: headersFor(options) };
+  const headers = headersFor(range, reopenings === REOPENINGS ? ifMatch : undefined);
+  const asked: DavRequest = { method: 'GET', path, url, signal, headers };
   const answer = await resources.client.send(asked);
-  if (answer.status !== 200 && answer.status !== 206) {
-    await dropBody(answer);
-    // 416: the file has become shorter than the requested range.
-    const isChanged = answer.status === 412 || answer.status === 416;
-    throw isChanged ? new ChangedMeanwhileError() : errorOfStatus(asked, answer.status);
+  await requireContent(asked, answer);
+  const difference = differenceOf(answer, known, tag);
+  if (difference !== 'none' && reopenings > 0) {
+    answer.body.destroy();
+    const now = await resources.stat(path, options);
+    const isSame = isSameVersion(now, known);
+    if (!isSame && ifMatch !== undefined) throw new ChangedMeanwhileError();
+    if (isSame && difference === 'size') throw new CorruptError({ detail: 'the server sent another length' });
+    const next = isSame ? strongEtag(answer.headers['etag']) : now.etag;
+    return openFile(resources, path, now, options, next, reopenings - 1);
   }
-  const stat = statFrom(answer, known);
-  if (ifMatch !== undefined && stat.etag !== ifMatch) {
+  if (difference === 'version' && ifMatch !== undefined) {
     answer.body.destroy();
     throw new ChangedMeanwhileError();
   }
-  const part = partIn(answer);
-  if (part !== undefined && part.start !== range?.start) {
-    answer.body.destroy();
-    throw new CorruptError({ detail: 'the server sent another part of the file' });
-  }
-  if (known.size !== undefined && stat.size !== known.size && reopenings > 0) {
-    answer.body.destroy();
-    const now = await resources.stat(path, options);
-    if (isSameVersion(now, known)) throw new CorruptError({ detail: 'the server sent another length' });
-    return openFile(resources, path, now, options, reopenings - 1);
-  }
+  const stat = statFrom(answer, known);
+  const part = partFor(range, answer);
   const isReplaced = async (): Promise<boolean> => !isSameVersion(await resources.stat(path, options), known);
   return { stat, stream: contentOf(asked, answer, { range, part, stat, isReplaced }) };
 };
