@@ -332,9 +332,13 @@ export const digestGate = ({
     if (algorithm !== undefined) parts.push(`algorithm=${algorithm}`);
     return {
       status: 401,
-      headers: { 'www-authenticate': `Basic realm="other", Digest ${parts.join(', ')}${more}` },
+      headers: {
+        'www-authenticate': `Basic realm="other", Digest ${parts.join(', ')}${more}, Basic realm="last"`,
+      },
     };
   };
+  // As IIS, whose session has one key.
+  let session: { readonly nonce: string; readonly cnonce: string } | undefined;
   return ({ method = '', url = '', headers }) => {
     const given = headers.authorization ?? '';
     const field = (name: string): string =>
@@ -347,7 +351,8 @@ export const digestGate = ({
     }
     const secret = hash(`${username}:${realm}:secret`);
     const isSession = algorithm?.endsWith('-sess') === true;
-    const ha1 = isSession ? hash(`${secret}:${nonce}:${field('cnonce')}`) : secret;
+    if (session?.nonce !== nonce) session = { nonce, cnonce: field('cnonce') };
+    const ha1 = isSession ? hash(`${secret}:${nonce}:${session.cnonce}`) : secret;
     const middle = qop === undefined ? '' : `${field('nc')}:${field('cnonce')}:auth:`;
     const expected = hash(`${ha1}:${nonce}:${middle}${hash(`${method}:${url}`)}`);
     const counted = qop === undefined || parseInt(field('nc'), 16) === uses - left + 1;

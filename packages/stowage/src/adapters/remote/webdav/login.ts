@@ -19,25 +19,31 @@ interface Challenge {
   readonly algorithm: string | undefined;
   readonly hash: 'md5' | 'sha256';
   readonly isSession: boolean;
+  /** The same for all requests with a nonce: the key of a session has that of the first one (IIS). */
+  readonly cnonce: string;
   /** Undefined: the old form without qop (RFC 2069). */
   readonly qop: 'auth' | undefined;
 }
 
-const PARAMETER = /(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gu;
+/** A parameter of a challenge; the first one follows the name of its scheme. */
+const PARAMETER = /(?<![\w-])(?:([\w-]+)\s+)?([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gu;
 
-const parametersOf = (text: string): ReadonlyMap<string, string> =>
-  new Map(
-    [...text.matchAll(PARAMETER)].map(([, name = '', quoted, token]) => [
-      name.toLowerCase(),
-      quoted === undefined ? (token ?? '') : quoted.replaceAll(/\\(.)/gu, '$1'),
-    ]),
-  );
+type Parameters = ReadonlyMap<string, string>;
 
-/** Parses a `WWW-Authenticate` header; undefined without a supported digest challenge. */
-const parseChallenge = (header: string): Challenge | undefined => {
-  const start = /(?:^|,\s*)digest\s+/iu.exec(header);
-  if (start === null) return undefined;
-  const parameters = parametersOf(header.slice(start.index + start[0].length));
+/** The parameters of each digest challenge in a `WWW-Authenticate` header, which may have other schemes too. */
+const digestsIn = (header: string): readonly Parameters[] => {
+  const digests: Parameters[] = [];
+  let parameters = new Map<string, string>();
+  for (const [, scheme, name = '', quoted, token = ''] of header.matchAll(PARAMETER)) {
+    if (scheme !== undefined) parameters = new Map();
+    if (scheme?.toLowerCase() === 'digest') digests.push(parameters);
+    parameters.set(name.toLowerCase(), quoted?.replaceAll(/\\(.)/gu, '$1') ?? token);
+  }
+  return digests;
+};
+
+/** Undefined for a challenge that is not supported. */
+const challengeOf = (parameters: Parameters): Challenge | undefined => {
   const [realm, nonce, algorithm] = ['realm', 'nonce', 'algorithm'].map((name) => parameters.get(name));
   const name = (algorithm ?? 'MD5').toLowerCase();
   const hash = { md5: 'md5', 'sha-256': 'sha256' } as const;
@@ -56,6 +62,7 @@ const parseChallenge = (header: string): Challenge | undefined => {
     algorithm,
     hash: hash[base],
     isSession: name.endsWith('-sess'),
+    cnonce: randomBytes(12).toString('hex'),
     qop: qops === undefined ? undefined : 'auth',
   };
 };
@@ -82,9 +89,8 @@ class DigestLogin implements Login {
     const challenge = this.#challenge;
     if (challenge === undefined) return undefined;
     this.#count += 1;
-    const { realm, nonce, opaque, algorithm, qop } = challenge;
+    const { realm, nonce, cnonce, opaque, algorithm, qop } = challenge;
     const hash = (text: string): string => createHash(challenge.hash).update(text, 'latin1').digest('hex');
-    const cnonce = randomBytes(12).toString('hex');
     const secret = hash(`${this.#username}:${realm}:${this.#password}`);
     const ha1 = challenge.isSession ? hash(`${secret}:${nonce}:${cnonce}`) : secret;
     const nc = this.#count.toString(16).padStart(8, '0');
@@ -102,7 +108,9 @@ class DigestLogin implements Login {
   }
 
   learn(wwwAuthenticate: string, sent: string | undefined): boolean {
-    const challenge = parseChallenge(wwwAuthenticate);
+    const challenge = digestsIn(wwwAuthenticate)
+      .map(challengeOf)
+      .find((one) => one !== undefined);
     if (challenge === undefined) return false;
     // A login that was rejected with a valid nonce is wrong; with a stale nonce it may be right.
     const isRefused =
