@@ -428,6 +428,30 @@ describe('dialects of WebDAV', () => {
     await expect(read(etag)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
   });
 
+  it('a folder that a service lists in pages is listed completely', async () => {
+    const { stub, names } = await open({});
+    for (const name of ['a', 'b', 'c']) stub.plant(name, name);
+    stub.dialect = {
+      instead: ({ method, headers, url = '' }) => {
+        if (method !== 'PROPFIND' || headers['depth'] !== '1') return undefined;
+        const page = new URL(url, stub.url).searchParams.get('mk') ?? 'a';
+        const next = { a: 'b', b: 'c' }[page];
+        const link =
+          next === undefined ? {} : { link: `<https://outside.example/dav/?mk=${next}>; rel="next"` };
+        const responses = [...(page === 'a' ? ['/dav/'] : []), `/dav/${page}`].map(
+          (href) =>
+            `<response><href>${href}</href><propstat><prop><resourcetype/></prop></propstat></response>`,
+        );
+        return {
+          status: 207,
+          headers: link,
+          body: `<multistatus xmlns="DAV:">${responses.join('').replace('<resourcetype/>', '<resourcetype><collection/></resourcetype>')}</multistatus>`,
+        };
+      },
+    };
+    expect(await names()).toEqual(['a', 'b', 'c']);
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

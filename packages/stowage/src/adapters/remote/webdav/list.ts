@@ -60,6 +60,15 @@ const memberOf = (
   return { isSelf: false, stat: statOf(relation.name, response), written: relation.written, serverTime };
 };
 
+/** The request for the rest of a listing, which some services split (Nutstore: after 750 entries). */
+const restOf = (asked: DavRequest, { headers }: DavAnswer): DavRequest | undefined => {
+  const target = /<([^>]*)>\s*;\s*rel="?next\b/iu.exec(headers['link'] ?? '')?.[1];
+  if (target === undefined || !URL.canParse(target, asked.url.href)) return undefined;
+  const { pathname, search } = new URL(target, asked.url);
+  const url = new URL(asked.url.origin + pathname + search);
+  return url.href === asked.url.href ? undefined : { ...asked, url };
+};
+
 async function* inBatches<T>(small: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
   let batch: T[] = [];
   for await (const items of small) {
@@ -89,15 +98,19 @@ export class Propfind {
   ): AsyncGenerator<readonly Member[], void, undefined> {
     const root = this.#rootSegments.get(() => this.#askRoot());
     const folder = [...(await orAborted(root, signal)), ...path.segments];
-    const asked = this.#request(path, 'folder', '1', signal);
-    const answer = await this.#multistatus(asked);
-    const serverTime = timeOf(answer.headers['date']);
+    let asked: DavRequest | undefined = this.#request(path, 'folder', '1', signal);
     let hasSelf = false;
-    for await (const batch of inBatches(this.responses(asked, answer, MOST_LISTING))) {
-      const members = batch.map((response) => memberOf(folder, asked, response, serverTime));
-      hasSelf ||= members.some(({ isSelf }) => isSelf);
-      if (!hasSelf && members.every(({ stat }) => stat === undefined)) break;
-      yield members;
+    while (asked !== undefined) {
+      const page: DavRequest = asked;
+      const answer = await this.#multistatus(page);
+      const serverTime = timeOf(answer.headers['date']);
+      for await (const batch of inBatches(this.responses(page, answer, MOST_LISTING))) {
+        const members = batch.map((response) => memberOf(folder, page, response, serverTime));
+        hasSelf ||= members.some(({ isSelf }) => isSelf);
+        if (!hasSelf && members.every(({ stat }) => stat === undefined)) break;
+        yield members;
+      }
+      asked = hasSelf ? restOf(page, answer) : undefined;
     }
     if (hasSelf) return;
     // Unrecognised entries must never look like an empty folder.
