@@ -734,6 +734,15 @@ describe('XML from a WebDAV server', () => {
     expect(await names()).toEqual(['a.txt']);
   });
 
+  it('has names with characters that are not encoded everywhere', async () => {
+    const responses = ['/dav/', '/dav/what?#1&amp;.txt', '/dav/b%3F'].map(
+      (href) =>
+        `<response><href>${href}</href><propstat><prop><resourcetype>${href === '/dav/' ? '<collection/>' : ''}</resourcetype></prop></propstat></response>`,
+    );
+    const { names } = await open(listing(`<multistatus xmlns="DAV:">${responses.join('')}</multistatus>`));
+    expect(await names()).toEqual(['b?', 'what?#1&.txt']);
+  });
+
   it('that has no end is read as long as it is listed, and stopped by the reader', async () => {
     async function* endless() {
       yield '<d:multistatus xmlns:d="DAV:">';

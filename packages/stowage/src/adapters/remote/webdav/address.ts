@@ -13,11 +13,11 @@ export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'fo
 };
 
 /**
- * The decoded segments of an href, which may be a path or a URL, percent-encoded in the server's own way.
- * Undefined when it cannot be decoded.
+ * The decoded segments of an href, which may be a path or a URL, percent-encoded in the server's own way: some
+ * do not encode `?` and `#` in names. Undefined when it cannot be decoded.
  */
 export const segmentsOfHref = (href: string): readonly string[] | undefined => {
-  const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '').split(/[?#]/u, 1)[0] ?? '';
+  const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '');
   try {
     return path
       .split('/')
