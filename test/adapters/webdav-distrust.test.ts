@@ -372,7 +372,7 @@ describe('requests to WebDAV', () => {
   });
 
   it.each(['COPY', 'MOVE', 'DELETE'])(
-    'of kind %s may take longer for a folder than for a file',
+    'of kind %s may take longer where their time depends on what is stored',
     async (method) => {
       const { stub, adapter, put } = await open(
         {},
@@ -393,7 +393,7 @@ describe('requests to WebDAV', () => {
       ]);
       expect(stub.seen.filter((one) => one.method === method && one.path.endsWith('/'))).toHaveLength(1);
       const onFile = method === 'COPY' ? adapter.copyFile(at('a.txt'), at('b.txt')) : undefined;
-      if (onFile !== undefined) await expect(onFile).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+      if (onFile !== undefined) await expect(onFile).resolves.toBeUndefined();
     },
   );
 

@@ -18,8 +18,8 @@ const ATTEMPTS = 8;
  * them while they are still processing a stored file.
  */
 export const PASSING: ReadonlySet<number> = new Set([423, 425, 503]);
-/** Time limit for copying, moving or removing a folder, as a multiple of `timeout`. */
-const FOLDER_PATIENCE = 10;
+/** Time limit for copying, and for moving or removing a folder, as a multiple of `timeout`. */
+const LONG_PATIENCE = 10;
 
 /** State after a change with a lost response. Unknown: the change may still be running. */
 export type Outcome = 'done' | 'untouched' | 'unknown';
@@ -60,7 +60,8 @@ export class Resources {
    */
   async act(method: string, path: SourcePath, kind: 'file' | 'folder', change: Change): Promise<number> {
     const { isPassing = (status) => PASSING.has(status), again, outcome, ...more } = change;
-    const patience = kind === 'folder' && method !== 'MKCOL' ? FOLDER_PATIENCE : 1;
+    const isLong = method === 'COPY' || (kind === 'folder' && method !== 'MKCOL');
+    const patience = isLong ? LONG_PATIENCE : 1;
     const asked: DavRequest = { method, path, url: this.url(path, kind), patience, ...more };
     const mayRepeat = typeof asked.body !== 'object' || asked.body.repeatable;
     let status = await this.#sendChange(asked, outcome);
