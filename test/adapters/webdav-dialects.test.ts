@@ -452,6 +452,19 @@ describe('dialects of WebDAV', () => {
     expect(await names()).toEqual(['a', 'b', 'c']);
   });
 
+  it('one failure of the server does not decide that it ignores the letter case', async () => {
+    const { stub, adapter } = await open({});
+    stub.plant('a.txt', 'a');
+    let failures = 0;
+    const instead: DavDialect['instead'] = ({ url = '' }) =>
+      url.endsWith('A.TXT') && (failures += 1) === 1 ? { status: 429 } : undefined;
+    stub.dialect = { instead };
+    await adapter.stat(at('a.txt'));
+    expect([failures, adapter.capabilities.caseSensitive]).toEqual([1, false]);
+    await adapter.stat(at('a.txt'));
+    expect(adapter.capabilities.caseSensitive).toBe(true);
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

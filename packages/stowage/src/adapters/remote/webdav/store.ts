@@ -7,7 +7,7 @@ import { LetterCase, refusedName } from '../core/letter-case.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
-import { errorOfStatus, isRefusalOfPath, statusOf } from './errors.ts';
+import { errorOfStatus, isRefusalOfPath } from './errors.ts';
 import type { WebdavOptions } from './options.ts';
 import { Reservations } from './reservations.ts';
 import { isSuccess } from './list.ts';
@@ -34,7 +34,7 @@ export class Store {
     this.resources = resources;
     this.leftovers = new Leftovers((leftover) => removeTemporary(resources, leftover));
     this.reservations = new Reservations(resources, this.leftovers, options);
-    this.letterCase = new LetterCase(options.caseSensitive, (error) => statusOf(error) !== undefined);
+    this.letterCase = new LetterCase(options.caseSensitive, isRefusalOfPath);
     this.#base = base;
     this.#prefix = prefix;
   }
