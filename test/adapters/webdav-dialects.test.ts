@@ -465,6 +465,13 @@ describe('dialects of WebDAV', () => {
     expect(adapter.capabilities.caseSensitive).toBe(true);
   });
 
+  it('a server that makes no folders has none, instead of having all', async () => {
+    const { stub, adapter } = await open({});
+    stub.dialect = { instead: ({ method }) => (method === 'MKCOL' ? { status: 405 } : undefined) };
+    await expect(adapter.makeFolder(at('f'))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    expect(stub.paths).toEqual([]);
+  });
+
   it('a part of a file that has become shorter than it is a change of the file', async () => {
     const { stub, adapter, put } = await open({});
     await put('a.txt', 'content');

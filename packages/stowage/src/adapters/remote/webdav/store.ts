@@ -89,7 +89,7 @@ export class Store {
       const status = await this.resources.act('MKCOL', path, 'folder', { ...options, again, outcome });
       if (isSuccess(status)) return;
       // A server may send any status to the loser of a race.
-      if (status === 405 || !(await again())) throw new AlreadyExistsError();
+      if (!(await again())) throw new AlreadyExistsError();
       throw errorOfStatus({ method: 'MKCOL', path }, status);
     });
   }
