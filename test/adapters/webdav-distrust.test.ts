@@ -397,6 +397,15 @@ describe('requests to WebDAV', () => {
     },
   );
 
+  it('of kind PUT may take longer for a large file than for a small one', async () => {
+    const { stub, put } = await open({ takes: { PUT: 1200 } }, { timeout: 0.4, caseSensitive: true });
+    await put('large.bin', 'a'.repeat(8_000_000), { createOnly: true });
+    await expect(put('small.bin', 'a', { createOnly: true })).rejects.toMatchObject({
+      code: 'STORAGE_TIMEOUT',
+    });
+    expect(stub.paths).toContain('large.bin');
+  });
+
   it.each([403, 500])('that remove a folder are sent again while others work in it (%i)', async (status) => {
     const { stub, adapter } = await open({});
     for (const path of ['f', 'f/g']) stub.plant(path, undefined);

@@ -132,7 +132,6 @@ export class DavStub {
     const { method = '', url = '/', headers } = request;
     this.seen.push({ method, path: url, headers });
     const { instead, slash, mostBytes, takes } = this.dialect;
-    if (takes?.[method] !== undefined) await sleep(takes[method], undefined, { ref: false });
     const own = instead?.(request);
     if (own !== undefined) {
       request.resume();
@@ -146,6 +145,7 @@ export class DavStub {
     if (Number(headers['content-length'] ?? 0) > (mostBytes ?? Infinity))
       return this.#status(request, response, 413);
     const body = await buffer(request);
+    if (takes?.[method] !== undefined) await sleep(takes[method], undefined, { ref: false });
     const path = this.#stored(pathOf(url));
     const node = this.#nodes.get(path);
     if (slash !== undefined && node?.kind === 'folder' && !url.endsWith('/')) {

@@ -178,6 +178,7 @@ export class DavClient {
         body: content ?? (typeof body === 'string' ? body : undefined),
         signal: UNBROKEN.has(method) ? undefined : signal,
         waitMs: this.#waitMs * patience,
+        storingMs: storingTime(body),
         needsFreshConnection: typeof body === 'object' && !body.repeatable,
         lookup,
       });
@@ -207,6 +208,9 @@ export class DavClient {
     }
   }
 }
+
+/** Some servers pass content on to another store before they respond: 4 MB in a second. */
+const storingTime = (body: DavRequest['body']): number => (typeof body === 'object' ? body.size / 4000 : 0);
 
 const lengthOf = (body: DavRequest['body']): Readonly<Record<string, string>> =>
   typeof body === 'object' ? { 'content-length': String(body.size) } : {};

@@ -29,6 +29,8 @@ export interface Outgoing {
   readonly signal: AbortSignal | undefined;
   /** Longest silence of the server while it must respond or receive. */
   readonly waitMs: number;
+  /** Added to `waitMs` once the body was sent. Default: 0. */
+  readonly storingMs?: number;
   /** For a body that can be sent only once: the server may close a kept connection just as it is used. */
   readonly needsFreshConnection?: boolean;
   /** Resolves the host. Default: the system's resolver. */
@@ -61,7 +63,7 @@ export class Connections {
    * reason, SilenceError, LostConnectionError, and errors of the system.
    */
   exchange(url: URL, outgoing: Outgoing): Promise<IncomingMessage> {
-    const { method, headers, body, waitMs, lookup } = outgoing;
+    const { method, headers, body, waitMs, storingMs = 0, lookup } = outgoing;
     // A signal for each request: a shared one may have very many listeners, which causes warnings.
     const signal = outgoing.signal === undefined ? undefined : AbortSignal.any([outgoing.signal]);
     return new Promise((resolve, reject) => {
@@ -88,6 +90,7 @@ export class Connections {
         if (isOurTurn) request.setTimeout(waitMs);
         else giveUp(new SilenceError('no answer in time'));
       });
+      if (storingMs > 0) request.once('finish', () => request.setTimeout(waitMs + storingMs));
       request.on('error', (error) => {
         const isLost = answer === undefined && isReset(error);
         giveUp(isLost ? new LostConnectionError(request.reusedSocket, error) : error);
