@@ -36,6 +36,14 @@ describe('an SFTP server whose listings say of links what they lead to', () => {
   });
 });
 
+it('an SFTP server that denies hard links, as OpenSSH does on FAT, stores new files all the same', async () => {
+  const { store, root } = await start({ deniesLinks: true });
+  await store.write(at('a.txt'), contentOf('a'), { createOnly: true });
+  expect(await codeOf(store.write(at('a.txt'), contentOf('b'), { createOnly: true }))).toBe('ALREADY_EXISTS');
+  expect(readdirSync(root)).toEqual(['a.txt']);
+  expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('a');
+});
+
 describe('names in the listings of an SFTP server', () => {
   it('may begin as the lines of ls do', async () => {
     const { store, root } = await start();

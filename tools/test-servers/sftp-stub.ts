@@ -40,6 +40,8 @@ export interface SftpDialect {
    * are not available.
    */
   readonly storesAtClose?: boolean;
+  /** It announces hard links, and denies each: Linux does so on FAT. */
+  readonly deniesLinks?: boolean;
   /** The text form of a listed entry. Default: its name. */
   readonly longname?: (name: string, isLink: boolean) => string;
   /** The stored name for a requested one, as in Windows. */
@@ -63,7 +65,7 @@ export interface SftpStub {
   readonly close: () => Promise<void>;
 }
 
-const { OK, EOF, NO_SUCH_FILE, FAILURE } = ssh2.utils.sftp.STATUS_CODE;
+const { OK, EOF, NO_SUCH_FILE, PERMISSION_DENIED, FAILURE } = ssh2.utils.sftp.STATUS_CODE;
 
 const attributesFrom = ({ mode, uid, gid, size, atimeMs, mtimeMs }: Stats): Attributes => ({
   mode,
@@ -87,9 +89,31 @@ interface Handle {
   names?: readonly string[];
 }
 
+const field = (text: string): Buffer => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(text.length);
+  return Buffer.concat([length, Buffer.from(text)]);
+};
+
+/** Adds hard links to the first packet, the version: ssh2 announces no extensions. */
+const announceLinks = (sftp: SFTPWrapper): void => {
+  const { _protocol: protocol } = sftp as unknown as {
+    readonly _protocol: { channelData: (id: number, packet: Buffer) => void };
+  };
+  const send = protocol.channelData.bind(protocol);
+  protocol.channelData = (id, packet) => {
+    protocol.channelData = send;
+    const whole = Buffer.concat([packet, field('hardlink@openssh.com'), field('1')]);
+    whole.writeUInt32BE(whole.length - 4);
+    send(id, whole);
+  };
+};
+
 /** Serves a folder of this machine in a session. */
 const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, hangUp: () => void): void => {
   let last = 0;
+  if (stub.dialect.deniesLinks === true) announceLinks(sftp);
+  sftp.on('EXTENDED', (id) => sftp.status(id, PERMISSION_DENIED));
   const whole = (path: string): string => {
     const [own, names] = [path.slice(0, stub.data.length), path.slice(stub.data.length).split('/')];
     return own + names.map((name) => stub.dialect.fold?.(name) ?? name).join('/');

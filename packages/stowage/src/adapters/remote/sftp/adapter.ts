@@ -118,8 +118,8 @@ export class SftpStore extends PathStore<Session> {
       await session.link(names);
     } catch (error) {
       const isUnknown = error instanceof UnsupportedError;
-      if (!isUnknown && !isPlainRefusal(error)) throw error;
-      // Or the file system has no links.
+      if (!isUnknown && statusOf(error) === undefined) throw error;
+      // Or the file system has no links: on FAT Linux calls that a lack of permission.
       if (isUnknown || (await session.look(to)) === undefined)
         return this.moveToNewName(session, names, 'file');
       this.decidesNames = true;
