@@ -223,5 +223,15 @@ describe.skipIf(!hasProftpd)(
       expect(await failureOf(wrong.stat(SourcePath.root))).toMatchObject({ code: 'STORAGE_DENIED' });
       await Promise.all([right.close(), wrong.close(), server.stop()]);
     });
+
+    it('is shared by all requests where the server allows one connection only', async () => {
+      const server = await startProftpd('MaxClientsPerUser 1');
+      const store = openSftpStore(server);
+      await store.stat(SourcePath.root);
+      const names = Array.from({ length: 40 }, (_, index) => `${String(index)}.txt`);
+      await Promise.all(names.map((name) => store.write(at(name), contentOf(name), { createOnly: true })));
+      expect((await namesIn(store)).length).toBe(names.length);
+      await Promise.all([store.close(), server.stop()]);
+    });
   },
 );

@@ -54,6 +54,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
   // Readers may take as long as they like, so their number is limited: other operations must find free slots.
   readonly #readers;
   readonly #closing = new AbortController();
+  #refusedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: PoolOptions<Connection>) {
     const { connections, perConnection, readers, waitMs } = options;
@@ -120,7 +121,8 @@ export class ConnectionPool<Connection extends PooledConnection> {
           release();
           throw error;
         }
-        // Its slot stays taken for the pause: the caller waits for another connection.
+        // Its slot stays taken for the pause: the caller waits for another connection, or shares one.
+        this.#refusedAt = performance.now();
         setTimeout(release, REFUSED_MS).unref();
       }
     }
@@ -130,7 +132,9 @@ export class ConnectionPool<Connection extends PooledConnection> {
   #choose(): Member<Connection> {
     for (const member of this.#members) if (member.opened?.isOpen === false) this.#forget(member);
     const [least] = [...this.#members].sort((one, other) => one.users - other.users);
-    const mayOpen = this.#members.size < this.#options.connections;
+    const { connections, perConnection } = this.#options;
+    const mustShare = perConnection > 1 && performance.now() - this.#refusedAt < REFUSED_MS;
+    const mayOpen = this.#members.size < connections && !mustShare;
     const member = least === undefined || (least.users > 0 && mayOpen) ? this.#add() : least;
     clearTimeout(member.idle);
     member.users += 1;

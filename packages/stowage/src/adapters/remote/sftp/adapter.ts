@@ -18,7 +18,7 @@ import type {
   ReadResult,
 } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
-import { SftpConnection } from './connection.ts';
+import { isRefusedConnection, SftpConnection } from './connection.ts';
 import { copyToNew, writeNew } from './write.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
 import type { SftpOptions } from './options.ts';
@@ -63,6 +63,7 @@ export class SftpStore extends PathStore<Session> {
       idleMs: idleTimeout * 1000,
       waitMs: timeout * 1000,
       open: (signal) => SftpConnection.open(options, signal),
+      isRefusal: isRefusedConnection,
     });
   }
 

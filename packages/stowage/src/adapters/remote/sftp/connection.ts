@@ -73,6 +73,14 @@ const errorOfOpening = (error: Error & { readonly level?: string }, shown: strin
   return new StorageUnavailableError(facts);
 };
 
+/** Whether the server itself rejected a connection or its login, perhaps because it has too many. */
+export const isRefusedConnection = (error: unknown): boolean => {
+  const isFailure = error instanceof StorageUnavailableError || error instanceof StorageDeniedError;
+  if (!isFailure || !(error.cause instanceof Error)) return false;
+  const code = 'code' in error.cause ? error.cause.code : undefined;
+  return typeof code !== 'string' || code === 'ECONNRESET';
+};
+
 /** An SSH connection with its SFTP channel, shared by concurrent requests of several users. */
 export class SftpConnection implements PooledConnection {
   readonly #client: Client;
