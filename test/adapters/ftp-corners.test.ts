@@ -213,16 +213,19 @@ describe('an FTP server', () => {
     }
   });
 
-  it.each(['502 no', '350 yes'])('that answers %s to REST gives the same part of a file', async (answer) => {
-    const { store, stub } = await start({
-      // An honest one sends from there on.
-      content: Buffer.from(answer.startsWith('350') ? 'wage' : 'stowage'),
-      script: (verb) => (verb === 'MLST' ? factsOf(7) : verb === 'REST' ? answer : undefined),
-    });
-    const { stream } = await store.read(at('a.txt'), { range: { start: 3, end: 5 } });
-    expect((await buffer(stream)).toString()).toBe('wag');
-    expect(stub.heard).toContain('REST 3');
-  });
+  it.each(['502 no', '451 not permitted', '350 yes'])(
+    'that answers %s to REST gives the same part of a file',
+    async (answer) => {
+      const { store, stub } = await start({
+        // An honest one sends from there on.
+        content: Buffer.from(answer.startsWith('350') ? 'wage' : 'stowage'),
+        script: (verb) => (verb === 'MLST' ? factsOf(7) : verb === 'REST' ? answer : undefined),
+      });
+      const { stream } = await store.read(at('a.txt'), { range: { start: 3, end: 5 } });
+      expect((await buffer(stream)).toString()).toBe('wag');
+      expect(stub.heard).toContain('REST 3');
+    },
+  );
 
   it.each(['521 there', '550 there', '553 there'])(
     'that answers MKD with %s has the folder',

@@ -6,7 +6,7 @@ import { importOptional } from '../../../errors/optional-package.ts';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { inTime, LostConnectionError, type PooledConnection } from '../core/connections.ts';
 import { createDataStrategy, logIn } from './login.ts';
-import { codeOf, errorOf, isFinalRefusal } from './errors.ts';
+import { codeOf, errorOf } from './errors.ts';
 import type { FtpOptions } from './options.ts';
 
 /** Longest wait for the response to an aborted transfer, before its connection is given up. */
@@ -122,15 +122,19 @@ export class FtpConnection implements PooledConnection {
     const body = new PassThrough({ readableHighWaterMark: READ_AHEAD });
     body.on('error', () => undefined);
     return new Promise((resolve, reject) => {
+      let hasBegun = false;
       const download = async (start: number): Promise<void> => {
         const sink = passPart(body, { offset: offset - start, length });
-        sink.once('pipe', () => resolve({ body, ended }));
+        sink.once('pipe', () => {
+          hasBegun = true;
+          resolve({ body, ended });
+        });
         await this.#transfer(() => this.#client.downloadTo(sink, path, start));
       };
       const transfer = this.#inTurn(() =>
         download(offset).catch((error: unknown) => {
           // Not every server can start in the middle of a file.
-          if (offset === 0 || !isFinalRefusal(error)) throw error;
+          if (offset === 0 || hasBegun || codeOf(error) === undefined) throw error;
           return download(0);
         }),
       );
