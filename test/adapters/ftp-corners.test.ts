@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
@@ -261,6 +262,20 @@ describe('an FTP server', () => {
     expect(new Set(lists.flat())).toEqual(new Set(['a.txt']));
     expect(stub.made()).toBeLessThanOrEqual(4);
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'is told every minute that the connection is in use, also while a transfer leaves it silent',
+    async () => {
+      const { store, stub } = await start({ listing: LISTED });
+      await namesIn(store);
+      const port = stub.port.toString(16).toUpperCase().padStart(4, '0');
+      // Remote port; state 01, open; timer 02, of keepalive, with its time in hundredths of a second.
+      const timer = new RegExp(`:${port} 01 \\S+ 02:([0-9A-F]+)`, 'u').exec(
+        await readFile('/proc/net/tcp', 'utf8'),
+      );
+      expect(parseInt(timer?.[1] ?? 'FFFFFFFF', 16)).toBeLessThanOrEqual(6000);
+    },
+  );
 
   it('that takes no connection at all is said to refuse it', async () => {
     const { store } = await start({ most: 0 }, { connections: 4 });

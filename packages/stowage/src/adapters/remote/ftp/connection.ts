@@ -15,6 +15,8 @@ const SETTLE_MS = 5000;
 const LONGEST_ANSWER = 64 * 1024;
 /** Maximum bytes of a listing, which is kept in memory: some 600,000 entries. */
 const LONGEST_LISTING = 64 * 1024 * 1024;
+/** Pause on the control connection, which is silent during transfers, before TCP shows that it is in use. */
+const KEEP_ALIVE_MS = 60_000;
 /** Bytes of a file that are buffered for a slow reader: smaller files release their connection without it. */
 const READ_AHEAD = 256 * 1024;
 
@@ -229,6 +231,7 @@ export class FtpConnection implements PooledConnection {
    * command, or one that does not end: later data would be taken for the response to another command.
    */
   #watch(socket: Socket): void {
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const listeners = socket.listeners('data') as ((text: string) => void)[];
     for (const listener of listeners) socket.off('data', listener);
     let rest = '';
