@@ -330,6 +330,21 @@ describe('LIST of the ftp adapter', () => {
     expect([shown, count]).toEqual([names, omitted]);
   });
 
+  it.each([
+    ['stops at a number of entries', LISTED, '226-Options: -a\r\n226 Output truncated to 1 matches', 1],
+    ['shows the folder itself as a folder', `type=dir; .\r\ntype=dir; ..\r\n${LISTED}`, '226 all', 0],
+  ])(
+    'or MLSD of a server that %s: only what is missing counts as left out',
+    async (_what, listing, ending, left) => {
+      const { store } = await start({ listing, ending });
+      let omitted = 0;
+      const shown: string[] = [];
+      for await (const page of store.list(SourcePath.root, { onOmitted: (more) => (omitted += more) }))
+        shown.push(...page.map(({ name }) => name));
+      expect([shown, omitted]).toEqual([['a.txt'], left]);
+    },
+  );
+
   it('in a form that is not understood at all is an error', async () => {
     const { store } = await start({ listing: 'A.TXT;1  2/4  14-FEB-2026\r\n', script: withoutFacts });
     expect(await codeOf(namesIn(store))).toBe('STORAGE_UNAVAILABLE');

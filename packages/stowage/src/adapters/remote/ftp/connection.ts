@@ -15,6 +15,8 @@ const SETTLE_MS = 5000;
 const LONGEST_ANSWER = 64 * 1024;
 /** Maximum bytes of a listing, which is kept in memory: some 600,000 entries. */
 const LONGEST_LISTING = 64 * 1024 * 1024;
+/** Stands for the entries that a server has not listed. */
+const OTHERS = '\r\ntype=other; /';
 /** Pause on the control connection, which is silent during transfers, before TCP shows that it is in use. */
 const KEEP_ALIVE_MS = 60_000;
 /** Bytes of a file that are buffered for a slow reader: smaller files release their connection without it. */
@@ -45,6 +47,8 @@ export class FtpConnection implements PooledConnection {
   /** The last command has its final response. */
   #isAnswered = true;
   #listing = '';
+  /** The server has said of the last listing that it is not whole. */
+  #isCut = false;
 
   private constructor(client: Client) {
     this.#client = client;
@@ -64,6 +68,7 @@ export class FtpConnection implements PooledConnection {
     ftp.handle = (command, heard) =>
       handle(command, (reply, task) => {
         this.#isAnswered ||= reply instanceof Error || (reply.code >= 200 && reply.code < 300);
+        this.#isCut ||= /^226[^]*\btruncated to \d/u.test(reply.message);
         heard(reply, task);
       });
   }
@@ -110,12 +115,16 @@ export class FtpConnection implements PooledConnection {
     });
   }
 
-  /** The text of MLSD or LIST, after the server has confirmed that it is complete. @throws as command */
+  /**
+   * The text of MLSD or LIST, after the server has confirmed that it is complete. Where the server says that
+   * it lists only so many entries, a line without a file stands for the others. @throws as command
+   */
   list(command: string): Promise<string> {
     return this.#inTurn(async () => {
       this.#client.availableListCommands = [command];
+      this.#isCut = false;
       await this.#transfer(() => this.#client.list());
-      return this.#listing;
+      return this.#isCut ? this.#listing + OTHERS : this.#listing;
     });
   }
 

@@ -148,7 +148,7 @@ const TOTAL = /^\p{L}+:? \d+$/u;
 const entryOfText = (line: string, parse: (text: string) => readonly FileInfo[]): ListedEntry | undefined => {
   if (TOTAL.test(line)) return undefined;
   const [info] = parse(line);
-  if (info === undefined || info.name === '.' || info.name === '..') return undefined;
+  if (info === undefined) return undefined;
   const [, mode = '-'] = MODE.exec(line) ?? [];
   if (info.isDirectory && mode !== 'l') return { written: info.name, found: ROOT };
   const isFile = info.isFile && mode === '-';
@@ -176,7 +176,8 @@ async function* entriesIn(
       if (line.length > LONGEST) throw new Error('a line of a listing is too long');
       const entry = parse(line);
       isUnderstood ||= line.trim() !== '';
-      return entry === undefined ? [] : [entry];
+      // Not every server says `cdir` and `pdir`.
+      return entry === undefined || /^\.\.?$/u.test(entry.written) ? [] : [entry];
     } catch (error) {
       problem ??= error;
       return [{ written: line, found: { ...ROOT, kind: 'other' } }];
