@@ -8,6 +8,7 @@ import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { capabilitiesOf } from '../capabilities.ts';
 import { LocalAdapter } from './adapter.ts';
+import type { LocalStore } from './local-store.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
 import { SharedFolders, FolderWalker } from './folder-walker.ts';
 import { TEMP_PREFIX } from './names.ts';
@@ -17,7 +18,6 @@ import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts'
 import { SystemCopies } from './copies.ts';
 import { TempAreas } from './temp-area.ts';
 import { constants } from 'node:fs';
-import type { LocalStore } from './local-store.ts';
 
 const nearestFolder = async (path: string): Promise<{ readonly path: string; readonly uid: number }> => {
   const found = await stat(path).catch((error: unknown) => {
