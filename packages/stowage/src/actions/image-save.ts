@@ -11,7 +11,7 @@ import {
   FileTooLargeError,
   InternalError,
   InvalidParametersError,
-  NotFoundError,
+  ifMissing,
 } from '../errors/errors.ts';
 import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { segmentOf, type SourcePath } from '../storage/source-path.ts';
@@ -140,13 +140,7 @@ const isOverwrite = async (
   name: string | undefined,
 ): Promise<boolean> => {
   if (path.name !== name) return false;
-  try {
-    await view.find(KEY, path, 'file');
-    return true;
-  } catch (error) {
-    if (error instanceof NotFoundError) return false;
-    throw error;
-  }
+  return (await view.find(KEY, path, 'file').catch(ifMissing)) !== undefined;
 };
 
 const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {

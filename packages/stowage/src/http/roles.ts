@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type * as Jose from 'jose';
+import { boundedBytes } from '../basics/content/parse-budget.ts';
 import { possibleAlgorithms, type TokenSettings } from '../config/settings/access.ts';
 import { BusyError, HttpError } from '../errors/errors.ts';
 import { isInstalled } from '../errors/optional-package.ts';
@@ -16,21 +17,12 @@ const MAX_KEYS_BYTES = 1024 * 1024;
 /** Whether tokens can be verified: the npm package `jose` is installed. */
 export const canReadTokens = (): boolean => isInstalled(() => import.meta.resolve('jose'));
 
-const readBounded = async (response: Response): Promise<Uint8Array<ArrayBuffer>> => {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // A body of `fetch` in Node can be iterated.
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > MAX_KEYS_BYTES) throw new Error('the key set is larger than 1 MB');
-    chunks.push(chunk);
-  }
-  return new Uint8Array(Buffer.concat(chunks));
-};
-
 const fetchKeys: Jose.FetchImplementation = async (url, options) => {
   const response = await fetch(url, options);
-  return new Response(await readBounded(response), { status: response.status });
+  // A body of `fetch` in Node can be iterated.
+  const body = (response.body ?? []) as AsyncIterable<Uint8Array>;
+  const keys = await boundedBytes(body, MAX_KEYS_BYTES, () => new Error('the key set is larger than 1 MB'));
+  return new Response(keys, { status: response.status });
 };
 
 /** Errors of the key lookup that are faults of the token, not of the key set. */

@@ -1,5 +1,5 @@
 import type { Sharp } from 'sharp';
-import { BrokenImageError } from '../errors/errors.ts';
+import { BrokenImageError, ifOnly } from '../errors/errors.ts';
 import {
   type Edit,
   type ImageEngine,
@@ -189,13 +189,8 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const named = sizeInHeader(beginning);
       if (named !== undefined)
         return named.isRotated ? undefined : { width: named.width, height: named.height };
-      try {
-        const { width, height } = await open(beginning, 'first');
-        return { width, height };
-      } catch (error) {
-        if (error instanceof BrokenImageError) return undefined;
-        throw error;
-      }
+      const opened = await open(beginning, 'first').catch(ifOnly(BrokenImageError));
+      return opened && { width: opened.width, height: opened.height };
     },
     verify: async (image, signal) => {
       const picture = await open(image, 'all');

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { CorruptError, StorageDeniedError } from '../errors/errors.ts';
 import type { OperationOptions } from './adapter.ts';
 import { isLeftOver, readProcessMark } from '../basics/files/temporary-folder.ts';
-import { fromSystemError, systemCode } from '../basics/files/system-errors.ts';
+import { fromSystemError, ifCode, systemCode } from '../basics/files/system-errors.ts';
 
 export interface ContentOptions {
   /** Aborts the reading; the whole operation then rejects with the signal's reason. */
@@ -79,9 +79,7 @@ const ignore = (): undefined => undefined;
 const ensurePrivateFolder = async (): Promise<string> => {
   const user = process.getuid?.() ?? userInfo().username.replace(/\W/gu, '_');
   const folder = join(tmpdir(), `stowage-${user}`);
-  await mkdir(folder, { mode: 0o700 }).catch((error: unknown) => {
-    if (systemCode(error) !== 'EEXIST') throw error;
-  });
+  await mkdir(folder, { mode: 0o700 }).catch(ifCode('EEXIST'));
   const found = await lstat(folder);
   const foreign =
     process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0);

@@ -1,4 +1,4 @@
-import { StorageDeniedError, UnsupportedError } from '../errors/errors.ts';
+import { ifOnly, StorageDeniedError, UnsupportedError } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from './about/about.ts';
 import type { EntryKind } from './entry.ts';
 import type { ReadableStore, Tally, TallyOptions } from './readable.ts';
@@ -71,14 +71,7 @@ export const tallyOf = async (
   storage: ReadableStore,
   folder: SourcePath,
   options: TallyOptions,
-): Promise<Tally | undefined> => {
-  try {
-    return await storage.tally?.(folder, options);
-  } catch (error) {
-    if (error instanceof UnsupportedError) return undefined;
-    throw error;
-  }
-};
+): Promise<Tally | undefined> => storage.tally?.(folder, options).catch(ifOnly(UnsupportedError));
 
 /**
  * Measures a file or folder, without the texts about files. The store counts a folder, else it is walked.

@@ -1,5 +1,5 @@
 import type { TimeSlice } from '../basics/concurrency/time-slice.ts';
-import { NotFoundError, UnsafePathError } from '../errors/errors.ts';
+import { ifMissing, UnsafePathError } from '../errors/errors.ts';
 import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from './folder-view.ts';
@@ -137,12 +137,7 @@ class Search {
   }
 
   async #look(view: SourceView, path: SourcePath): Promise<End> {
-    try {
-      return await view.look(path);
-    } catch (error) {
-      if (error instanceof NotFoundError) return 'absent';
-      throw error;
-    }
+    return (await view.look(path).catch(ifMissing)) ?? 'absent';
   }
 
   async #past(view: SourceView, path: SourcePath, mayBeOld = false): Promise<Past> {

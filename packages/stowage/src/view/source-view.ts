@@ -1,7 +1,7 @@
 import { Access } from '../access/access.ts';
 import { TimeSlice } from '../basics/concurrency/time-slice.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
-import { NotFoundError, WrongKindError } from '../errors/errors.ts';
+import { ifNoSuch, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
@@ -233,13 +233,8 @@ export class SourceView extends Access {
 
   /** Whether the store has no entry at a path, hidden ones included. */
   async isFree(path: SourcePath): Promise<boolean> {
-    try {
-      await this[WRITABLE].stat(path, { signal: this.#life.signal });
-      return false;
-    } catch (error) {
-      if (error instanceof NotFoundError || error instanceof WrongKindError) return true;
-      throw error;
-    }
+    const { signal } = this.#life;
+    return (await this[WRITABLE].stat(path, { signal }).catch(ifNoSuch)) === undefined;
   }
 
   /** @see readHistory */

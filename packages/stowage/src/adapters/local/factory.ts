@@ -1,7 +1,7 @@
 import { mkdir, realpath, access, stat } from 'node:fs/promises';
 import { resolve, sep, dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { fromSystemError, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { type NameLocks, createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { StorageDeniedError, StorageUnavailableError, type StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
@@ -80,10 +80,7 @@ const findTelling = async (root: OpenFolder): Promise<string | undefined> => {
 
 /** For an empty root: tests with a temporary folder. */
 const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
-  const made = await makeDirectory(root.at(TEMP_PREFIX), 0o777).then(
-    () => true,
-    () => false,
-  );
+  const made = await succeeds(makeDirectory(root.at(TEMP_PREFIX), 0o777));
   const differs = await differsByCase(root, TEMP_PREFIX);
   if (made) await removeEmpty(root.at(TEMP_PREFIX)).catch(() => undefined);
   return differs;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
 import { decomposed } from '../support/spellings.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import { cannotFlush, systemCode } from '../../basics/files/system-errors.ts';
+import { cannotFlush, ifCode, systemCode } from '../../basics/files/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
 import { closeFile, exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
@@ -166,10 +166,8 @@ export class FolderWalker {
   }
 
   async #make(parent: OpenFolder, name: string): Promise<void> {
-    await makeDirectory(parent.at(name), 0o777).catch((error: unknown) => {
-      // Another operation was faster; opening it will show its kind.
-      if (systemCode(error) !== 'EEXIST') throw error;
-    });
+    // Where another operation was faster, opening the folder will show its kind.
+    await makeDirectory(parent.at(name), 0o777).catch(ifCode('EEXIST'));
     await flushFolder(parent);
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
-import { systemCode } from '../../basics/files/system-errors.ts';
+import { ifCode, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { uploadNames } from '../../basics/content/file-name.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
 import type { OpenFolder } from './confinement.ts';
@@ -116,10 +116,7 @@ export const withdrawLink = async (
  * @throws WrongKindError when a folder, link or device has the name; EXDEV of the system
  */
 const nameOverFile = async (from: Name, target: Name): Promise<void> => {
-  const old = await lstatOf(target).catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+  const old = await lstatOf(target).catch(ifCode('ENOENT'));
   if (old !== undefined && !old.isFile()) throw new WrongKindError();
   // A link swapped in now is replaced itself: a rename never follows it.
   await renameTo(from, target);
@@ -165,10 +162,7 @@ export const nameFolder = async (from: Name, folder: OpenFolder, name: string): 
   try {
     await renameTo(from, target);
   } catch (error) {
-    const isEmpty = await removeEmpty(target).then(
-      () => true,
-      () => false,
-    );
+    const isEmpty = await succeeds(removeEmpty(target));
     if (isEmpty && REFUSES_TO_REPLACE.has(systemCode(error))) return renameTo(from, target);
     if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') {
       throw new AlreadyExistsError({ cause: error });

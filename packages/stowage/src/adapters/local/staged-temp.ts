@@ -17,7 +17,7 @@ import type {
   WriteOptions,
 } from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
-import { systemCode } from '../../basics/files/system-errors.ts';
+import { succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { copyAcross } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import {
@@ -225,11 +225,7 @@ const linkInto = async (
   if (((await followedStat(folder.self)).mode & SET_GROUP) !== 0n) return undefined;
   const path = folder.at(name);
   // On another file system, or without hard links, the file is copied.
-  const isLinked = await makeLink(file.path, path).then(
-    () => true,
-    () => false,
-  );
-  return isLinked ? exactLstat(path) : undefined;
+  return (await succeeds(makeLink(file.path, path))) ? exactLstat(path) : undefined;
 };
 
 /**

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
-import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { fromSystemError, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import type { Entry, OperationOptions, Stat } from '../../storage/adapter.ts';
 
 /** A name or path for system calls; bytes where the name may not be valid text. */
@@ -34,11 +34,7 @@ export const makeDirectory = (path: Name, mode: number): Promise<void> => mkdir(
 export const lstatOf = (path: Name): Promise<fs.Stats> => lstat(path);
 
 /** Whether an entry exists at a path, a dangling link included. */
-export const isThere = (path: Name): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  );
+export const isThere = (path: Name): Promise<boolean> => succeeds(lstat(path));
 
 /** With nanoseconds and exact inode numbers, which ETags need. */
 export const exactLstat = (path: Name): Promise<fs.BigIntStats> => lstat(path, { bigint: true });

@@ -5,7 +5,7 @@ import {
   readProcessMark,
   sweepTemporaryFolders,
 } from '../../basics/files/temporary-folder.ts';
-import { systemCode } from '../../basics/files/system-errors.ts';
+import { ifCode, systemCode } from '../../basics/files/system-errors.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import {
   HandleConfinement,
@@ -32,11 +32,8 @@ export interface TempLease {
   release(): Promise<void>;
 }
 
-const makeUnlessThere = async (path: string | Buffer, mode: number): Promise<void> => {
-  await makeDirectory(path, mode).catch((error: unknown) => {
-    if (systemCode(error) !== 'EEXIST') throw error;
-  });
-};
+const makeUnlessThere = (path: string | Buffer, mode: number): Promise<void> =>
+  makeDirectory(path, mode).catch(ifCode('EEXIST'));
 
 /**
  * The folder for files without a final name: `.stowage-tmp/<instance>` in the root or in a volume mounted

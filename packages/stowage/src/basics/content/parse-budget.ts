@@ -50,3 +50,22 @@ export class ParseBudget {
     this.#depth -= 1;
   }
 }
+
+/**
+ * Reads a stream of other people's bytes into memory: at most `most` bytes. The stream is destroyed in every case.
+ * @throws the error of `refuse` as soon as it is longer
+ */
+export const boundedBytes = async (
+  stream: AsyncIterable<Uint8Array>,
+  most: number,
+  refuse: () => Error,
+): Promise<Buffer<ArrayBuffer>> => {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += chunk.length;
+    if (length > most) throw refuse();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+};

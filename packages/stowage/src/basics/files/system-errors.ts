@@ -34,6 +34,20 @@ export const systemCode = (error: unknown): string | undefined =>
     ? error.code
     : undefined;
 
+/** A handler for `catch`: undefined for a system error with one of the codes. @throws any other error */
+export const ifCode =
+  (...codes: readonly string[]) =>
+  (error: unknown): undefined => {
+    if (!codes.includes(systemCode(error) ?? '')) throw error;
+  };
+
+/** Whether the work succeeds; its error does not matter. */
+export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
 // Windows flushes no folders (EPERM), some network file systems nothing.
 const NO_FLUSH: ReadonlySet<string | undefined> = new Set([
   'EINVAL',

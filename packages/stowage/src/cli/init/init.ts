@@ -1,5 +1,6 @@
-import { access, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { readOnly } from '../../config/access-rules.ts';
+import { isThere } from '../../config/risks/source-risks.ts';
 import type { ConfigInput } from '../../config/types.ts';
 import { checkConfiguration } from '../../checked-configuration.ts';
 import { ConfigError } from '../../errors/errors.ts';
@@ -34,12 +35,6 @@ const askWriters = async (ask: Questions): Promise<Answer> => {
     steps: ['npm install jose'],
   };
 };
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 /** @throws ConfigError for invalid answers; values that are still to be set or installed are not reported */
 const requireValid = (config: object): void => {
@@ -89,7 +84,7 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
  * @throws StartError, ConfigError for invalid answers
  */
 export const writeConfiguration = async (isSilent: boolean): Promise<number> => {
-  if (await exists(FILE)) throw new StartError(`${FILE} is there already, and stays as it is.`);
+  if (await isThere(FILE)) throw new StartError(`${FILE} is there already, and stays as it is.`);
   const ask = isSilent ? createSilence() : createQuestions();
   try {
     const steps = await write(ask);

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, parse, relative } from 'node:path';
+import { succeeds } from '../../basics/files/system-errors.ts';
 import { isPlainObject, type PlainObject } from '../values.ts';
 import type { SourceConfig } from '../types.ts';
 import { risk, type SettingRisk } from './value-risks.ts';
@@ -58,11 +59,7 @@ const rootRisks = (source: SourceConfig): readonly SettingRisk[] => {
 };
 
 /** Whether something is there, as far as this process may see it. */
-export const isThere = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
+export const isThere = (path: string): Promise<boolean> => succeeds(access(path));
 
 /** The same of what lies in the root of a local source. */
 export const programRisks = async (source: SourceConfig): Promise<readonly SettingRisk[]> => {

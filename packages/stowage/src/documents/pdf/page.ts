@@ -1,4 +1,5 @@
 import type { BrowserContext, HTTPRequest, Page } from 'puppeteer-core';
+import { boundedBytes } from '../../basics/content/parse-budget.ts';
 import { DocumentLimitError } from '../../errors/errors.ts';
 import type { DocumentResources } from '../document-resources.ts';
 import { type PageSetup, pageSizeOf } from '../page-setup.ts';
@@ -133,17 +134,6 @@ interface PrintJob {
   readonly inSlot: (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 }
 
-const collect = async (stream: ReadableStream<Uint8Array>, maxBytes: number): Promise<Uint8Array> => {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of stream) {
-    length += chunk.length;
-    if (length > maxBytes) throw new DocumentLimitError();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
-};
-
 const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
   const { width, height } = pageSizeOf(job.page);
   // External style sheets may contain such rules too.
@@ -160,7 +150,7 @@ const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
     preferCSSPageSize: true,
     timeout: 0,
   });
-  return collect(pdf, job.maxPdfBytes);
+  return boundedBytes(pdf, job.maxPdfBytes, () => new DocumentLimitError());
 };
 
 /**

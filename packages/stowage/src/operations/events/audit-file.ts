@@ -1,4 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
+import { ifCode } from '../../basics/files/system-errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { EventSink, ServiceEvent } from '../../config/event.ts';
 
@@ -78,13 +79,7 @@ class AuditFile implements EventSink {
 
   /** The file that currently has the name: log rotation may have renamed the previous one. */
   async #opened(): Promise<FileHandle> {
-    const [ours, named] = await Promise.all([
-      this.#file?.stat(),
-      stat(this.#path).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return undefined;
-        throw error;
-      }),
-    ]);
+    const [ours, named] = await Promise.all([this.#file?.stat(), stat(this.#path).catch(ifCode('ENOENT'))]);
     if (this.#file !== undefined && ours?.ino === named?.ino && ours?.dev === named?.dev) return this.#file;
     await this.#file?.close().catch(() => undefined);
     this.#file = undefined;

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { succeeds } from '../../basics/files/system-errors.ts';
 import { readProgramFolders } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 
@@ -35,11 +36,7 @@ export const drawingPrograms = ({
   );
 
 /** Whether the process may execute the file. */
-export const isExecutable = (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+export const isExecutable = (path: string): Promise<boolean> => succeeds(access(path, constants.X_OK));
 
 /**
  * The absolute path of a program: as configured, or found in the folders of PATH. Undefined when it cannot be

@@ -1,5 +1,6 @@
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { boundedBytes } from '../../../basics/content/parse-budget.ts';
 import { type Agents, createAgents } from '../../remote/core/http.ts';
 import { CorruptError } from '../../../errors/errors.ts';
 import { attemptsOf, failedRequest, type Http, isPassing, Requests } from '../core/requests.ts';
@@ -48,16 +49,8 @@ export const exchange = (agents: Agents, { method, url, headers, body, signal }:
   });
 
 /** The text of a small response. Rejects when it is incomplete, or larger than any expected one. */
-export const textOf = async ({ body }: Answer): Promise<string> => {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body as AsyncIterable<Uint8Array>) {
-    length += piece.byteLength;
-    if (length > MOST_TEXT) throw new Error('the answer is too long');
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString();
-};
+export const textOf = async ({ body }: Answer): Promise<string> =>
+  (await boundedBytes(body, MOST_TEXT, () => new Error('the answer is too long'))).toString();
 
 /** Parameters of a URL; undefined ones are left out. */
 export type Query = Readonly<Record<string, string | number | undefined>>;

@@ -3,6 +3,7 @@ import {
   AlreadyExistsError,
   ContentsConflictError,
   MovedInPartError,
+  ifMissing,
   NotFoundError,
   StorageUnavailableError,
   StowageError,
@@ -61,14 +62,8 @@ const interrupted = (
   });
 };
 
-const textAt = async (adapter: StorageAdapter, path: SourcePath): Promise<string | undefined> => {
-  try {
-    return (await bytesAt(adapter, path)).toString();
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
-};
+const textAt = async (adapter: StorageAdapter, path: SourcePath): Promise<string | undefined> =>
+  (await bytesAt(adapter, path).catch(ifMissing))?.toString();
 
 /** Changes that others make while a folder or file is copied, moved or rolled back are not lost. */
 export const meanwhileTheme = theme('meanwhile', [
