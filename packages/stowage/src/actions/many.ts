@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { createLimiter } from '../basics/concurrency/queues.ts';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import type { ActionContext } from './action.ts';
 import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
 
@@ -84,21 +84,15 @@ export const forEachItem = async <Item>(
   }
   const items = [...new Map(several.map((item) => [nameOf(item), item]))];
   const outcomes = items.map(([name]): ItemOutcome => ({ name }));
-  const limiter = createLimiter(dependOnOrder(items.map(([name]) => name)) ? 1 : atOnce);
-  try {
-    for (const [index, [name, item]] of items.entries()) {
-      await limiter.add(async () => {
-        signal.throwIfAborted();
-        try {
-          outcomes[index] = { name, newName: await work(item) };
-        } catch (error) {
-          signal.throwIfAborted();
-          outcomes[index] = { name, failure: { error } };
-        }
-      });
+  const limit = dependOnOrder(items.map(([name]) => name)) ? 1 : atOnce;
+  await forEachAtOnce(limit, items.entries(), async ([index, [name, item]]) => {
+    signal.throwIfAborted();
+    try {
+      outcomes[index] = { name, newName: await work(item) };
+    } catch (error) {
+      signal.throwIfAborted();
+      outcomes[index] = { name, failure: { error } };
     }
-  } finally {
-    await limiter.drain();
-  }
+  });
   return new ManyAnswer(outcomes);
 };

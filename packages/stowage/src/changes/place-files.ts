@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { createLimiter } from '../basics/concurrency/queues.ts';
+import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { splitExtension } from '../basics/content/file-type.ts';
 import { foldedFor, sanitizeName, uploadNames } from '../basics/content/file-name.ts';
 import type { SameNameStrategy } from '../config/settings/values.ts';
@@ -239,16 +239,10 @@ export const placeAll = async (
       throw error;
     }
   };
-  const limiter = createLimiter(FILES_AT_ONCE);
   try {
-    try {
-      for (const group of groupsOf(open, planned))
-        await limiter.add(async () => {
-          for (const index of group) await put(index);
-        });
-    } finally {
-      await limiter.drain();
-    }
+    await forEachAtOnce(FILES_AT_ONCE, groupsOf(open, planned), async (group) => {
+      for (const index of group) await put(index);
+    });
     passage.done.push(...stored());
   } catch (error) {
     const done = stored();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EVERYTHING } from '../access/access.ts';
 import { groupsOf } from '../actions/search/search-about.ts';
-import { createLimiter } from '../basics/concurrency/queues.ts';
+import { inParallel } from '../basics/concurrency/queues.ts';
 import { createSilentLogger, type Logger } from '../basics/log/logger.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import type { ChangeContext } from '../changes/change.ts';
@@ -92,18 +92,15 @@ const describeBelow = async (
   const isWanted = ({ kind, name }: { readonly kind: string; readonly name: string }): boolean =>
     kind === 'file' && isPicture(source, name);
   const walk = { key: 'FILES', detail: 'names', words: [], most: Infinity, isWanted } as const;
-  const limiter = createLimiter(DESCRIBED_AT_ONCE);
-  try {
+  await inParallel(DESCRIBED_AT_ONCE, async (add) => {
     for await (const { found } of view.walk(folder, walk))
       for (const { folder: here, found: pictures, entries } of groupsOf(found)) {
         const abouts = await view.folder(here).abouts(services.about, entries);
         const missing = pictures.filter((_, index) => abouts[index]?.alt === undefined);
         progress.skip(pictures.length - missing.length);
-        for (const { path } of missing) await limiter.add(() => describeOne(context, view, path, progress));
+        for (const { path } of missing) await add(() => describeOne(context, view, path, progress));
       }
-  } finally {
-    await limiter.drain();
-  }
+  });
 };
 
 /**

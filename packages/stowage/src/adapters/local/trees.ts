@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Dir } from 'node:fs';
-import { systemCode } from '../../basics/files/system-errors.ts';
-import { createLimiter } from '../../basics/concurrency/queues.ts';
+import { ifCode, systemCode } from '../../basics/files/system-errors.ts';
+import { inParallel } from '../../basics/concurrency/queues.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';
@@ -23,13 +23,7 @@ import {
 const SIDE_BY_SIDE = 16;
 
 // The entry is gone, or is no longer a file or folder: as if the copy had started a moment later.
-const VANISHED: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
-
-const unlessVanished = <T>(opening: Promise<T>): Promise<T | undefined> =>
-  opening.catch((error: unknown) => {
-    if (VANISHED.has(systemCode(error))) return undefined;
-    throw error;
-  });
+const ifVanished = ifCode('ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO');
 
 const copyBytes = async (
   fd: number,
@@ -51,7 +45,7 @@ const copyOne = async (
   to: OpenFolder,
   signal: AbortSignal | undefined,
 ): Promise<void> => {
-  const source = await unlessVanished(openForReading(from.at(raw)));
+  const source = await openForReading(from.at(raw)).catch(ifVanished);
   if (source === undefined) return;
   try {
     if (source.stats.isFile()) await copyBytes(source.fd, to, name, signal);
@@ -66,19 +60,16 @@ const copyFiles = async (
   signal: AbortSignal | undefined,
 ): Promise<readonly SeenName[]> => {
   const folders: SeenName[] = [];
-  const limiter = createLimiter(SIDE_BY_SIDE);
-  try {
+  // The handles of both folders are in use until the last copy has ended.
+  await inParallel(SIDE_BY_SIDE, async (add) => {
     const names = await readListedNames(from);
     for (const seen of names?.entries ?? []) {
       signal?.throwIfAborted();
-      const kind = seen.kind ?? kindOf(await unlessVanished(lstatOf(from.at(seen.raw))));
+      const kind = seen.kind ?? kindOf(await lstatOf(from.at(seen.raw)).catch(ifVanished));
       if (kind === 'folder') folders.push(seen);
-      if (kind === 'file') await limiter.add(() => copyOne(from, seen, to, signal));
+      if (kind === 'file') await add(() => copyOne(from, seen, to, signal));
     }
-  } finally {
-    // The handles of both folders are in use until the last copy has ended.
-    await limiter.drain();
-  }
+  });
   return folders;
 };
 
@@ -94,7 +85,7 @@ export const copyTreeByHandles = async (
 ): Promise<void> => {
   for (const { raw, name } of await copyFiles(from, to, signal)) {
     signal?.throwIfAborted();
-    const source = await unlessVanished(confinement.openChild(from, raw));
+    const source = await confinement.openChild(from, raw).catch(ifVanished);
     if (source === undefined) continue;
     try {
       await makeDirectory(to.at(name), 0o777);
@@ -116,11 +107,7 @@ const REMOVALS = 8;
 // Passes over one folder while others keep adding entries.
 const ROUNDS = 100;
 
-const unlessGone = <T>(work: Promise<T>): Promise<T | undefined> =>
-  work.catch((error: unknown) => {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+const ifGone = ifCode('ENOENT');
 
 /** Up to a batch of entries, with the bytes of their names: entries with other names must be removed too. */
 const readBatch = async (
@@ -195,7 +182,7 @@ export const removeFlattened = async (
   try {
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       if (top.isEmptied) {
-        await unlessGone(removeEmpty(area.at(top.name)));
+        await removeEmpty(area.at(top.name)).catch(ifGone);
         stack.pop();
       } else {
         top.isEmptied = true;
@@ -215,7 +202,7 @@ const raiseAll = async (
   parent: string,
   stack: Raised[],
 ): Promise<boolean> => {
-  const folder = await unlessGone(confinement.openChild(area, parent));
+  const folder = await confinement.openChild(area, parent).catch(ifGone);
   if (folder === undefined) return false;
   try {
     await emptyFolder(confinement, folder, async (child) => {
@@ -261,7 +248,7 @@ export const removeTree = async (
 ): Promise<void> => {
   if (!isFolder) {
     try {
-      return await unlessGone(unlinkFile(parent.at(name)));
+      return await unlinkFile(parent.at(name)).catch(ifGone);
     } catch (error) {
       // It is a folder: after a swap, or on a file system that does not report kinds.
       if (systemCode(error) !== 'EISDIR' && systemCode(error) !== 'EPERM') throw error;
@@ -273,12 +260,12 @@ export const removeTree = async (
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return;
     if (systemCode(error) !== 'ENOTDIR' && systemCode(error) !== 'ELOOP') throw error;
-    return unlessGone(unlinkFile(parent.at(name)));
+    return unlinkFile(parent.at(name)).catch(ifGone);
   }
   try {
     await emptyFolder(confinement, folder);
   } finally {
     await folder.close();
   }
-  await unlessGone(removeEmpty(parent.at(name)));
+  await removeEmpty(parent.at(name)).catch(ifGone);
 };

@@ -31,19 +31,30 @@ export const createLimiter = (limit: number): Limiter => {
   };
 };
 
-/** Runs `work` for each item, at most `limit` at a time. Settles, as `drain` does, when none is running. */
-export const forEachAtOnce = async <Item>(
+/**
+ * Runs `work`, whose `add` starts tasks, at most `limit` at a time. Settles, as `drain` does, when none is running.
+ */
+export const inParallel = async <Result>(
   limit: number,
-  items: Iterable<Item> | AsyncIterable<Item>,
-  work: (item: Item) => Promise<void>,
-): Promise<void> => {
+  work: (add: Limiter['add']) => Promise<Result>,
+): Promise<Result> => {
   const limiter = createLimiter(limit);
   try {
-    for await (const item of items) await limiter.add(() => work(item));
+    return await work((task) => limiter.add(task));
   } finally {
     await limiter.drain();
   }
 };
+
+/** Runs `work` for each item, at most `limit` at a time. Settles, as `drain` does, when none is running. */
+export const forEachAtOnce = <Item>(
+  limit: number,
+  items: Iterable<Item> | AsyncIterable<Item>,
+  work: (item: Item) => Promise<void>,
+): Promise<void> =>
+  inParallel(limit, async (add) => {
+    for await (const item of items) await add(() => work(item));
+  });
 
 /** A bounded number of slots, and a bounded queue for them. */
 export interface Slots {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createLimiter, forEachAtOnce } from '../../../basics/concurrency/queues.ts';
+import { forEachAtOnce, inParallel } from '../../../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -146,20 +146,17 @@ export class Folders {
   async #copyAll(from: string, to: NewFolder, options: OperationOptions): Promise<Transfer> {
     await this.make(to, options);
     const transfer: Transfer = { from, to: to.key, copied: new Set(), made: new Set() };
-    const limiter = createLimiter(COPIES_AT_ONCE);
     try {
-      try {
+      await inParallel(COPIES_AT_ONCE, async (add) => {
         for await (const { objects } of this.#objects.pages(from, options)) {
           for (const object of objects) {
             options.signal?.throwIfAborted();
             // The target folder's own object was created before, empty like this one.
             if (object.key === from && object.size === 0) transfer.copied.add(versionOf(object));
-            else await limiter.add(() => this.#copyOne(transfer, object, options));
+            else await add(() => this.#copyOne(transfer, object, options));
           }
         }
-      } finally {
-        await limiter.drain();
-      }
+      });
       options.signal?.throwIfAborted();
       return transfer;
     } catch (error) {

@@ -1,4 +1,4 @@
-import { createLimiter, type Slots } from '../../../basics/concurrency/queues.ts';
+import { inParallel, type Slots } from '../../../basics/concurrency/queues.ts';
 import { PART_BYTES } from './objects.ts';
 
 /** Reads a content in pieces of the requested size. */
@@ -108,22 +108,22 @@ export const sendParts = async (
   signal: AbortSignal | undefined,
   send: (part: Part) => Promise<void>,
 ): Promise<number> => {
-  const limiter = createLimiter(atOnce);
   let sent = 0;
   let count = 0;
-  const enqueue = async ({ bytes, free }: HeldBytes): Promise<void> => {
-    sent += bytes.length;
-    count += 1;
-    const number = count;
-    await limiter.add(async () => {
-      try {
-        await send({ number, bytes });
-      } finally {
-        free();
-      }
-    });
-  };
-  try {
+  // Also after a failure it waits for running parts: one that arrives after the upload was aborted would remain.
+  await inParallel(atOnce, async (add) => {
+    const enqueue = async ({ bytes, free }: HeldBytes): Promise<void> => {
+      sent += bytes.length;
+      count += 1;
+      const number = count;
+      await add(async () => {
+        try {
+          await send({ number, bytes });
+        } finally {
+          free();
+        }
+      });
+    };
     if (first !== undefined) await enqueue(first);
     while (!(await reader.isAtEnd())) {
       const free = await memory.take(signal);
@@ -135,9 +135,6 @@ export const sendParts = async (
         throw error;
       }
     }
-  } finally {
-    // Also after a failure: a part that arrives after the upload was aborted would remain.
-    await limiter.drain();
-  }
+  });
   return sent;
 };
