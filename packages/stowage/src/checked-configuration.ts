@@ -11,7 +11,7 @@ import { riskLine, type SettingRisk } from './config/risks/value-risks.ts';
 import { requireStateDirectory } from './config/settings/operations.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
-import { ConfigError } from './errors/errors.ts';
+import { ConfigError, orUndefined } from './errors/errors.ts';
 import { checkHooks, type ConnectorHooks } from './hooks.ts';
 import { canReadTokens } from './http/roles.ts';
 import { registeredFactories, type StorageFactories, type StorageFactory } from './storage/registry.ts';
@@ -42,13 +42,8 @@ export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly Opt
 ];
 
 /** Path of the entry file of a package; undefined when it is not installed. */
-export const entryOf = (name: string): string | undefined => {
-  try {
-    return fileURLToPath(import.meta.resolve(name));
-  } catch {
-    return undefined;
-  }
-};
+export const entryOf = (name: string): string | undefined =>
+  orUndefined(() => fileURLToPath(import.meta.resolve(name)));
 
 /** One sentence for each package that is not installed, with the command that installs it. */
 export const missingPackages = (packages: readonly OptionalPackage[]): readonly string[] =>

@@ -1,4 +1,4 @@
-import { ifNoSuch, NotFoundError, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
+import { ifNoSuch, NotFoundError, orUndefined, UnsafeNameError, UnsafePathError } from '../errors/errors.ts';
 import { MOST_ADDRESS_UNITS } from '../parameters/fields.ts';
 import { variantNameOf } from '../pictures/kept/plan.ts';
 import type { Source } from '../sources/source.ts';
@@ -10,13 +10,10 @@ import type { SourceViews } from '../view/source-views.ts';
 
 /** Decodes once. A `%` that does not encode UTF-8, as browsers leave it, is copied. */
 const decoded = (segment: string): string =>
-  segment.replaceAll(/(?:%[0-9a-f]{2})+/giu, (escapes) => {
-    try {
-      return decodeURIComponent(escapes);
-    } catch {
-      return escapes;
-    }
-  });
+  segment.replaceAll(
+    /(?:%[0-9a-f]{2})+/giu,
+    (escapes) => orUndefined(() => decodeURIComponent(escapes)) ?? escapes,
+  );
 
 const segmentsOf = (url: URL): string[] =>
   url.pathname

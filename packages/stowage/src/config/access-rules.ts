@@ -1,17 +1,10 @@
 import * as z from 'zod';
-import { ConfigError } from '../errors/errors.ts';
+import { ConfigError, orUndefined } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { freezeDeep, isPlainObject, withoutNulls } from './values.ts';
 import { problemAt, problemsOf, unknownKey } from './problems.ts';
 
-const isSourcePath = (text: string): boolean => {
-  try {
-    SourcePath.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isSourcePath = (text: string): boolean => orUndefined(() => SourcePath.parse(text)) !== undefined;
 
 /**
  * An access rule: applies to a role, a folder and extensions, and allows or denies actions by their

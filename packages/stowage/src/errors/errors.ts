@@ -240,6 +240,15 @@ export const ifOnly =
 export const ifNoSuch = (error: unknown): undefined =>
   error instanceof WrongKindError ? undefined : ifMissing(error);
 
+/** The result of `work`, such as that of a parser; undefined when it throws, whatever the error. */
+export const orUndefined = <Result>(work: () => Result): Result | undefined => {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+};
+
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'NOT_FOUND',
   'WRONG_KIND',

@@ -1,4 +1,4 @@
-import { UnsupportedError } from './errors.ts';
+import { orUndefined, UnsupportedError } from './errors.ts';
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
@@ -34,14 +34,7 @@ export const importOptional = async <Module>(
 };
 
 /** Whether a package can be imported. `resolve` finds it, like `import.meta.resolve` of the caller. */
-export const isInstalled = (resolve: () => string): boolean => {
-  try {
-    resolve();
-    return true;
-  } catch {
-    return false;
-  }
-};
+export const isInstalled = (resolve: () => string): boolean => orUndefined(resolve) !== undefined;
 
 /**
  * Checks that optional packages can be imported, without importing them.

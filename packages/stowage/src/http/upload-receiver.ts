@@ -4,7 +4,7 @@ import { withinBounds } from '../basics/content/file-name.ts';
 import { policyFor, uploadName } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { fileTooLarge, isFilesField, withFileName } from '../changes/uploaded-file.ts';
-import { AccessDeniedError } from '../errors/errors.ts';
+import { AccessDeniedError, orUndefined } from '../errors/errors.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -167,11 +167,7 @@ export class UploadReceiver implements FileReceiver {
 
   /** The folder of the request, as known so far; undefined for an invalid path. */
   #folder(fields: ParameterDraft): SourcePath | undefined {
-    try {
-      return SourcePath.parse(this.#text(fields, 'path') ?? '');
-    } catch {
-      return undefined;
-    }
+    return orUndefined(() => SourcePath.parse(this.#text(fields, 'path') ?? ''));
   }
 
   #view(source: Source): Promise<SourceView> {

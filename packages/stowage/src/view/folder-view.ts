@@ -1,7 +1,7 @@
 import type { Access } from '../access/access.ts';
 import { withoutCase } from '../basics/content/file-name.ts';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { ChangedMeanwhileError, NotFoundError, UnsafePathError } from '../errors/errors.ts';
+import { ChangedMeanwhileError, NotFoundError, orUndefined, UnsafePathError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { AboutKeeper } from '../storage/about/keeper.ts';
 import type { Entries, Entry, EntryKind, Stat } from '../storage/entry.ts';
@@ -236,13 +236,7 @@ export class FolderView {
   isNameable(name: string): boolean {
     const isShort =
       this.path.segments.length < FEW_SEGMENTS && this.path.toString().length + name.length < FEW_LETTERS;
-    if (isShort) return true;
-    try {
-      this.path.child(name);
-      return true;
-    } catch {
-      return false;
-    }
+    return isShort || orUndefined(() => this.path.child(name)) !== undefined;
   }
 
   /**

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import * as z from 'zod';
+import { orUndefined } from '../../errors/errors.ts';
 import { choiceField, countField, flagField, isBlank } from '../listing/fields.ts';
 import { choice, pathField, sourceField } from '../../parameters/fields.ts';
 import { type SourcePath, segmentOf } from '../../storage/source-path.ts';
@@ -47,13 +48,11 @@ export const createSearchCursors = (secrets: readonly string[]): SearchCursors =
   const own = keys[0] ?? randomBytes(32);
   const openBy = (key: Buffer, bytes: Buffer): SearchCursor | undefined => {
     const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
-    try {
+    return orUndefined(() => {
       const cipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES }).setAuthTag(tag);
       const text = Buffer.concat([cipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), cipher.final()]);
       return parsed(text.toString());
-    } catch {
-      return undefined;
-    }
+    });
   };
   return {
     seal: ({ source, position = '' }) => {

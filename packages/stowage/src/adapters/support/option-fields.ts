@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import * as z from 'zod';
+import { orUndefined } from '../../errors/errors.ts';
 
 export const textOption = z.string({
   error: ({ input }) => (input === undefined ? 'is required' : 'must be text'),
@@ -73,11 +74,9 @@ const certificatesIn = (text: string): readonly string[] =>
 
 const areCertificates = (text: string): boolean => {
   const found = certificatesIn(text);
-  try {
-    return found.length > 0 && found.every((one) => new X509Certificate(one).raw.length > 0);
-  } catch {
-    return false;
-  }
+  const isReadable = (one: string): boolean =>
+    orUndefined(() => new X509Certificate(one).raw.length > 0) === true;
+  return found.length > 0 && found.every(isReadable);
 };
 
 /** Certificates of the trusted authorities for a server. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AddressRefusedError, RemoteFailedError } from '../../errors/errors.ts';
+import { AddressRefusedError, orUndefined, RemoteFailedError } from '../../errors/errors.ts';
 
 const MAX_URL_LENGTH = 8192;
 
@@ -45,20 +45,12 @@ export const parseTarget = (text: string, base?: URL): Target => {
 /** Name for a URL without one. */
 const NAMELESS = 'downloaded-file';
 
-const decoded = (segment: string): string => {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    // An invalid percent sign: use the name as written.
-    return segment;
-  }
-};
-
 /**
  * Name for a file from a URL: the decoded last segment of the path, else `downloaded-file`. Not sanitised.
  * @throws RemoteFailedError, AddressRefusedError for an address that is not http or https
  */
 export const remoteFileName = (url: string): string => {
   const segment = parseTarget(url).url.pathname.split('/').at(-1) ?? '';
-  return decoded(segment) || NAMELESS;
+  // With an invalid percent sign, the name is used as written.
+  return (orUndefined(() => decodeURIComponent(segment)) ?? segment) || NAMELESS;
 };

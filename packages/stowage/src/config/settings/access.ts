@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
+import { orUndefined } from '../../errors/errors.ts';
 import { accessRuleSchema } from '../access-rules.ts';
 import { global, network, origin, positive, setting, unused } from './values.ts';
 
@@ -17,14 +18,8 @@ const algorithms = [...rsa, ...curves, ...shared] as const;
 export type TokenAlgorithm = (typeof algorithms)[number];
 
 /** The public key in a text; undefined without one, and for a private key, which the parser would accept. */
-const publicKeyIn = (text: string): KeyObject | undefined => {
-  if (text.includes('PRIVATE KEY')) return undefined;
-  try {
-    return createPublicKey(text);
-  } catch {
-    return undefined;
-  }
-};
+const publicKeyIn = (text: string): KeyObject | undefined =>
+  text.includes('PRIVATE KEY') ? undefined : orUndefined(() => createPublicKey(text));
 
 const algorithmsOfCurve: Readonly<Record<string, readonly TokenAlgorithm[]>> = {
   prime256v1: ['ES256'],

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
+import { orUndefined } from '../../errors/errors.ts';
 import type { ParsedBody, UploadedContent } from '../message.ts';
 
 interface MulterFile {
@@ -24,11 +25,8 @@ const isMulterFile = (value: unknown): value is MulterFile =>
 /** multer decodes names as Latin-1 by default; this restores names in UTF-8. */
 const repaired = (name: string): string => {
   if (!/^[\x00-\xff]*[\x80-\xff][\x00-\xff]*$/u.test(name)) return name;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(name, 'latin1'));
-  } catch {
-    return name;
-  }
+  const bytes = Buffer.from(name, 'latin1');
+  return orUndefined(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes)) ?? name;
 };
 
 const toContent = ({ fieldname, originalname, buffer, path }: MulterFile): UploadedContent => ({

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } fro
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
-import { BusyError, NotFoundError } from '../../errors/errors.ts';
+import { BusyError, NotFoundError, orUndefined } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.ts';
 
@@ -47,14 +47,11 @@ const ifGone = (error: unknown): undefined => {
   if (systemCode(error) !== 'ENOENT') throw error;
 };
 
-const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined => {
-  try {
+const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined =>
+  orUndefined(() => {
     const { announced, answer } = JSON.parse(text) as WaitingUpload;
     return { announced, answer };
-  } catch {
-    return undefined;
-  }
-};
+  });
 
 const requireRoom = (waiting: readonly WaitingUpload[], announced: AnnouncedUpload, most: Bounds): void => {
   const bytes = waiting.reduce((sum, upload) => sum + upload.announced.bytes, announced.bytes);

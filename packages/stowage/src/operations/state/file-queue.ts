@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orUndefined } from '../../errors/errors.ts';
 import { Once } from '../../basics/concurrency/abort.ts';
 import { cannotFlush } from '../../basics/files/system-errors.ts';
 
@@ -49,13 +50,7 @@ const flushFolder = async (folder: string): Promise<void> => {
   }
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-};
+const parsed = (text: string): unknown => orUndefined(() => JSON.parse(text) as unknown);
 
 /** Empty for a missing file. Other failures may be temporary: the entry may still exist. */
 const readIfThere = (path: string): Promise<string | Error> =>

@@ -5,7 +5,7 @@ import type { Logger } from '../../basics/log/logger.ts';
 import type { DurableQueue, QueueEntry, QueueState } from './file-queue.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
-import { BusyError } from '../../errors/errors.ts';
+import { BusyError, orUndefined } from '../../errors/errors.ts';
 import type { RecordChange, Records, State } from './state.ts';
 
 /** Adds as many of the entries as there is room for, and returns their number. */
@@ -31,13 +31,7 @@ interface Leaving {
   settle: ((isRefused: boolean) => void) | undefined;
 }
 
-const parsed = (text: string): QueueEntry | undefined => {
-  try {
-    return JSON.parse(text) as QueueEntry;
-  } catch {
-    return undefined;
-  }
-};
+const parsed = (text: string): QueueEntry | undefined => orUndefined(() => JSON.parse(text) as QueueEntry);
 
 class RedisQueue implements DurableQueue {
   readonly #connection: RedisConnection;

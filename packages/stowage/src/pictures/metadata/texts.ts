@@ -1,3 +1,4 @@
+import { orUndefined } from '../../errors/errors.ts';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import {
   type About,
@@ -36,13 +37,9 @@ const CHARSET = '1:90';
 const UTF_8 = '\u001b%G';
 
 /** Decodes text of unknown encoding: as UTF-8 if valid, else as Windows-1252. */
-export const decodedText = (bytes: Uint8Array): string => {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder('windows-1252').decode(bytes);
-  }
-};
+export const decodedText = (bytes: Uint8Array): string =>
+  orUndefined(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes)) ??
+  new TextDecoder('windows-1252').decode(bytes);
 
 /** The values of IPTC data by record and number, `2:120`; each may be repeated. */
 export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string, readonly string[]> => {

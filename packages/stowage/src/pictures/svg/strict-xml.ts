@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
 import { ParseBudget } from '../../basics/content/parse-budget.ts';
-import { BrokenImageError, TypeNotAllowedError } from '../../errors/errors.ts';
+import { BrokenImageError, orUndefined, TypeNotAllowedError } from '../../errors/errors.ts';
 
 export const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
 export const XLINK_NAMESPACE = 'http://www.w3.org/1999/xlink';
@@ -113,13 +113,10 @@ const encodingOf = (head: Buffer): string => {
  * Decodes the beginning of a document by its byte order mark or declared encoding, else as UTF-8. A truncated
  * character at the end is dropped. Undefined for unknown encodings and invalid bytes.
  */
-export const textOf = (beginning: Buffer): string | undefined => {
-  try {
-    return new TextDecoder(encodingOf(beginning), { fatal: true }).decode(beginning, { stream: true });
-  } catch {
-    return undefined;
-  }
-};
+export const textOf = (beginning: Buffer): string | undefined =>
+  orUndefined(() =>
+    new TextDecoder(encodingOf(beginning), { fatal: true }).decode(beginning, { stream: true }),
+  );
 
 const unreadable = (cause: unknown): BrokenImageError =>
   new BrokenImageError({ message: 'The text of the XML file could not be read.', cause });

@@ -11,6 +11,7 @@ import {
   ChangedMeanwhileError,
   CorruptError,
   NotFoundError,
+  orUndefined,
   StorageDeniedError,
   StowageError,
   UnsupportedError,
@@ -58,14 +59,8 @@ const present = <T extends object>(values: T): T =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
 
 /** Decodes a key. Some services declare an encoding that they have not applied. */
-const decoded = (text: string, encoding: string | undefined): string => {
-  if (encoding !== 'url') return text;
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch {
-    return text;
-  }
-};
+const decoded = (text: string, encoding: string | undefined): string =>
+  encoding === 'url' ? (orUndefined(() => decodeURIComponent(text.replaceAll('+', ' '))) ?? text) : text;
 
 /** Rejects a response that is not a listing, which would look like an empty one. @throws CorruptError */
 const requireListing = (answer: ListObjectsV2CommandOutput): void => {
