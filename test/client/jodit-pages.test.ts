@@ -46,6 +46,9 @@ const pages: Readonly<Record<string, string>> = {
     <script>const editor = StowageJodit.connectJodit(Jodit, '#editor', { url: '/connector' }); ${open}</script>`,
     '<html lang="ar" dir="rtl">',
   ),
+  '/folder': page(`<script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
+    <script>const editor = StowageJodit.connectJodit(Jodit, '#editor', { url: '/connector' },
+      { uploader: { data: { source: 'more', path: 'news' } } }); ${open}</script>`),
   '/two':
     page(`<textarea id="other"></textarea><script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
     <script>window.editors = ['#editor', '#other'].map((id) => StowageJodit.connectJodit(Jodit, id, { url: '/connector' }));
@@ -88,7 +91,8 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
   beforeAll(async () => {
     const trash = { retentionDays: 1 };
     const writable = { title: 'Bilder', storageAdapter: 'memory', serve: 'public', trash } as const;
-    router = createRouter({ sources: { pictures: writable } }, {}, { basePath: '/connector' });
+    const sources = { pictures: writable, more: { ...writable, title: 'Mehr' } };
+    router = createRouter({ sources }, {}, { basePath: '/connector' });
     server = createServer((request, response) => {
       const url = request.url ?? '/';
       if (!url.startsWith('/connector')) {
@@ -198,6 +202,15 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
       await eventually(() => picker.texts(failure)).toEqual([]);
     }
     proxy = undefined;
+    await editor.page.close();
+  });
+
+  test('uploads into the folder that `data` of the uploader names', async () => {
+    const folder = new URLSearchParams({ source: 'more', name: 'news' });
+    await fetch(`${base}/connector/folderCreate`, { method: 'POST', body: folder });
+    const editor = await visit('/folder');
+    await editor.drop('.jodit-wysiwyg', files['/jodit.min.css'] ?? '');
+    await eventually(() => editor.html()).toContain('href="/connector/file/more/news/jodit.min.css"');
     await editor.page.close();
   });
 

@@ -47,6 +47,7 @@ export interface Uploader {
     readonly url: string | ((form: unknown) => string);
     readonly headers?: HeadersOption | null;
     readonly withCredentials?: boolean;
+    readonly data?: Readonly<Record<string, unknown>> | null;
     customUploadFunction?: (form: unknown) => Promise<UploadAnswer>;
   };
 }

@@ -4,14 +4,18 @@ import { Service, trimmed } from '../picker/service.ts';
 import type { Connection } from './connection.ts';
 import type { PickedFile } from '../picker/options.ts';
 import { insertPicked } from './browse.ts';
-import type { Editor, UploadAnswer } from './editor.ts';
+import type { Editor, UploadAnswer, Uploader } from './editor.ts';
 import type { Surface } from './surface.ts';
 
 /** A failure that was already shown to the user: Jodit shows no empty messages. */
 const failed = (message = ''): UploadAnswer => ({ success: false, data: { messages: [message] } });
 
-const textIn = (form: FormData, name: string): string => {
-  const value = form.get(name);
+/**
+ * A text of the form, the last of several: Jodit appends `data` of the page, which may name the folder, behind
+ * its own fields. With a URL it sends no `data`.
+ */
+const textIn = (form: FormData, name: string, { data }: Uploader['options']): string => {
+  const value = form.getAll(name).at(-1) ?? data?.[name];
   return typeof value === 'string' ? value : '';
 };
 
@@ -53,12 +57,12 @@ export const uploadVisibly = (
   options.customUploadFunction = async (form) => {
     if (!(form instanceof FormData)) return failed();
     const { texts, uploads } = await surface;
-    const folder = { source: textIn(form, 'source'), path: textIn(form, 'path') };
+    const folder = { source: textIn(form, 'source', options), path: textIn(form, 'path', options) };
     const files = [...form.values()].filter((value) => value instanceof File);
     try {
       // A form without files asks the connector to fetch a URL.
       if (files.length === 0) {
-        const parameters = { ...folder, url: textIn(form, 'url') };
+        const parameters = { ...folder, url: textIn(form, 'url', options) };
         const ending = new AbortController();
         const ended = uploads.wait(texts.sending.fetching, () => ending.abort());
         const { signal } = ending;
