@@ -54,7 +54,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
       title: 'Photos',
       root: inPhotos(),
       serve: 'public' as const,
-      extensions: ['jpg', 'png'],
+      extensions: ['jpg', 'png', 'pdf'],
     };
     router = createRouter(
       {
@@ -143,6 +143,47 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     );
   };
 
+  /** Pastes or drops what is copied elsewhere, at a point of the text; then runs a script of the page. */
+  const give = (
+    kind: 'paste' | 'drop',
+    area: string,
+    {
+      files,
+      html,
+      then = '',
+    }: { files: readonly (readonly [string, Buffer])[]; html?: string; then?: string },
+  ): Promise<unknown> =>
+    opened.$eval(
+      area,
+      (text, names, contents, copied, script, isPaste) => {
+        const data = new DataTransfer();
+        for (const [index, name] of names.entries()) {
+          const bytes = Uint8Array.from(atob(contents[index] ?? ''), (letter) => letter.charCodeAt(0));
+          data.items.add(new File([bytes], name, { type: 'image/jpeg' }));
+        }
+        if (copied !== undefined) data.setData('text/html', copied);
+        const init = { bubbles: true, cancelable: true };
+        const { left: clientX, bottom } = (text.lastElementChild ?? text).getBoundingClientRect();
+        (text.lastElementChild ?? text).dispatchEvent(
+          isPaste
+            ? new ClipboardEvent('paste', { ...init, clipboardData: data })
+            : new DragEvent('drop', { ...init, dataTransfer: data, clientX, clientY: bottom - 2 }),
+        );
+        return void (0, eval)(script);
+      },
+      files.map(([name]) => name),
+      files.map(([, bytes]) => bytes.toString('base64')),
+      html,
+      then,
+      kind === 'paste',
+    );
+
+  const sampleOf = (name: string): Sample => {
+    const sample = samples.find(({ page }) => page === name);
+    if (sample === undefined) throw new Error(`There is no sample of ${name}.`);
+    return sample;
+  };
+
   /** The captions of the document, in its order. */
   const captionsIn = async (html: string): Promise<readonly string[]> =>
     opened.evaluate(async (expression) => {
@@ -228,13 +269,93 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     expect((await readdir(inPhotos())).filter((name) => name.endsWith('.gif'))).toEqual([]);
   });
 
+  it.each(['tiptap', 'summernote', 'froala', 'lexical', 'milkdown'])(
+    '%s: refuses what is no picture, and stores nothing',
+    async (name) => {
+      const { area, html } = sampleOf(name);
+      await open(sampleOf(name));
+      await paste(area, 'paper.pdf', 'application/pdf', Buffer.from('%PDF-1.4\n%%EOF'));
+      await expect.poll(() => alerts.join('\n'), { message: name }).toContain('paper.pdf');
+      expect(await pictures(html)).toEqual({});
+      expect(await readdir(inPhotos())).not.toContain('paper.pdf');
+    },
+  );
+
+  const three = (): Promise<(readonly [string, Buffer])[]> =>
+    Promise.all(['one', 'two', 'three'].map(async (name) => [`${name}.jpg`, await jpeg(32, 24)] as const));
+
+  it.each(['tiptap', 'quill', 'summernote', 'froala'])(
+    '%s: inserts all pictures of a paste, in their order',
+    async (name) => {
+      const { area, html } = sampleOf(name);
+      await open(sampleOf(name));
+      await opened.click(area);
+      await opened.keyboard.type('before after');
+      for (let letter = 0; letter < 5; letter += 1) await opened.keyboard.press('ArrowLeft');
+      await give('paste', area, { files: await three() });
+      await expect
+        .poll(async () => Object.keys(await pictures(html)), { message: name })
+        .toEqual(['one.jpg', 'two.jpg', 'three.jpg']);
+    },
+  );
+
+  it('suneditor: inserts all pictures of a paste into an empty document', async () => {
+    const { area, html } = sampleOf('suneditor');
+    await open(sampleOf('suneditor'));
+    await give('paste', area, { files: await three() });
+    // It asks for each by itself.
+    await expect
+      .poll(async () => Object.keys(await pictures(html)).sort())
+      .toEqual(['one.jpg', 'three.jpg', 'two.jpg']);
+  });
+
+  it('tiptap: inserts a dropped picture where the cursor is, when the text was removed meanwhile', async () => {
+    const { area, html } = sampleOf('tiptap');
+    await open(sampleOf('tiptap'));
+    await opened.evaluate('editor.commands.setContent("<p>A text of some words</p><p>and a second</p>")');
+    const files = [['red-cat.jpg', await jpeg(64, 48)]] as const;
+    await give('drop', area, { files, then: 'editor.commands.setContent("<p>A</p>")' });
+    await expect.poll(async () => Object.keys(await pictures(html))).toEqual(['red-cat.jpg']);
+  });
+
+  it('tiptap: pastes the text of cells, without the picture of them', async () => {
+    const { area } = sampleOf('tiptap');
+    await open(sampleOf('tiptap'));
+    const files = [['image.jpg', await jpeg(64, 48)]] as const;
+    await give('paste', area, { files, html: '<table><tr><td>Oranges</td></tr></table>' });
+    await opened.waitForNetworkIdle();
+    expect(await opened.evaluate('editor.getHTML()')).toBe('<p>Oranges</p>');
+    expect((await readdir(inPhotos())).filter((name) => name.endsWith('.jpg'))).toEqual(['blue-door.jpg']);
+  });
+
+  it('quill: inserts a dropped picture where it is dropped', async () => {
+    const { area } = sampleOf('quill');
+    await open(sampleOf('quill'));
+    await opened.evaluate('quill.setText("first\\nlast\\n"), quill.setSelection(0)');
+    await give('drop', area, { files: [['red-cat.jpg', await jpeg(64, 48)]] });
+    const text = (): Promise<unknown> =>
+      opened.evaluate('quill.getContents().ops.map(({ insert }) => insert.image ?? insert).join("")');
+    await expect.poll(text).toBe('first\n/connector/file/photos/red-cat.jpglast\n');
+  });
+
+  it('froala: uploads nothing more after it was destroyed', async () => {
+    const { area } = sampleOf('froala');
+    await open(sampleOf('froala'));
+    const failures: string[] = [];
+    opened.on('pageerror', (error) => failures.push(String(error)));
+    const files = [['red-cat.jpg', await jpeg(64, 48)]] as const;
+    await give('paste', area, { files, then: 'editor.destroy()' });
+    await opened.waitForNetworkIdle();
+    expect([failures, alerts]).toEqual([[], []]);
+    expect(await readdir(inPhotos())).not.toContain('red-cat.jpg');
+  });
+
   it.each([
     ['tinymce', 'tinymce.activeEditor.remove()'],
     ['ckeditor', 'editor.destroy()'],
     ['froala', 'editor.destroy()'],
   ])('%s: the picker is closed when its editor is removed', async (name, end) => {
-    const sample = samples.find(({ page }) => page === name);
-    if (sample === undefined) throw new Error(`There is no sample of ${name}.`);
+    const sample = sampleOf(name);
     await open(sample);
     await click(sample.area)(opened);
     await sample.browse(opened);
@@ -247,8 +368,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   });
 
   it.each(galleries)('$page: its own browser of pictures lists and inserts', async (gallery) => {
-    const sample = samples.find(({ page }) => page === gallery.page);
-    if (sample === undefined) throw new Error(`There is no sample of ${gallery.page}.`);
+    const sample = sampleOf(gallery.page);
     await writeFile(inPhotos('closed', 'not-here.jpg'), await jpeg(32, 24));
     await open(sample);
     await click(sample.area)(opened);

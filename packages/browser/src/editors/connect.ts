@@ -24,9 +24,10 @@ export interface ConnectedFiles<At> {
 
 /** Connects an editor that can insert files to a connector. By default only pictures, and several of them. */
 export const connectFiles = <At = undefined>(
-  options: ConnectOptions,
+  given: ConnectOptions,
   insert: (files: readonly PickedFile[], at?: At) => unknown,
 ): ConnectedFiles<At> => {
+  const options: ConnectOptions = { types: 'image', several: true, ...given };
   const { onError = (message) => alert(message), signal } = options;
   const upload = createUploader(options);
   const known = new KnownFiles();
@@ -48,7 +49,7 @@ export const connectFiles = <At = undefined>(
     return made;
   };
   return {
-    browse: async () => take(await pickFiles({ types: 'image', several: true, ...options }, { signal })),
+    browse: async () => take(await pickFiles(options, { signal })),
     store: async (files, at) => take(await uploadAll(files, (file) => file), at),
     uploadAll,
     sizeOf: (url) => {

@@ -49,10 +49,21 @@ export interface FroalaFiles {
   };
 }
 
-const insert = (editor: Editor, file: PickedFile, replaced?: Wrapped): void => {
-  const { url, alt, width, height } = file;
-  editor.image.insert(url, false, { alt, width, height }, replaced, file);
+/** Aborted when the editor is destroyed. */
+const endOf = ({ events }: Editor): AbortSignal => {
+  const ending = new AbortController();
+  events.on('destroy', () => ending.abort(), false);
+  return ending.signal;
 };
+
+/** Resolves when Froala has inserted the picture, which it does when the picture has loaded. */
+const insert = (editor: Editor, file: PickedFile, replaced?: Wrapped): Promise<void> =>
+  new Promise((resolve) => {
+    const { url, alt, width, height } = file;
+    for (const end of ['image.inserted', 'image.replaced', 'image.error'])
+      editor.events.on(end, () => resolve(), false);
+    editor.image.insert(url, false, { alt, width, height }, replaced, file);
+  });
 
 /** Froala passes the inserted value on; for its own uploads and other pictures it is of another type. */
 const addCaption = function (this: Editor, image: Wrapped, file: unknown): void {
@@ -70,17 +81,24 @@ const addCaption = function (this: Editor, image: Wrapped, file: unknown): void 
  */
 export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
   const { FroalaEditor, texts = englishTexts, onError = (message) => alert(message), source, path } = options;
-  const upload = createUploader(options);
-  const store = (editor: Editor, [file]: readonly Blob[], image?: Wrapped): false => {
-    if (file !== undefined)
-      void upload(file).then(
-        (stored) => insert(editor, stored, image),
-        (error: unknown) => {
-          image?.remove();
-          editor.image.hideProgressBar(true);
-          onError((error as Error).message);
-        },
-      );
+  const upload = createUploader({ ...options, types: 'image' });
+  const storeAll = async (editor: Editor, files: readonly Blob[], image?: Wrapped): Promise<void> => {
+    const signal = endOf(editor);
+    const stored: PickedFile[] = [];
+    for (const file of files)
+      try {
+        stored.unshift(await upload(file, { signal }));
+      } catch (error) {
+        if (signal.aborted) return;
+        image?.remove();
+        editor.image.hideProgressBar(true);
+        onError((error as Error).message);
+      }
+    // The cursor stays in front of an inserted picture.
+    for (const file of stored) if (!signal.aborted) await insert(editor, file, image);
+  };
+  const store = (editor: Editor, files: readonly Blob[], image?: Wrapped): false => {
+    void storeAll(editor, files, image);
     return false;
   };
 
@@ -88,11 +106,9 @@ export const froalaFiles = (options: FroalaFilesOptions): FroalaFiles => {
     title: texts.title,
     icon: 'imageManager',
     callback() {
-      const ending = new AbortController();
-      this.events.on('destroy', () => ending.abort(), false);
-      const { signal } = ending;
+      const signal = endOf(this);
       void pickFiles({ ...options, types: 'image', several: false }, { signal }).then((files) => {
-        for (const file of files) insert(this, file);
+        for (const file of files) void insert(this, file);
       });
     },
   });
