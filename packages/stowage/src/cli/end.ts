@@ -1,24 +1,58 @@
 import { constants } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
+import { readProgramEnvironment } from '../config/environment.ts';
+
+/**
+ * Turns the process into one that exits immediately: the kernel ends its threads, also in the first process of a
+ * container, which its own signals do not end. Returns where Node.js cannot: before 22.15, and on Windows.
+ */
+const replaceByExit = (status: number): void => {
+  const execve: unknown = Reflect.get(process, 'execve');
+  if (typeof execve !== 'function') return;
+  try {
+    const words = [process.execPath, '-e', `process.exit(${String(status)})`];
+    // The new process must not start in a folder of a disk that hangs.
+    process.chdir('/');
+    Reflect.apply(execve, process, [process.execPath, words, readProgramEnvironment()]);
+  } catch {
+    // Windows, and the permission model of Node.js.
+  }
+};
 
 /**
  * Ends the process as the signal does by itself: `process.exit` would wait for threads, and for one that hangs at a
  * disk as long as the disk does.
  */
 export const endBy = (signal: NodeJS.Signals): never => {
+  const status = 128 + constants.signals[signal];
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
-  // The first process of a container is not ended by its own signals.
-  return process.exit(128 + constants.signals[signal]);
+  replaceByExit(status);
+  return process.exit(status);
 };
 
-/** Calls of the file system and of the resolver of names, and workers that were told to end and have not. */
-const isHeld = (): boolean =>
-  process.getActiveResourcesInfo().some((name) => /Req(?:Callback|Promise|Wrap)$|^MessagePort$/u.test(name));
+/** Calls of the file system and of the resolver of names. */
+const isInCall = (): boolean =>
+  process.getActiveResourcesInfo().some((name) => /Req(?:Callback|Promise|Wrap)$/u.test(name));
 
-/** Ends the process with a status, or by SIGTERM where a thread still hangs after a second. */
-export const end = async (status: number): Promise<never> => {
-  const latest = performance.now() + 1000;
-  while (isHeld() && performance.now() < latest) await wait(20);
-  return isHeld() ? endBy('SIGTERM') : process.exit(status);
+/**
+ * Returns a function that ends the process with a status. Where a thread still hangs after a second, and Node.js
+ * cannot replace the process, it ends by SIGTERM.
+ */
+export const createEnd = (): ((status: number) => Promise<never>) => {
+  const workers = new Set<Worker>();
+  process.on('worker', (worker) => {
+    workers.add(worker);
+    worker.once('exit', () => workers.delete(worker));
+  });
+  const isHeld = (): boolean => workers.size > 0 || isInCall();
+  return async (status) => {
+    for (const worker of workers) void worker.terminate();
+    const latest = performance.now() + 1000;
+    while (isHeld() && performance.now() < latest) await wait(20);
+    if (!isHeld()) return process.exit(status);
+    replaceByExit(status);
+    return endBy('SIGTERM');
+  };
 };

@@ -1,17 +1,21 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import { riskLine } from '../config/risks/value-risks.ts';
 import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../basics/log/logger.ts';
 import { readVersion } from '../version.ts';
 import { type Command, help, parseCommand, UsageError } from './arguments.ts';
 import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from './serve.ts';
-import { end, endBy } from './end.ts';
+import { createEnd, endBy } from './end.ts';
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
 
 /** The file that `init` writes. Commands read it only when it is named. */
 const DEFAULT_FILE = 'stowage.json';
+
+/** Time for a look at the disks of the sources; after it the configuration is checked without them. */
+const DISK_MS = 5000;
 
 /** Exit status of a process that was ended by Ctrl+C, by convention. */
 const INTERRUPTED = 130;
@@ -75,7 +79,13 @@ const checkConfig = async ({
   const { risksOnDisk } = await import('../config/risks/setting-risks.ts');
   const checked = checkConfiguration(config, hooks);
   const { warnings, unused } = checked;
-  const risks = [...checked.risks, ...(await risksOnDisk(checked.config))];
+  const onDisk = await inTimeLimit(DISK_MS, undefined, (late) =>
+    orAborted(risksOnDisk(checked.config), late),
+  ).catch(() => {
+    complain(`A disk of the sources hangs: stowage doctor says which.`);
+    return [];
+  });
+  const risks = [...checked.risks, ...onDisk];
   for (const warning of [...warnings, ...risks.map(riskLine)]) print(`Note: ${warning}`);
   for (const key of unused) print(`Note: ${key} is accepted for compatibility and has no effect.`);
   const missing = missingPackages(packagesOf(checked.config));
@@ -157,4 +167,5 @@ const run = async (words: readonly string[]): Promise<number> => {
 // Otherwise the AWS SDK prints advice about the version of Node.js among the lines of the log.
 process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
 // A remaining thread or browser must not keep the process alive.
+const end = createEnd();
 await end(await run(process.argv.slice(2)));
