@@ -89,6 +89,16 @@ describe('a module as configuration', () => {
       'export default { hooks: { checkAuthentification: () => "a" } };',
       'hooks.checkAuthentification: is not a known key; did you mean "checkAuthentication"?',
     ],
+    [
+      'waits.mjs',
+      'await new Promise(() => undefined);\nexport default {};',
+      'waits.mjs: failed: Error: its await waits for something that never happens',
+    ],
+    [
+      'promises.mjs',
+      'export default new Promise(() => undefined);',
+      'promises.mjs: failed: Error: its await waits for something that never happens',
+    ],
     ['logger.mjs', 'export default { logger: { ...console, warn: 1 } };', 'logger.warn: must be a function'],
   ])('ends with 1 and the problem of %s', async (name, text, expected) => {
     if (text !== undefined) await write(name, text);

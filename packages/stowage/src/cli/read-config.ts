@@ -47,13 +47,22 @@ const lineOf = (error: unknown, url: string): string => {
   return line === undefined ? '' : ` (line ${line})`;
 };
 
+/** Rejects when nothing is left that could end a wait: Node.js would exit without a word. */
+const orStalled = <Value>(work: Promise<Value>): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    const tell = (): void => reject(new Error('its await waits for something that never happens'));
+    process.once('beforeExit', tell);
+    void work.then(resolve, reject).finally(() => process.off('beforeExit', tell));
+  });
+
 const importModule = async (file: string): Promise<unknown> => {
   // Node's error for a missing file would name the importing module.
   await readText(file);
   const { href } = pathToFileURL(resolve(file));
   try {
-    const { default: written } = (await import(href)) as { readonly default?: unknown };
-    return await written;
+    const load = async (): Promise<unknown> =>
+      ((await import(href)) as { readonly default?: unknown }).default;
+    return await orStalled(load());
   } catch (error) {
     if ((error as NodeJS.ErrnoException | undefined)?.code === 'ERR_UNKNOWN_FILE_EXTENSION') {
       const text = `cannot be read: this Node.js (${process.version}) does not run ${extname(file)} files`;
