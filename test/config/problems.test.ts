@@ -344,6 +344,24 @@ describe('wrong access rules', () => {
   });
 });
 
+describe('a configuration that contains itself', () => {
+  it('is refused for the key that does', () => {
+    const photos = source();
+    photos['s3'] = { bucket: 'b', photos };
+    photos['storageAdapter'] = 's3';
+    photos['sources'] = { photos };
+    const config: Record<string, unknown> = { sources: { photos } };
+    config['config'] = config;
+    expect(problemsOf(config)).toEqual([
+      'config: is not a known key',
+      'sources.photos.sources: belongs to the top of the configuration, not into a source',
+    ]);
+    const rules: unknown[] = [];
+    rules.push(rules);
+    expect(() => loadAccessRules(rules)).toThrow('accessControl.0: must be an object, not a list');
+  });
+});
+
 describe('a source whose files the service serves', () => {
   it.each([
     ['public files', { serve: 'public', baseurl: undefined }, []],
@@ -383,6 +401,19 @@ describe('a source whose files the service serves', () => {
     const [problem, ...others] = problemsOf({ signingSecret: 'too-short-to-keep' });
     expect([problem, others]).toEqual([expect.stringContaining('signingSecret'), []]);
     expect(problem).not.toContain('too-short');
+  });
+
+  it('is refused for the wrong setting alone, not for what its default would lack', () => {
+    const sources = { photos: source({ serve: 'signed', baseurl: undefined }) };
+    expect(problemsOf({ signingSecret: 'too short', sources })).toEqual([
+      expect.stringMatching(/^signingSecret: /u),
+    ]);
+    const unserved = { photos: source({ baseurl: undefined }) };
+    expect(problemsOf({ serve: 'publik', sources: unserved })).toEqual([expect.stringMatching(/^serve: /u)]);
+    const sent = { photos: source({ serve: 'public', delivery: 'x-accel-redirect' }) };
+    expect(problemsOf({ deliveryPrefix: 5, sources: sent })).toEqual([
+      expect.stringMatching(/^deliveryPrefix: /u),
+    ]);
   });
 
   it('takes its keys from the environment', () => {

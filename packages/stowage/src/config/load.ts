@@ -165,9 +165,11 @@ export const loadConfig = (
   const { data, problems, written: above } = checkWritten(topSchema, { ...fromEnvironment, ...rest });
   // Sources are validated even if settings above them are invalid, so that one start reports every
   // problem.
-  const parsed = settingsSchema.strip().parse(data ?? validOf(above), ONCE);
+  const valid = data ?? validOf(above);
+  const parsed = settingsSchema.strip().parse(valid, ONCE);
   const settings = { ...parsed, tus: tusInForce(parsed) };
-  const checked = checkSources(written ?? environmentSource(environment), settings, factories);
+  const wrong = Object.keys(above).filter((key) => !Object.hasOwn(valid, key));
+  const checked = checkSources(written ?? environmentSource(environment), { settings, wrong }, factories);
   const all = [...resolved.problems, ...resolved.presentable([...problems, ...checked.problems])];
   if (all.length > 0) throw new ConfigError(all);
   return freezeDeep({ settings, sources: checked.sources });

@@ -100,10 +100,12 @@ const servingProblems = (
   where: readonly string[],
   storageAdapter: string,
   { serve, delivery, deliveryPrefix, signingSecret, serveCacheControl }: Settings,
+  wrong: readonly string[],
 ): readonly string[] => {
   const problems: string[] = [];
+  const isMissing = (key: string, value: unknown): boolean => value === undefined && !wrong.includes(key);
   const add = (key: string, text: string): void => void problems.push(problemAt([...where, key], text));
-  if (serve === 'signed' && signingSecret === undefined)
+  if (serve === 'signed' && isMissing('signingSecret', signingSecret))
     add('serve', 'needs a key: set signingSecret or STOWAGE_SIGNING_SECRET');
   const isGuarded = serve === 'protected' || serve === 'signed';
   if (isGuarded && /\b(?:public|s-maxage)\b/iu.test(serveCacheControl ?? ''))
@@ -115,7 +117,7 @@ const servingProblems = (
       'delivery',
       `"redirect" is for stores that give URLs of their own, and "${storageAdapter}" gives none`,
     );
-  if (delivery === 'x-accel-redirect' && deliveryPrefix === undefined)
+  if (delivery === 'x-accel-redirect' && isMissing('deliveryPrefix', deliveryPrefix))
     add('deliveryPrefix', 'is required: the internal location of nginx, such as /internal/photos/');
   return problems;
 };
@@ -140,27 +142,36 @@ const inForce = (settings: Settings): Settings => ({
   redirectMoved: settings.serve === 'off' ? undefined : settings.redirectMoved,
 });
 
+/** The settings that sources override. */
+interface SettingsAbove {
+  readonly settings: Settings;
+  /** Keys that are written with wrong values, and reported: their values here are the defaults. */
+  readonly wrong?: readonly string[];
+}
+
 type CheckedSource = { readonly source: SourceConfig } | { readonly problems: readonly string[] };
 
 /** Validates one source. A relative root of a local source is resolved against the working directory. */
 const checkSource = (
   key: string,
   input: unknown,
-  settings: Settings,
+  { settings, wrong = [] }: SettingsAbove,
   factories: StorageFactories,
 ): CheckedSource => {
   const where = ['sources', key];
   if (!isPlainObject(input)) return { problems: [problemAt(where, mustBe('an object', input))] };
   const { written, data, problems } = checkWritten(sourceSchema(factories), input, where);
   const storage = checkStorage(where, written, factories);
-  const isUnserved = written['baseurl'] === undefined && (written['serve'] ?? settings.serve) === 'off';
+  const serve = written['serve'] ?? (wrong.includes('serve') ? undefined : settings.serve);
+  const isUnserved = written['baseurl'] === undefined && serve === 'off';
   const unserved = isUnserved ? [problemAt([...where, 'baseurl'], 'is required unless `serve` is set')] : [];
   const isNameless = key === '' && written['name'] === undefined;
   const nameless = isNameless ? [problemAt([...where, 'name'], 'is required where the key is empty')] : [];
   const all = [...problems, ...unserved, ...nameless, ...storage.problems];
   if (all.length > 0 || data === undefined) return { problems: all };
   const own = inForce(overrideSettings(settings, without(written, Object.keys(ownShape))));
-  const incomplete = [...servingProblems(where, data.storageAdapter, own), ...pictureProblems(where, own)];
+  const serving = servingProblems(where, data.storageAdapter, own, wrong);
+  const incomplete = [...serving, ...pictureProblems(where, own)];
   if (incomplete.length > 0) return { problems: incomplete };
 
   const { name = key, title, baseurl, baseurlAliases, root, storageAdapter } = data;
@@ -200,14 +211,14 @@ const sameNameProblems = (sources: readonly SourceConfig[]): readonly string[] =
  */
 export const checkSources = (
   input: unknown,
-  settings: Settings,
+  above: SettingsAbove,
   factories: StorageFactories,
 ): { readonly sources: readonly SourceConfig[]; readonly problems: readonly string[] } => {
   if (!isPlainObject(input)) {
     const problem = mustBe('an object of sources by their names', input);
     return { sources: [], problems: [problemAt(['sources'], problem)] };
   }
-  const checked = Object.entries(input).map(([key, source]) => checkSource(key, source, settings, factories));
+  const checked = Object.entries(input).map(([key, source]) => checkSource(key, source, above, factories));
   const sources = checked.flatMap((one) => ('source' in one ? [one.source] : []));
   const problems = checked.flatMap((one) => ('problems' in one ? one.problems : []));
   return { sources, problems: [...problems, ...sameNameProblems(sources)] };
@@ -222,7 +233,7 @@ export const loadSources = (
   settings: Settings,
   factories: StorageFactories,
 ): readonly SourceConfig[] => {
-  const { sources, problems } = checkSources(input, settings, factories);
+  const { sources, problems } = checkSources(input, { settings }, factories);
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(sources);
 };

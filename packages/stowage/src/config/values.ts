@@ -77,19 +77,20 @@ export type KeyTest = (path: readonly string[], key: string) => boolean;
  * every depth. Nulls under unknown keys and in lists stay, so that validation reports them. Other values are
  * copied by reference.
  */
-export const withoutNulls = (
-  value: unknown,
-  isKnown: KeyTest = () => true,
-  path: readonly string[] = [],
-): unknown => {
-  if (Array.isArray(value))
-    return value.map((entry, index) => withoutNulls(entry, isKnown, [...path, String(index)]));
-  if (!isPlainObject(value)) return value;
-  const kept = Object.entries(value).filter(
-    ([key, inner]) => inner !== undefined && (inner !== null || !isKnown(path, key)),
-  );
-  // fromEntries defines own properties, so a key `__proto__` stays a key and is reported as unknown.
-  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutNulls(inner, isKnown, [...path, key])]));
+export const withoutNulls = (input: unknown, isKnown: KeyTest = () => true): unknown => {
+  const copy = (value: unknown, path: readonly string[], above: readonly unknown[]): unknown => {
+    // Of an object that contains itself the schema reports the key.
+    if (above.includes(value)) return value;
+    const inside = (key: string, inner: unknown): unknown => copy(inner, [...path, key], [...above, value]);
+    if (Array.isArray(value)) return value.map((entry, index) => inside(String(index), entry));
+    if (!isPlainObject(value)) return value;
+    const kept = Object.entries(value).filter(
+      ([key, inner]) => inner !== undefined && (inner !== null || !isKnown(path, key)),
+    );
+    // fromEntries defines own properties, so a key `__proto__` stays a key and is reported as unknown.
+    return Object.fromEntries(kept.map(([key, inner]) => [key, inside(key, inner)]));
+  };
+  return copy(input, [], []);
 };
 
 /**
