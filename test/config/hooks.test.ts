@@ -46,6 +46,18 @@ describe('hooks', () => {
   });
 });
 
+describe('options', () => {
+  it('that have no effect stop the start', () => {
+    const options = { logger, basepath: '/api/files', loger: logger } as object;
+    expect(() => createRouter({ sources: {} }, {}, options)).toThrow(
+      'options.basepath: is not a known key; did you mean "basePath"?\n  - options.loger: is not a known key; did you mean "logger"?',
+    );
+    expect(() => createApp({ sources: {} }, {}, { hooks: {} } as object)).toThrow(
+      'options.hooks: is not a known key',
+    );
+  });
+});
+
 describe('checkAuthentication', () => {
   it.each(['', ' ', { role: '' }, { role: 'member', subject: 5 }, undefined])(
     'lets nobody in with what is no role: %j',

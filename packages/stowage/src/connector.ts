@@ -5,9 +5,10 @@ import { createTextLinks, type LinksIn, type RenewLinks } from './actions/texts/
 import { logConfiguration, prepare } from './checked-configuration.ts';
 import { risksOnDisk } from './config/risks/setting-risks.ts';
 import { riskLine } from './config/risks/value-risks.ts';
+import { problemAt, unknownKey } from './config/problems.ts';
 import { loadSources } from './config/sources.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
-import { InternalError, ShuttingDownError } from './errors/errors.ts';
+import { ConfigError, InternalError, ShuttingDownError } from './errors/errors.ts';
 import { createRulesFor, tenantOf, type ConnectorHooks, type ResolvedTenant } from './hooks.ts';
 import type { WebhookFigures } from './config/event.ts';
 import type { Handle, HookRequest, RequestObserver } from './http/message.ts';
@@ -150,6 +151,18 @@ const authenticationOf = (
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
+const OPTIONS: readonly string[] = ['logger', 'storageAdapters', 'observe', 'basePath'];
+/** Options that routers and instances set themselves. */
+const OWN_OPTIONS: readonly string[] = ['version', 'isMounted', 'isInspection'];
+
+/** Returns the options. @throws ConfigError for each that would have no effect, such as a misspelled one */
+const checkedOptions = (options: ConnectorOptions): ConnectorOptions => {
+  const unknown = Object.keys(options).filter((key) => !OPTIONS.includes(key) && !OWN_OPTIONS.includes(key));
+  if (unknown.length > 0)
+    throw new ConfigError(unknown.map((key) => problemAt(['options', key], unknownKey(key, OPTIONS))));
+  return options;
+};
+
 /** Opens the stores, then warns about their roots: a disk that hangs gets no more requests. */
 const startSources = async (sources: SourceGroup, config: ConnectorConfig, log: Logger): Promise<void> => {
   await openAtStart(sources, log);
@@ -167,7 +180,7 @@ export const createConnector = <Native>(
 ): Connector => {
   // Only the host knows the type of `native`.
   const hooks = given as ConnectorHooks;
-  const { logger = createStderrLogger(), isInspection = false } = options;
+  const { logger = createStderrLogger(), isInspection = false } = checkedOptions(options);
   const log = createRedactingLogger(logger);
   const checked = prepare(input, hooks, options.storageAdapters);
   const { config, factories, actions, ruleKeys } = logConfiguration(checked, log);
