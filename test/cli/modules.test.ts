@@ -23,6 +23,20 @@ const check = (file: string): Promise<Ending> =>
 
 const problem = (text: string): string => `The configuration is not valid:\n  - ${text}\n`;
 
+describe('a configuration', () => {
+  it.skipIf(process.getuid?.() !== 0)(
+    'is checked for a user without a home directory (needs root, to become one)',
+    async () => {
+      const file = await write(
+        'homeless.mjs',
+        `const a = { title: 'A', root: '/srv/photos', get serve() { process.setuid(54321); return 'public'; } };
+         export default { sources: { a } };`,
+      );
+      expect(await check(file)).toMatchObject({ status: 0, stderr: '' });
+    },
+  );
+});
+
 describe('a module as configuration', () => {
   it('may export the configuration, from ES and CommonJS modules', async () => {
     const config = "{ sources: { a: { title: 'A', root: '.', serve: 'public' } } }";
@@ -32,6 +46,10 @@ describe('a module as configuration', () => {
         `import { defineConfig } from '${stowage}';\nexport default defineConfig(${config});`,
       ),
       await write('good.cjs', `module.exports = ${config};`),
+      await write(
+        'compiled.cjs',
+        `Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = ${config};`,
+      ),
       await write('promised.mjs', `export default Promise.resolve(${config});`),
     ];
     for (const file of files) {

@@ -60,8 +60,11 @@ const importModule = async (file: string): Promise<unknown> => {
   await readText(file);
   const { href } = pathToFileURL(resolve(file));
   try {
-    const load = async (): Promise<unknown> =>
-      ((await import(href)) as { readonly default?: unknown }).default;
+    const load = async (): Promise<unknown> => {
+      const { default: written } = (await import(href)) as { readonly default?: unknown };
+      // A module that TypeScript has compiled to CommonJS.
+      return isPlainObject(written) && written['__esModule'] === true ? written['default'] : written;
+    };
     return await orStalled(load());
   } catch (error) {
     if ((error as NodeJS.ErrnoException | undefined)?.code === 'ERR_UNKNOWN_FILE_EXTENSION') {

@@ -24,10 +24,19 @@ const holds = (outer: string, inner: string): boolean => {
   return path === '' || (!path.startsWith('..') && !isAbsolute(path));
 };
 
+/** Undefined for a user without an entry in the system, and without HOME. */
+const home = (): string | undefined => {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
+};
+
 const strangeIn = (root: string): string | undefined => {
   if (root === parse(root).root) return 'is the whole file system';
   if (OF_SYSTEM.test(root)) return 'is a folder of the operating system';
-  if (root === homedir()) return 'is the home directory of the user that the service runs as';
+  if (root === home()) return 'is the home directory of the user that the service runs as';
   return holds(root, process.cwd())
     ? 'holds the directory that the service runs in, and what is configured there'
     : undefined;
