@@ -119,7 +119,24 @@ describe('a stopping service', () => {
     expect((await service.ended).status).toBe(0);
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('ends at once with a second signal: %s', async (signal) => {
+  it('takes a signal that npm passes on for the one that the terminal has sent to both', async () => {
+    const { service, port } = await startService();
+    const content = randomBytes(300_000);
+    const { head, body } = upload('twice.bin', content);
+    const socket = await open(port);
+    socket.write(head);
+    socket.write(body.subarray(0, 200_000));
+    await fetch(`http://127.0.0.1:${String(port)}/ping`, { headers: { connection: 'close' } });
+    service.child.kill('SIGINT');
+    await service.said(/Stopping/u);
+    service.child.kill('SIGINT');
+    socket.write(body.subarray(200_000));
+    expect((await readAll(socket)).toString()).toMatch(/^HTTP\/1\.1 200 /u);
+    expect((await service.ended).status).toBe(0);
+    expect(await readFile(join(folder.path, 'twice.bin'))).toEqual(content);
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends immediately with a later signal: %s', async (signal) => {
     const { service, port } = await startService();
     const { head, body } = upload(`cut-${signal}.bin`, randomBytes(300_000));
     const socket = await open(port);
@@ -129,8 +146,10 @@ describe('a stopping service', () => {
     await fetch(`http://127.0.0.1:${String(port)}/ping`, { headers: { connection: 'close' } });
     service.child.kill(signal);
     await service.said(/Stopping/u);
-    service.child.kill(signal);
-    expect((await service.ended).signal).toBe(signal);
+    const again = setInterval(() => service.child.kill(signal), 100);
+    const ended = await service.ended;
+    clearInterval(again);
+    expect(ended.signal).toBe(signal);
     socket.destroy();
     await expect(readFile(join(folder.path, `cut-${signal}.bin`))).rejects.toMatchObject({ code: 'ENOENT' });
   });

@@ -170,7 +170,7 @@ Commands:
   init           Asks a few questions and writes stowage.json. With --yes it asks nothing. A file that is there
                  stays as it is.
   serve          Starts the service and runs until SIGTERM or SIGINT. Running requests may finish first,
-                 for 30 seconds at most; a second signal ends the process immediately.
+                 for 30 seconds at most; a signal more than a second later ends the process immediately.
                  With FOLDER it needs no configuration: everybody who reaches it may read and write there,
                  and editors in pages of this machine (localhost) may use it.
   check-config   Checks the configuration, prints every problem, and starts nothing.

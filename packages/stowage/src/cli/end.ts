@@ -32,6 +32,25 @@ export const endBy = (signal: NodeJS.Signals): never => {
   return process.exit(status);
 };
 
+/** A signal within this time after another is the same one: npm passes on what the terminal has sent to both. */
+const SAME_MS = 1000;
+
+/**
+ * Calls `stop` at the first SIGTERM or SIGINT; a later one ends the process immediately. Returns a function that
+ * stops listening.
+ */
+export const onStop = (stop: (signal: NodeJS.Signals) => void): (() => void) => {
+  let stoppedAt: number | undefined;
+  const listen = (signal: NodeJS.Signals): void => {
+    if (stoppedAt !== undefined && performance.now() - stoppedAt > SAME_MS) endBy(signal);
+    if (stoppedAt !== undefined) return;
+    stoppedAt = performance.now();
+    stop(signal);
+  };
+  process.on('SIGINT', listen).on('SIGTERM', listen);
+  return () => void process.off('SIGINT', listen).off('SIGTERM', listen);
+};
+
 /** Calls of the file system and of the resolver of names. */
 const isInCall = (): boolean =>
   process.getActiveResourcesInfo().some((name) => /Req(?:Callback|Promise|Wrap)$/u.test(name));

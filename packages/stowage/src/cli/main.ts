@@ -7,7 +7,7 @@ import { createStderrLogger } from '../basics/log/logger.ts';
 import { readVersion } from '../version.ts';
 import { type Command, help, parseCommand, UsageError } from './arguments.ts';
 import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from './serve.ts';
-import { createEnd, endBy } from './end.ts';
+import { createEnd, onStop } from './end.ts';
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
 
@@ -21,16 +21,12 @@ const DISK_MS = 5000;
 const INTERRUPTED = 130;
 
 /**
- * Runs work that Ctrl+C or SIGTERM aborts; the second signal ends the process immediately. Returns its exit
+ * Runs work that Ctrl+C or SIGTERM aborts; a later signal ends the process immediately. Returns its exit
  * status, or 130 when it was aborted.
  */
 export const interruptible = async (work: (signal: AbortSignal) => Promise<number>): Promise<number> => {
   const controller = new AbortController();
-  const stop = (by: NodeJS.Signals): void => {
-    if (controller.signal.aborted) endBy(by);
-    controller.abort();
-  };
-  process.on('SIGINT', stop).on('SIGTERM', stop);
+  const ignore = onStop(() => controller.abort());
   try {
     const status = await work(controller.signal);
     return controller.signal.aborted ? INTERRUPTED : status;
@@ -38,7 +34,7 @@ export const interruptible = async (work: (signal: AbortSignal) => Promise<numbe
     if (controller.signal.aborted) return INTERRUPTED;
     throw error;
   } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
+    ignore();
   }
 };
 

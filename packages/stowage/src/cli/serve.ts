@@ -4,7 +4,7 @@ import type { App, ServiceDefinition } from '../app.ts';
 import { type Address, DEFAULT_ADDRESS, readVariable } from '../config/environment.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { UsageError } from './arguments.ts';
-import { endBy } from './end.ts';
+import { onStop } from './end.ts';
 import type { Health } from './health.ts';
 import { HttpError } from '../errors/errors.ts';
 import type { HookRequest } from '../http/message.ts';
@@ -39,6 +39,7 @@ export const readAddress = (options: {
 const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use by another process',
   EACCES: 'the port needs more rights than this process has',
+  EAFNOSUPPORT: 'this machine has no addresses of this kind',
   EADDRNOTAVAIL: 'this machine does not have that address',
   ENOTFOUND: 'the host name is not known',
   EAI_AGAIN: 'the host name could not be looked up',
@@ -50,27 +51,11 @@ export class StartError extends Error {
 }
 
 const asStartError = ({ host, port }: Address, error: unknown): unknown => {
-  const reason = LISTEN_FAILURES[(error as NodeJS.ErrnoException | undefined)?.code ?? ''];
-  if (reason === undefined) return error;
+  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  if (!['listen', 'bind', 'getaddrinfo'].includes(syscall)) return error;
+  const reason = LISTEN_FAILURES[code] ?? `the system reports ${code}`;
   return new StartError(`Cannot listen on ${host} port ${String(port)}: ${reason}.`, { cause: error });
 };
-
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-
-/**
- * Resolves at the first SIGTERM or SIGINT, which requests a graceful shutdown; the second ends the process
- * immediately.
- */
-const stopSignal = (): Promise<NodeJS.Signals> =>
-  new Promise((resolve) => {
-    let isStopping = false;
-    const listen = (signal: NodeJS.Signals): void => {
-      if (isStopping) endBy(signal);
-      isStopping = true;
-      resolve(signal);
-    };
-    for (const signal of SIGNALS) process.on(signal, listen);
-  });
 
 export const urlOf = ({ host, port }: Address): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
@@ -92,7 +77,7 @@ export const serve = async (
   log: Logger,
   { health, announce }: Companions,
 ): Promise<void> => {
-  const stop = stopSignal();
+  const stop = new Promise<NodeJS.Signals>(onStop);
   let wanted = address;
   try {
     const url = urlOf(await app.listen(address.port, address.host));
