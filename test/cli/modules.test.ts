@@ -123,6 +123,12 @@ describe('a module as configuration', () => {
     expect(await check(name)).toEqual({ status: 1, signal: null, stdout: '', stderr: problem(expected) });
   });
 
+  it.each(["import 'node:fs';", 'export default {};'])('is CommonJS by its name: %s', async (code) => {
+    const { status, stderr } = await check(await write('named.cjs', code));
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/named\.cjs: failed: SyntaxError: [^;]*; write it as \.mjs\n$/u);
+  });
+
   it('ends with 1 and a way out where Node.js does not run TypeScript, else reads it', async () => {
     const file = await write('typed.ts', 'const sources: object = {};\nexport default { sources };');
     const { status, stderr } = await check(file);

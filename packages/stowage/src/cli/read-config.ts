@@ -47,6 +47,12 @@ const lineOf = (error: unknown, url: string): string => {
   return line === undefined ? '' : ` (line ${line})`;
 };
 
+/** Only Node itself knows the position of a syntax error. */
+const hintFor = (file: string, { message }: SyntaxError): string =>
+  /outside a module|Unexpected token 'export'/u.test(message)
+    ? `; write it as .m${extname(file).slice(-2)}`
+    : `; \`node --check ${file}\` shows where`;
+
 /** Rejects when nothing is left that could end a wait: Node.js would exit without a word. */
 const orStalled = <Value>(work: Promise<Value>): Promise<Value> =>
   new Promise((resolve, reject) => {
@@ -71,8 +77,7 @@ const importModule = async (file: string): Promise<unknown> => {
       const text = `cannot be read: this Node.js (${process.version}) does not run ${extname(file)} files`;
       throw new ConfigError([`${file}: ${text}; write it as .mjs`]);
     }
-    // Only Node itself knows the position of a syntax error.
-    const hint = error instanceof SyntaxError ? `; \`node --check ${file}\` shows where` : '';
+    const hint = error instanceof SyntaxError ? hintFor(file, error) : '';
     throw new ConfigError([`${file}: failed${lineOf(error, href)}: ${String(error)}${hint}`]);
   }
 };
