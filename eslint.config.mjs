@@ -87,7 +87,10 @@ export default tseslint.config(
   },
   {
     files: ['packages/*/src/**/*.ts'],
-    ignores: ['packages/stowage/src/{config,cli}/**'],
+    ignores: [
+      'packages/stowage/src/{config,cli}/**',
+      'packages/stowage/src/basics/concurrency/thread-environment.ts',
+    ],
     rules: {
       'no-restricted-properties': [
         'error',

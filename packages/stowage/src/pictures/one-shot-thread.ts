@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { threadEnvironment } from '../basics/concurrency/thread-environment.ts';
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../errors/errors.ts';
 
@@ -22,7 +23,7 @@ export const runInThread = async <Answer>(
   signal?.throwIfAborted();
   const worker = new Worker(program, {
     workerData: job,
-    env: {},
+    env: threadEnvironment(),
     // Captures warnings of libraries about the file.
     stdout: true,
     stderr: true,

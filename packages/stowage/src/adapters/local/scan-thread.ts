@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { threadEnvironment } from '../../basics/concurrency/thread-environment.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
@@ -188,7 +189,7 @@ export class ScanThread {
       // Without the host's flags: loaders and inspectors must not run in this thread.
       worker = new Worker(new URL('./scan-worker.js', import.meta.url), {
         execArgv: [],
-        env: {},
+        env: threadEnvironment(),
         name: 'folder scan',
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
       });

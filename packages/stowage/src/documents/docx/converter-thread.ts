@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { DocxPage, Picture } from 'stowage-html-docx';
+import { threadEnvironment } from '../../basics/concurrency/thread-environment.ts';
 import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
 
 /** A resource that a converter thread requests. */
@@ -42,7 +43,7 @@ export class ConverterThread {
   constructor(maxHeapMb: number) {
     this.#worker = new Worker(new URL('./thread-main.js', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
-      env: {},
+      env: threadEnvironment(),
     });
     // An idle thread must not keep the process alive.
     this.#worker.unref();
