@@ -33,6 +33,8 @@ export interface RedisServer {
 export interface MovingAddress {
   readonly url: string;
   leadTo(redis: RedisServer): void;
+  /** Loses what comes on the connections that are there, and closes none, as where a host or a NAT is gone. */
+  forgetConnections(): void;
 }
 
 /** Starts one, which ends with the test. What is connected stays with the Redis that it has reached. */
@@ -57,6 +59,9 @@ export const startMovingAddress = async (first: RedisServer): Promise<MovingAddr
     url: `redis://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
     leadTo: ({ url }) => {
       target = Number(new URL(url).port);
+    },
+    forgetConnections: () => {
+      for (const socket of sockets) socket.pause();
     },
   };
 };

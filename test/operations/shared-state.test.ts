@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { createServer as createTlsServer } from 'node:tls';
 import { join } from 'node:path';
 import { type App, createApp, type ConfigInput, type ServiceEvent } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
@@ -329,6 +330,48 @@ describe.skipIf(redisMissing !== undefined)(
       // Each waits for a second: in a row they would take longer than any test may.
       const sent = Array.from({ length: 120 }, (_, index) => upload(`${String(index)}.txt`));
       expect(new Set(await Promise.all(sent))).toEqual(new Set([503]));
+    });
+
+    it('leave a connection that leads nowhere any more, though nothing closes it', async () => {
+      const address = await startMovingAddress(await startRedis());
+      const config = { quota: { bytes: 1000 }, redis: { url: address.url } };
+      const { upload } = await startInstance(await scratch(), config);
+      expect(await upload('a.txt')).toBe(200);
+      address.forgetConnections();
+      expect(await upload('b.txt')).toBe(503);
+      await expect.poll(() => upload('c.txt'), { timeout: 10_000 }).toBe(200);
+    });
+
+    it('tell the host by TLS which name they look for, as there may be several at one address', async () => {
+      const server = createTlsServer({
+        SNICallback: (name, done) => {
+          server.emit('named', name);
+          done(new Error('there is no certificate'));
+        },
+      });
+      server.on('tlsClientError', () => server.emit('named', undefined));
+      const named = once(server, 'named');
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void server.close());
+      const url = `rediss://localhost:${String((server.address() as AddressInfo).port)}`;
+      const connection = createRedisConnection({ url, prefix: 'test' }, silent);
+      onTestFinished(() => connection.close());
+      void connection.get();
+      expect(await named).toEqual(['localhost']);
+    });
+
+    it('do not wait for a Redis that loads its data', async () => {
+      const [full, loading] = [await startRedis(), await startRedis()];
+      const fill = `for n = 1, 2000 do redis.call('SET', n, string.rep(n, 500)) end`;
+      await full.client.eval(fill, 0);
+      await loading.client.config('SET', 'key-load-delay', '60000');
+      await loading.client.config('SET', 'loading-process-events-interval-bytes', '1024');
+      await loading.client.call('REPLICAOF', '127.0.0.1', new URL(full.url).port);
+      await expect.poll(() => loading.client.info('persistence')).toContain('loading:1');
+      const config = { quota: { bytes: 1000 }, redis: { url: loading.url } };
+      const { upload, lines } = await startInstance(await scratch(), config);
+      expect(await upload('a.txt')).toBe(503);
+      expect(lines).toContain('Redis cannot be reached.');
     });
 
     it('follow the address when the Redis that they have reached becomes the copy of another one', async () => {

@@ -4,7 +4,7 @@ import type { Load } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import { RateLimitedError } from '../errors/errors.ts';
 import { importOptional } from '../errors/optional-package.ts';
-import type { RedisConnection } from '../operations/state/redis-state.ts';
+import type { RedisConnection } from '../operations/state/redis-connection.ts';
 
 type Limits = NonNullable<Settings['rateLimits']>;
 

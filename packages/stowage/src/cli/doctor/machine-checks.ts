@@ -10,7 +10,7 @@ import { findProgram } from '../../pictures/previews/programs.ts';
 import { partsDirectory } from '../../http/tus/resumable-uploads.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { pingClamd } from '../../operations/inspection/clamd.ts';
-import { createRedisConnection } from '../../operations/state/redis-state.ts';
+import { createRedisConnection } from '../../operations/state/redis-connection.ts';
 import { Findings, reasonOf } from './finding.ts';
 
 /** Packages that any service may need: for actions of the protocol, and for photos of phones. */

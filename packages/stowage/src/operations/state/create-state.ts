@@ -3,12 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { createFileQueue } from './file-queue.ts';
 import type { RecordChange, State } from './state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import {
-  createRedisConnection,
-  createRedisState,
-  type RedisConnection,
-  type RedisSettings,
-} from './redis-state.ts';
+import { createRedisConnection, type RedisConnection, type RedisSettings } from './redis-connection.ts';
+import { createRedisState } from './redis-state.ts';
 
 const MOST_RECORDS = 10_000;
 

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { DurableQueue, QueueEntry, QueueState } from './file-queue.ts';
-import { importOptional } from '../../errors/optional-package.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { BusyError, orUndefined } from '../../errors/errors.ts';
+import type { RedisConnection } from './redis-connection.ts';
 import type { RecordChange, Records, State } from './state.ts';
 
 /** Adds as many of the entries as there is room for, and returns their number. */
@@ -139,66 +138,6 @@ export const createRedisQueue = (
   most: number,
   log: Logger,
 ): DurableQueue => new RedisQueue(connection, name, most, log);
-
-/** Connection that instances share; see the setting `redis`. */
-export interface RedisSettings {
-  readonly url: string;
-  readonly prefix: string;
-}
-
-/** One shared connection. Loads and opens nothing before its first use. */
-export interface RedisConnection {
-  /** Prefix of every key. */
-  readonly prefix: string;
-  /**
-   * The client, also while Redis cannot be reached: every command then fails immediately.
-   * @throws UnsupportedError when the package is not installed
-   */
-  get(): Promise<Redis>;
-  close(): Promise<void>;
-}
-
-const connect = async (url: string, log: Logger): Promise<Redis> => {
-  const { Redis } = await importOptional('The setting redis', 'ioredis', () => import('ioredis'));
-  // Requests must not wait for a lost connection, and commands that were sent may have been executed: the
-  // caller decides what to do.
-  const redis = new Redis(url, {
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 1,
-    connectTimeout: 2000,
-    commandTimeout: 1000,
-    // The server has become a replica, so the address may lead to another primary. For scripts, Redis 6 has
-    // this code in the middle of its message.
-    reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
-  });
-  let isLost = false;
-  redis.on('error', (error: unknown) => {
-    if (!isLost) log.warn('Redis cannot be reached.', { error });
-    isLost = true;
-  });
-  redis.on('ready', () => {
-    if (isLost) log.info('Redis can be reached again.');
-    isLost = false;
-  });
-  await new Promise<void>((resolve) => {
-    redis.once('ready', resolve);
-    redis.once('error', () => resolve());
-  });
-  return redis;
-};
-
-/** A connection that has not been opened. */
-export const createRedisConnection = ({ url, prefix }: RedisSettings, log: Logger): RedisConnection => {
-  let redis: Promise<Redis> | undefined;
-  return {
-    prefix,
-    get: () => (redis ??= connect(url, log)),
-    close: async () => {
-      (await redis?.catch(() => undefined))?.disconnect();
-    },
-  };
-};
 
 /** A record and the time by the clock of Redis, because clocks of instances may differ. */
 const READ = `return { redis.call('GET', KEYS[1]), redis.call('TIME') }`;
