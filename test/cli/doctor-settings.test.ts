@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { describe, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createApp } from 'stowage';
 import {
   atOrigin,
   closed,
+  examine,
   expectFinding,
   healthy,
   here,
@@ -13,6 +14,7 @@ import {
   type Config,
   type Row,
 } from './doctor.ts';
+import { hasClamd, MOST_STREAMED, needsClamd, startClamd } from '../protocol/clamd.ts';
 import { answerAll, proxyTo, serveFolder } from './web-servers.ts';
 
 useFolders();
@@ -371,6 +373,17 @@ const services: readonly Row[] = [
 ];
 
 describe('the doctor finds', () => {
+  it.skipIf(!hasClamd)(`a clamd that takes less than it would get${needsClamd}`, async () => {
+    const clamd = await startClamd();
+    onTestFinished(() => clamd.stop());
+    const inspection = { clamd: clamd.unix, maxBytes: MOST_STREAMED + 1 };
+    const make = () => ({ ...healthy(), inspection });
+    await expectFinding(['', make, 'inspection', 'risk', /takes no files of/u, /StreamMaxLength/u]);
+    expect(
+      await examine({ ...healthy(), inspection: { ...inspection, maxBytes: MOST_STREAMED } }),
+    ).toContainEqual(expect.objectContaining({ check: 'inspection', level: 'ok' }));
+  });
+
   it.each([...settings, ...machine, ...services])('%s', async (...row) => {
     await expectFinding(row);
   });

@@ -273,8 +273,9 @@ describe.skipIf(!hasClamd)(`clamd refuses what it knows${needsClamd}`, () => {
   });
 
   it.each([
-    ['refused', {}, 503, undefined],
-    ['stored', { failClosed: false }, 200, { verdict: 'skipped', reason: 'unavailable' }],
+    ['refused', {}, 422, undefined],
+    ['refused also where uploads go on without clamd', { failClosed: false }, 422, undefined],
+    ['stored where larger files are', { larger: 'pass' }, 200, { verdict: 'skipped', reason: 'larger' }],
   ])('what is larger than clamd takes is %s', async (_, more, status, inspection) => {
     const events: ServiceEvent[] = [];
     const settings = { inspection: { clamd: clamd.tcp, ...more } };

@@ -8,8 +8,9 @@ import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
 import { partsDirectory } from '../../http/tus/resumable-uploads.ts';
+import { humanSize } from '../../basics/content/human-size.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
-import { pingClamd } from '../../operations/inspection/clamd.ts';
+import { exceedsStreamLimit, pingClamd } from '../../operations/inspection/clamd.ts';
 import { createRedisConnection } from '../../operations/state/redis-connection.ts';
 import { Findings, reasonOf } from './finding.ts';
 
@@ -130,14 +131,24 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
 /** Time limit for a response of clamd. */
 const PING_MS = 5000;
 
-/** Checks that each configured clamd responds. */
+/** Checks that each configured clamd responds, and accepts the largest files that it would get. */
 const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Promise<void> => {
-  const addresses = new Set(sources.map(({ settings }) => settings.inspection?.clamd ?? false));
-  for (const address of addresses) {
-    if (address === false) continue;
+  const largest = new Map<string, number>();
+  for (const { settings } of sources) {
+    const { clamd, maxBytes } = settings.inspection ?? { clamd: false, maxBytes: 0 };
+    if (clamd !== false) largest.set(clamd, Math.max(maxBytes, largest.get(clamd) ?? 0));
+  }
+  for (const [address, bytes] of largest) {
+    const options = { address, timeoutMs: PING_MS };
     try {
-      await pingClamd({ address, timeoutMs: PING_MS });
-      findings.ok('inspection', `clamd answers at ${address}`);
+      await pingClamd(options);
+      if (await exceedsStreamLimit(bytes, options))
+        findings.risk(
+          'inspection',
+          `clamd at ${address} takes no files of ${humanSize(bytes)} (inspection.maxBytes): they are not scanned`,
+          `Set StreamMaxLength, MaxFileSize and MaxScanSize of clamd.conf to at least ${humanSize(bytes)}.`,
+        );
+      else findings.ok('inspection', `clamd answers at ${address}`);
     } catch (error) {
       findings.broken(
         'inspection',

@@ -71,7 +71,7 @@ const inspectionSchema = z.strictObject({
     .prefault('100mb')
     .describe(
       'The largest file that is sent to clamd, in the form of `maxUploadFileSize`. Must not exceed its ' +
-        'StreamMaxLength.',
+        'StreamMaxLength, which is 25 MB in the packages of Debian and Ubuntu.',
     ),
   larger: z
     .enum(['refuse', 'pass'])

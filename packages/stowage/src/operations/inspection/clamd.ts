@@ -17,6 +17,14 @@ export interface ClamdOptions {
 const MOST_ANSWER_BYTES = 4096;
 const MOST_NAME_LENGTH = 200;
 const UNPRINTABLE = /[^\x20-\x7e]/gu;
+const INSTREAM = Buffer.from('zINSTREAM\0');
+const MOST_LENGTH = 2 ** 32 - 1;
+
+const announced = (bytes: number): Buffer => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(Math.min(bytes, MOST_LENGTH));
+  return length;
+};
 
 /** The response of clamd, which ends with a NUL or with the connection. */
 const answerOf = async (socket: Socket): Promise<string> => {
@@ -35,14 +43,12 @@ async function* framed(
   content: Readable,
   progress: { isWhole: boolean; failure?: unknown },
 ): AsyncGenerator<Buffer, void, undefined> {
-  yield Buffer.from('zINSTREAM\0');
+  yield INSTREAM;
   try {
     for await (const chunk of content as AsyncIterable<Uint8Array>) {
       // A length of zero ends the stream.
       if (chunk.byteLength === 0) continue;
-      const length = Buffer.alloc(4);
-      length.writeUInt32BE(chunk.byteLength);
-      yield length;
+      yield announced(chunk.byteLength);
       yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     }
   } catch (error) {
@@ -50,7 +56,7 @@ async function* framed(
     throw error;
   }
   progress.isWhole = true;
-  yield Buffer.alloc(4);
+  yield announced(0);
 }
 
 /** Uses a new connection to clamd, which is closed after `talk`, on timeout or abort. */
@@ -105,6 +111,17 @@ export const scanWithClamd = async (
     content.destroy();
   }
 };
+
+/**
+ * Whether clamd rejects content of this length, because of its `StreamMaxLength`; false when it does not
+ * respond. It checks a length as soon as it is announced. When content is sent, its response is often lost:
+ * it closes the connection while content is still arriving.
+ */
+export const exceedsStreamLimit = (bytes: number, options: ClamdOptions): Promise<boolean> =>
+  withClamd(options, async (socket) => {
+    socket.end(Buffer.concat([INSTREAM, announced(bytes)]));
+    return (await answerOf(socket)).includes('size limit exceeded');
+  }).catch(() => false);
 
 /** Checks that clamd responds. @throws when it does not */
 export const pingClamd = (options: ClamdOptions): Promise<void> =>

@@ -5,7 +5,7 @@ import type { Logger } from '../../basics/log/logger.ts';
 import type { InspectionVerdict } from '../../config/event.ts';
 import type { Settings } from '../../config/settings.ts';
 import { InspectionUnavailableError, InternalError, RefusedByInspectionError } from '../../errors/errors.ts';
-import { scanWithClamd } from './clamd.ts';
+import { exceedsStreamLimit, scanWithClamd } from './clamd.ts';
 
 /** Content to be stored, as passed to the hook `inspectUpload`. */
 export interface InspectedUpload {
@@ -70,17 +70,26 @@ const scan = async (
     log.warn('A file is stored without inspection.', { source, path, name, bytes, reason, error });
     return { verdict: 'skipped', reason };
   };
-  if (bytes > maxBytes) {
+  const tooLarge = (limits: { readonly limit?: string } = {}): InspectionVerdict => {
     if (larger === 'pass') return skipped('larger');
     const message = 'The file is too large to be inspected.';
-    throw new RefusedByInspectionError({ message, details: { name, limit: humanSize(maxBytes) } });
-  }
+    throw new RefusedByInspectionError({ message, details: { name, ...limits } });
+  };
+  if (bytes > maxBytes) return tooLarge({ limit: humanSize(maxBytes) });
+  const options = { address, timeoutMs: timeout * 1000, signal };
   try {
-    const signature = await scanWithClamd(upload.open(), { address, timeoutMs: timeout * 1000, signal });
+    const signature = await scanWithClamd(upload.open(), options);
     if (signature !== undefined) throw refuse(upload, signature);
     return { verdict: 'clean' };
   } catch (error) {
-    if (failClosed || !(error instanceof InspectionUnavailableError)) throw error;
+    if (!(error instanceof InspectionUnavailableError)) throw error;
+    // Otherwise padding would take any file past a clamd that is only missed if it is away (`failClosed: false`).
+    if (await exceedsStreamLimit(bytes, options)) {
+      log.warn('clamd takes less than inspection.maxBytes: raise its StreamMaxLength.', { bytes, maxBytes });
+      return tooLarge();
+    }
+    signal.throwIfAborted();
+    if (failClosed) throw error;
     return skipped('unavailable', error);
   }
 };
