@@ -38,8 +38,8 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
   let app: App;
   let nginx: ChildProcess;
 
-  const ask = async (path: string, method = 'GET') => {
-    const outgoing = request({ socketPath: join(folder, 'nginx.sock'), path, method });
+  const ask = async (path: string, method = 'GET', headers = {}) => {
+    const outgoing = request({ socketPath: join(folder, 'nginx.sock'), path, method, headers });
     outgoing.end();
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     const { 'x-cache': cache, location } = answer.headers;
@@ -53,6 +53,7 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
     app = createApp(
       {
         signingSecret: 'k'.repeat(32),
+        allowCrossOrigin: true,
         sources: {
           open: { title: 'Open', root, serve: 'public' },
           kept: { title: 'Kept', root, serve: 'public', serveCacheControl: 'public, max-age=86400' },
@@ -73,6 +74,8 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
           proxy_pass http://127.0.0.1:${String(port)};
           proxy_cache long;
           proxy_cache_key $uri;
+          proxy_ignore_headers Vary;
+          proxy_set_header Origin "";
           add_header X-Cache $upstream_cache_status always;
         }
         location / {
@@ -122,8 +125,8 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
       const query = new URLSearchParams({ source: 'kept', ...fields }).toString();
       expect(await ask(`/${action}?${query}`, 'POST')).toMatchObject({ status: 200 });
     };
-    const kept = async (path: string) => {
-      const { status, cache, body } = await ask(`/file/kept/${path}`);
+    const kept = async (path: string, headers = {}) => {
+      const { status, cache, body } = await ask(`/file/kept/${path}`, 'GET', headers);
       return [cache, status === 200 ? body : status];
     };
     await mkdir(join(root, 'f'));
@@ -133,8 +136,13 @@ describe.skipIf(!hasNginx)(`a proxy that caches what it may${needsNginx}`, () =>
       expect(await kept('f/c.txt')).toEqual([cache, 'f/c.txt']);
     }
     expect(await kept('a+b%20%C3%BC.txt')).toEqual(['HIT', 'a+b ü.txt']);
+    const elsewhere = { origin: 'https://app.example.com' };
+    await kept('a+b%20%C3%BC.txt', elsewhere);
     await change('fileRemove', { name: 'a+b ü.txt' });
     await expect.poll(() => kept('a+b%20%C3%BC.txt'), { timeout: 20_000 }).toEqual(['MISS', 404]);
+    await writeFile(join(root, 'a+b ü.txt'), 'new');
+    expect(await kept('a+b%20%C3%BC.txt')).toEqual(['MISS', 'new']);
+    expect(await kept('a+b%20%C3%BC.txt', elsewhere)).toEqual(['HIT', 'new']);
     expect(await kept('f/c.txt')).toEqual(['HIT', 'f/c.txt']);
     await change('folderRename', { name: 'f', newname: 'g' });
     await expect.poll(() => kept('f/c.txt'), { timeout: 20_000 }).toEqual(['MISS', 404]);
