@@ -143,6 +143,24 @@ describe('webhooks', () => {
     await expect.poll(() => waitingIn(folder)).toBe(0);
   });
 
+  it('get fewer changes in one delivery where all of them are too large for the receiver', async () => {
+    const folder = await scratch();
+    const receiver: Awaited<ReturnType<typeof startReceiver>> = await startReceiver(() => {
+      const { body = '' } = receiver.deliveries.at(-1) ?? {};
+      return (JSON.parse(body) as { events: ServiceEvent[] }).events.length > 3 ? 413 : 200;
+    });
+    const names = Array.from({ length: 8 }, (_, index) => `${String(index)}.txt`);
+    const batch = { events: 8, seconds: 0.5 };
+    const { upload } = await start(folder, { url: receiver.url, allowPrivate: true, batch });
+    await Promise.all(names.map(async (name) => expect(await upload(name)).toBe(200)));
+    await expect.poll(() => waitingIn(folder), { timeout: 20_000 }).toBe(0);
+    const sent = receiver.deliveries.flatMap(({ body }) => {
+      const { events } = JSON.parse(body) as { events: ServiceEvent[] };
+      return events.length > 3 ? [] : events.map(({ path }) => path);
+    });
+    expect(sent.toSorted()).toEqual(names);
+  });
+
   it('purge a cache by the receiver of the documentation, which takes only what is signed', async () => {
     const folder = await scratch();
     const purged: string[] = [];
@@ -159,7 +177,14 @@ describe('webhooks', () => {
     const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
     const body = JSON.stringify({ events: [{ links: ['/forged.txt'] }] });
     expect((await fetch(url, { method: 'POST', body })).status).toBe(401);
-    const { upload } = await start(folder, { url, allowPrivate: true, batch: { seconds: 0.2 } });
+    // The secret is being changed, and the receiver has the old one.
+    const secrets = ['another secret that is long enough', secret];
+    const { upload } = await start(folder, {
+      url,
+      allowPrivate: true,
+      secret: secrets,
+      batch: { seconds: 0.2 },
+    });
     for (const name of ['a.txt', 'b.txt', 'c.txt', 'd.txt']) expect(await upload(name)).toBe(200);
     const links = ['a', 'b', 'c', 'd'].map((name) => `https://files.example/${name}.txt`);
     await expect.poll(() => purged, { timeout: 10_000 }).toEqual(links);

@@ -55,6 +55,7 @@ const MOST_CHARACTERS = 1024 * 1024;
 /** Older events are dropped, so that an unreachable receiver does not keep them forever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const STALE_AT_ONCE = 100;
+const PAYLOAD_TOO_LARGE = 413;
 
 const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
 
@@ -108,6 +109,8 @@ class Webhook implements EventSink {
   #waking = new AbortController();
   readonly #counts = { delivered: 0, failed: 0, dropped: 0 };
   #failures = 0;
+  /** Events that fit into one delivery, as the receiver has shown by 413. */
+  #fitting = Infinity;
   #isBroken = false;
 
   constructor(settings: WebhookSettings, parts: WebhookParts) {
@@ -175,7 +178,8 @@ class Webhook implements EventSink {
 
   /** The entries that this instance is to send now. */
   async #next(): Promise<readonly QueueEntry[]> {
-    const { events: most = 1, seconds = 0 } = this.#settings.batch ?? {};
+    const { events = 1, seconds = 0 } = this.#settings.batch ?? {};
+    const most = Math.min(events, this.#fitting);
     const [first] = await this.#queue.oldest(1);
     if (first === undefined) return [];
     const wait = first.addedAt + seconds * 1000 - Date.now();
@@ -199,7 +203,7 @@ class Webhook implements EventSink {
       if (this.#settings.batch === undefined) await this.#post(id, JSON.stringify(value));
       else {
         const body = JSON.stringify({ events: entries.map((entry) => entry.value) });
-        await this.#post(`${id}-${String(entries.length)}`, body);
+        await this.#post(`${id}-${String(entries.length)}`, body, entries.length);
       }
       this.#failures = 0;
       this.#counts.delivered += 1;
@@ -236,12 +240,14 @@ class Webhook implements EventSink {
     this.#parts.log.error('Events for a webhook were given up after a day.', { host, dropped, error });
   }
 
-  async #post(id: string, body: string): Promise<void> {
+  async #post(id: string, body: string, events = 1): Promise<void> {
     const { url, secret, allowPrivate } = this.#settings;
     const headers = headersFor(secret, id, body);
     const { signal } = this.#closing;
     const options = { body, headers, timeoutMs: TIMEOUT_MS, allowPrivate, signal };
     const status = await this.#parts.poster.post(url, options);
+    // Frameworks limit bodies, Express to 100 KB: the same delivery would fail for a day.
+    if (status === PAYLOAD_TOO_LARGE) this.#fitting = Math.max(1, Math.floor(events / 2));
     if (status < 200 || status > 299) throw new Error(`The receiver answered ${String(status)}.`);
   }
 
