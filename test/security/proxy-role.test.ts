@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type App, createApp, createRouter, type ConfigInput, type Logger } from 'stowage';
 
 const nothing = (): void => undefined;
@@ -37,7 +39,35 @@ const serveFrom = async (
     (await fetch(`http://127.0.0.1:${String(port)}/folders`, { headers })).status;
 };
 
+/** Asks over a Unix socket for folders, as a proxy with one client after another does. */
+const serveOnSocket = async (from: readonly string[]) => {
+  const limits = { rateLimits: { listings: { requests: 1, seconds: 60 } }, trustedProxies: from };
+  const router = createRouter({ ...configFor(from), ...limits }, {}, { logger });
+  const socketPath = join(root, `${String(from.length)}.sock`);
+  const server = createServer((asked, response) => void router.handler(asked, response)).listen(socketPath);
+  await once(server, 'listening');
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await router.close();
+  });
+  return async (client: string): Promise<number | undefined> => {
+    const headers = { 'x-role': 'editor', 'x-forwarded-for': client };
+    const sent = request({ socketPath, path: '/folders', headers }).end();
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+};
+
 describe('the role in a header of a proxy', () => {
+  it('counts over a Unix socket, with the client that the proxy names, where it says so', async () => {
+    const ask = await serveOnSocket(['unix']);
+    expect([await ask('192.0.2.1'), await ask('192.0.2.2'), await ask('192.0.2.1')]).toEqual([200, 200, 429]);
+    expect(await (await serveOnSocket(['0.0.0.0/0', '::/0']))('192.0.2.1')).toBe(401);
+    expect(await (await serveFrom(['unix']))([['x-role', 'editor']])).toBe(401);
+  });
+
   it.each([
     [['127.0.0.1/32'], '127.0.0.1'],
     [['10.0.0.0/8', '127.0.0.1'], '127.0.0.1'],
@@ -88,7 +118,7 @@ describe('the role in a header of a proxy', () => {
       'auth: must not be set together with the hook checkAuthentication',
     );
     expect(() => createRouter(configFor(['localhost']), {}, { logger })).toThrow(
-      'auth.from.0: must be an address or a network such as 127.0.0.1 or 10.0.0.0/8',
+      'auth.from.0: must be an address or a network such as 127.0.0.1 or 10.0.0.0/8, or unix',
     );
     expect(() => createRouter(configFor([]), {}, { logger })).toThrow('auth.from: must not be empty');
   });

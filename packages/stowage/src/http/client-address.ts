@@ -1,4 +1,4 @@
-import { peerAddress } from './bridges/fetch.ts';
+import { peerAddress, UNIX_PEER } from './bridges/fetch.ts';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from '../basics/log/logger.ts';
 import type { ConnectorRequest } from './message.ts';
@@ -21,17 +21,29 @@ const parseAddress = (text: unknown): Address | undefined =>
 
 export type ClientRequest = Pick<ConnectorRequest, 'headers' | 'native' | 'peer'>;
 
-const peerOf = ({ native, peer }: Pick<ClientRequest, 'native' | 'peer'>): Address | undefined =>
-  parseAddress(peer ?? peerAddress(native));
+type Peer = Address | typeof UNIX_PEER;
+
+const peerOf = ({
+  native,
+  peer = peerAddress(native),
+}: Pick<ClientRequest, 'native' | 'peer'>): Peer | undefined =>
+  peer === UNIX_PEER ? peer : parseAddress(peer);
+
+/** Whether a peer has one of these addresses or networks. */
+const createTrust = (from: readonly string[]): ((peer: Peer) => boolean) => {
+  const networks = from.filter((one) => one !== UNIX_PEER).map(parseNetwork);
+  const trustsUnix = from.includes(UNIX_PEER);
+  return (peer) => (peer === UNIX_PEER ? trustsUnix : networks.some((network) => isIn(peer, network)));
+};
 
 /** Checks whether the peer of a request has one of these addresses or networks. */
 export const createPeerCheck = (
   from: readonly string[],
 ): ((request: Pick<ClientRequest, 'native' | 'peer'>) => boolean) => {
-  const networks = from.map(parseNetwork);
+  const isTrusted = createTrust(from);
   return (request) => {
     const peer = peerOf(request);
-    return peer !== undefined && networks.some((network) => isIn(peer, network));
+    return peer !== undefined && isTrusted(peer);
   };
 };
 
@@ -54,18 +66,17 @@ const withoutHost = (address: Address): string => {
 const createClientAddress = (
   trustedProxies: readonly string[],
 ): ((request: ClientRequest) => string | undefined) => {
-  const networks = trustedProxies.map(parseNetwork);
-  const isTrusted = (address: Address): boolean => networks.some((network) => isIn(address, network));
+  const isTrusted = createTrust(trustedProxies);
   return (request) => {
     const { headers } = request;
     let client = peerOf(request);
-    const named = networks.length === 0 ? [] : (headers['x-forwarded-for'] ?? '').split(',');
+    const named = trustedProxies.length === 0 ? [] : (headers['x-forwarded-for'] ?? '').split(',');
     while (client !== undefined && isTrusted(client)) {
       const before = parseAddress(withoutPort(named.pop()?.trim()));
       if (before === undefined) break;
       client = before;
     }
-    return client && withoutHost(client);
+    return client === UNIX_PEER ? undefined : client && withoutHost(client);
   };
 };
 

@@ -131,7 +131,9 @@ export const authSchema = z
       .array(network)
       .min(1, 'must not be empty')
       .optional()
-      .describe('Addresses of the trusted proxies; requests from other addresses get 401.'),
+      .describe(
+        'Addresses of the trusted proxies, `unix` for a Unix socket; requests from other addresses get 401.',
+      ),
     jwt: jwtSchema
       .optional()
       .describe('Take the role from a signed token (JWT). Needs the npm package `jose`.'),
@@ -193,8 +195,8 @@ export const accessSettings = {
   trustedProxies: setting(
     z.array(network).default([]),
     global(
-      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`. Default: ' +
-        'the address of the connection.',
+      'Proxies whose `X-Forwarded-For` names the client address, for `rateLimits` and `tus`; `unix` for a ' +
+        'Unix socket. Default: the address of the connection.',
     ),
   ),
   roleSessionVar: setting(z.string().default('JoditUserRole'), unused('roles come from the hook.')),

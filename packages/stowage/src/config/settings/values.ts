@@ -138,17 +138,18 @@ export type SameNameStrategy = (typeof sameNameStrategies)[number];
 /** IPv6 sockets report IPv4 clients as ::ffff:127.0.0.1; they are compared as IPv4. */
 const withoutMapping = (text: string): string => {
   const [address = '', bits] = text.split('/');
+  if (!ipaddr.isValid(address)) return text;
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6) || !parsed.isIPv4MappedAddress() || Number(bits ?? 128) < 96)
     return text;
   return parsed.toIPv4Address().toString() + (bits === undefined ? '' : `/${String(Number(bits) - 96)}`);
 };
 
-/** An address, or a network of addresses. IPv4-mapped IPv6 addresses become IPv4. */
+/** An address, a network of addresses, or `unix`. IPv4-mapped IPv6 addresses become IPv4. */
 export const network = z
   .string()
   .refine(
-    (text) => ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
-    'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8',
+    (text) => text === 'unix' || ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
+    'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8, or unix',
   )
   .transform(withoutMapping);

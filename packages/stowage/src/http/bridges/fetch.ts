@@ -1,13 +1,20 @@
 import { Readable } from 'node:stream';
 import type { ConnectorRequest, ConnectorResponse, Handle } from '../message.ts';
 
+/** In place of the address of a peer on a Unix socket, as in `trustedProxies` and `auth.from`. */
+export const UNIX_PEER = 'unix';
+
 interface WithSocket {
-  readonly socket?: { readonly remoteAddress?: unknown } | null;
+  readonly socket?: {
+    readonly remoteAddress?: unknown;
+    readonly server?: { readonly address?: () => unknown } | null;
+  } | null;
 }
 
 /**
- * The peer address of a request's connection, from the host's socket; no header is read. Bridges call it when
- * a request arrives: after a connection reset the address is lost.
+ * The peer address of a request's connection, from the host's socket; no header is read. `unix` for one that
+ * has come over a Unix socket. Bridges call it when a request arrives: after a connection reset the address is
+ * lost.
  */
 export const peerAddress = (native: unknown): string | undefined => {
   // Hono on Node stores the `node:http` request beside its own.
@@ -15,8 +22,10 @@ export const peerAddress = (native: unknown): string | undefined => {
     readonly env?: { readonly incoming?: WithSocket } | null;
   };
   try {
-    const address = (socket ?? env?.incoming?.socket)?.remoteAddress;
-    return typeof address === 'string' ? address : undefined;
+    const { remoteAddress, server } = socket ?? env?.incoming?.socket ?? {};
+    if (typeof remoteAddress === 'string') return remoteAddress;
+    // The address of such a server is a path. A lost connection has no address either.
+    return typeof server?.address?.() === 'string' ? UNIX_PEER : undefined;
   } catch {
     // The socket of an HTTP/2 request throws once its session has ended.
     return undefined;
