@@ -38,6 +38,9 @@ describe.skipIf(chromium === undefined)(`names and folders of the picker${needsC
     const folder = service().at('desktop', 'what? now: "this"');
     await mkdir(join(folder, 'inner'), { recursive: true });
     await writeFile(join(folder, 'inner', 'cat.txt'), 'cat');
+    // What systems put into folders is left there without a word.
+    for (const name of ['.DS_Store', '._cat.txt', 'Thumbs.db', 'desktop.ini'])
+      await writeFile(join(folder, 'inner', name), 'x');
     const dog = service().at('desktop', 'dog.txt');
     await writeFile(dog, 'dog');
     const picker = await service().open();
@@ -57,6 +60,7 @@ describe.skipIf(chromium === undefined)(`names and folders of the picker${needsC
         .eventually(async () => (await service().namesIn()).filter((name) => name.startsWith('dog')))
         .toEqual(dogs);
       await picker.says('2 files were uploaded.');
+      expect(await picker.texts('.notice.failure')).toEqual([]);
     }
   });
 

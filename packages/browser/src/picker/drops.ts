@@ -4,6 +4,9 @@ import type { Wanted } from './upload-folders.ts';
 /** Data type of entries that are dragged from a list of this page. */
 const OWN = 'application/x-stowage-entries';
 
+/** Files that systems put into folders to show them. */
+const OF_SYSTEM = /^(?:\.DS_Store|\._.*|Thumbs\.db|desktop\.ini)$/iu;
+
 export interface DropEvents {
   /** The folder for a drop at this position; undefined where dropping is not possible. */
   readonly targetOf: (event: DragEvent) => Folder | undefined;
@@ -52,7 +55,7 @@ const filesDropped = async (
       return [{ file, source, path: way }];
     }
     if (!isDirectory(entry)) return [];
-    const inside = await entriesOf(entry.createReader());
+    const inside = (await entriesOf(entry.createReader())).filter(({ name }) => !OF_SYSTEM.test(name));
     return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
   };
   const walk = (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> =>
