@@ -290,5 +290,6 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     await picker.says('The file or folder was not found.');
     await names(picker).toEqual(['closed', 'pets', 'one.jpg']);
     await picker.focused(() => picker.isOnEntry());
+    expect(await picker.texts('.chosen')).toEqual(['']);
   });
 });

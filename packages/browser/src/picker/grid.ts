@@ -77,7 +77,7 @@ export class Grid {
   show(listing: Listing, label: string): void {
     this.#listing = listing;
     this.#rows.grid.setAttribute('aria-label', label);
-    if (this.#selection.size > 0) this.#selection.refresh(listing.loaded());
+    if (this.#selection.size > 0) this.#selection.refresh(listing.loaded(), listing.isWhole);
     this.#rows.refresh();
   }
 

@@ -26,6 +26,8 @@ export interface Listing {
   readonly count: number | undefined;
   /** Whether `count` is final. */
   readonly isComplete: boolean;
+  /** Whether `loaded` has all entries, none of them from before a reload. */
+  readonly isWhole: boolean;
   /** The entry at an index; undefined while it is not loaded. */
   at(index: number): Entry | undefined;
   /** The loaded entries, in their order. */
@@ -56,6 +58,8 @@ export class FolderListing implements Listing {
   readonly #events: ListingEvents;
   readonly #ending = new AbortController();
   #pages = new Map<number, readonly Entry[] | 'coming'>();
+  /** These pages are from before the last reload. */
+  #old = new Set<number>();
   #count: number | undefined;
   #round = 0;
 
@@ -73,6 +77,10 @@ export class FolderListing implements Listing {
 
   get isComplete(): boolean {
     return this.#count !== undefined;
+  }
+
+  get isWhole(): boolean {
+    return this.#old.size === 0 && this.loaded().length === this.#count;
   }
 
   at(index: number): Entry | undefined {
@@ -94,8 +102,9 @@ export class FolderListing implements Listing {
   reload(): void {
     const shown = [...this.#pages.keys()];
     this.#round += 1;
+    this.#old = new Set(shown.slice(0, 3));
     // The others are reloaded when they become visible.
-    for (const page of shown.slice(0, 3)) void this.#load(page, true);
+    for (const page of this.#old) void this.#load(page, true);
     for (const page of shown.slice(3)) this.#pages.delete(page);
     if (shown.length === 0) void this.#load(0);
   }
@@ -134,6 +143,7 @@ export class FolderListing implements Listing {
     const count = source?.total ?? page * PAGE + entries.length;
     this.#count = count;
     this.#pages.set(page, entries);
+    this.#old.delete(page);
     // Drops pages beyond the new end.
     for (const known of this.#pages.keys()) if (known > 0 && known * PAGE >= count) this.#pages.delete(known);
   }
@@ -172,6 +182,10 @@ export class SearchListing implements Listing {
 
   get isComplete(): boolean {
     return this.#state === 'complete';
+  }
+
+  get isWhole(): boolean {
+    return this.isComplete;
   }
 
   at(index: number): Entry | undefined {

@@ -42,8 +42,10 @@ export class Selection {
     if (this.#entries.size > 0) this.set([]);
   }
 
-  /** Updates selected entries from a newer listing. */
-  refresh(listed: readonly Entry[]): void {
-    for (const entry of listed) if (this.has(entry)) this.#entries.set(keyOf(entry), entry);
+  /** Updates selected entries from a newer listing. If that is whole, others no longer exist. */
+  refresh(listed: readonly Entry[], isWhole = false): void {
+    const known = listed.filter((entry) => this.has(entry));
+    if (isWhole && known.length < this.size) this.set(known);
+    else for (const entry of known) this.#entries.set(keyOf(entry), entry);
   }
 }
