@@ -173,6 +173,18 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     expect(await picker.focus()).toBe('Address');
   });
 
+  it('sends none of the files that still wait when it is closed', async () => {
+    const picker = await service().open();
+    const wanted = Array.from({ length: 5 }, (_, index) => service().at(`new-${String(index)}.txt`));
+    for (const file of wanted) await writeFile(file, 'A text');
+    const held = hold('fileUpload');
+    await picker.drop(...wanted);
+    await picker.eventually(() => held.length).toBe(3);
+    await picker.press('Escape');
+    await picker.page.waitForNetworkIdle({ concurrency: 2 });
+    expect(held).toHaveLength(3);
+  });
+
   it('closes its window by the signal of the page', async () => {
     const picker = await service().open();
     await picker.press('Escape');

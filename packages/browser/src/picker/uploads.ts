@@ -75,7 +75,7 @@ export class Uploads {
   close(): void {
     this.#ending.abort();
     for (const { ending } of this.#running) ending.abort();
-    for (const job of [...this.#waiting, ...this.#broken]) this.#giveUp(job);
+    for (const job of [...this.#waiting.splice(0), ...this.#broken]) this.#giveUp(job);
   }
 
   /** Creates missing folders, and stores the files. */
