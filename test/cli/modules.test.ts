@@ -93,6 +93,11 @@ describe('a module as configuration', () => {
       'broken.mjs: failed: SyntaxError: Unexpected end of input; `node --check broken.mjs` shows where',
     ],
     [
+      'unclosed.mjs',
+      'const checkAuthentication = () => {\nexport default { sources: {} };',
+      "unclosed.mjs: failed: SyntaxError: Unexpected token 'export'; `node --check unclosed.mjs` shows where",
+    ],
+    [
       'typo.mjs',
       'export default { config: { qualty: 1 } };',
       'qualty: is not a known key; did you mean "quality"?',

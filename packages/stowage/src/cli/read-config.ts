@@ -49,7 +49,7 @@ const lineOf = (error: unknown, url: string): string => {
 
 /** Only Node itself knows the position of a syntax error. */
 const hintFor = (file: string, { message }: SyntaxError): string =>
-  /outside a module|Unexpected token 'export'/u.test(message)
+  !extname(file).startsWith('.m') && /outside a module|Unexpected token 'export'/u.test(message)
     ? `; write it as .m${extname(file).slice(-2)}`
     : `; \`node --check ${file}\` shows where`;
 
