@@ -52,8 +52,9 @@ describe('options', () => {
     expect(() => createRouter({ sources: {} }, {}, options)).toThrow(
       'options.basepath: is not a known key; did you mean "basePath"?\n  - options.loger: is not a known key; did you mean "logger"?',
     );
-    expect(() => createApp({ sources: {} }, {}, { hooks: {} } as object)).toThrow(
-      'options.hooks: is not a known key',
+    const given = { hooks: {}, basePath: '/api', title: undefined };
+    expect(() => createApp({ sources: {} }, {}, given as object)).toThrow(
+      /options\.hooks: is not a known key\n {2}- options\.basePath: is not a known key$/u,
     );
   });
 });

@@ -151,15 +151,20 @@ const authenticationOf = (
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
 
-const OPTIONS: readonly string[] = ['logger', 'storageAdapters', 'observe', 'basePath'];
+const OPTIONS: readonly string[] = ['logger', 'storageAdapters', 'observe'];
 /** Options that routers and instances set themselves. */
 const OWN_OPTIONS: readonly string[] = ['version', 'isMounted', 'isInspection'];
 
 /** Returns the options. @throws ConfigError for each that would have no effect, such as a misspelled one */
 const checkedOptions = (options: ConnectorOptions): ConnectorOptions => {
-  const unknown = Object.keys(options).filter((key) => !OPTIONS.includes(key) && !OWN_OPTIONS.includes(key));
+  const isKnown = (key: string): boolean => OPTIONS.includes(key) || OWN_OPTIONS.includes(key);
+  const unknown = Object.keys(options).filter(
+    (key) => !isKnown(key) && Reflect.get(options, key) !== undefined,
+  );
+  // Routers take the prefix out.
+  const known = options.isMounted === undefined ? OPTIONS : [...OPTIONS, 'basePath'];
   if (unknown.length > 0)
-    throw new ConfigError(unknown.map((key) => problemAt(['options', key], unknownKey(key, OPTIONS))));
+    throw new ConfigError(unknown.map((key) => problemAt(['options', key], unknownKey(key, known))));
   return options;
 };
 
