@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SftpAdapter } from '../../packages/stowage/dist/adapters/remote/sftp/adapter.js';
 import { startService } from '../protocol/service.ts';
@@ -42,6 +43,16 @@ it('an SFTP server that denies hard links, as OpenSSH does on FAT, stores new fi
   expect(await codeOf(store.write(at('a.txt'), contentOf('b'), { createOnly: true }))).toBe('ALREADY_EXISTS');
   expect(readdirSync(root)).toEqual(['a.txt']);
   expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('a');
+});
+
+it('an SFTP server that allows one connection serves others too while downloads wait for their readers', async () => {
+  const { store, root } = await start({ most: 1 }, { connections: 2 });
+  writeFileSync(join(root, 'a.txt'), 'a'.repeat(1_000_000));
+  const reads = Array.from({ length: 16 }, () => store.read(at('a.txt')));
+  await setImmediate();
+  const stats = Array.from({ length: 16 }, () => store.stat(at('a.txt')));
+  expect((await Promise.all(stats)).map(({ kind }) => kind)).toEqual(stats.map(() => 'file'));
+  for (const { stream } of await Promise.all(reads)) stream.destroy();
 });
 
 describe('names in the listings of an SFTP server', () => {

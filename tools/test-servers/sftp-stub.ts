@@ -42,6 +42,8 @@ export interface SftpDialect {
   readonly storesAtClose?: boolean;
   /** It announces hard links, and denies each: Linux does so on FAT. */
   readonly deniesLinks?: boolean;
+  /** Maximum number of concurrent connections; further ones are closed. */
+  readonly most?: number;
   /** The text form of a listed entry. Default: its name. */
   readonly longname?: (name: string, isLink: boolean) => string;
   /** The stored name for a requested one, as in Windows. */
@@ -244,6 +246,7 @@ export const startSftpStub = async (dialect: SftpDialect = {}): Promise<SftpStub
   const hostKey = newHostKey();
   const server = new ssh2.Server({ hostKeys: [hostKey.secret] }, (client) => {
     sockets.add(client);
+    if (sockets.size > (stub.dialect.most ?? Infinity)) client.end();
     client
       .on('error', () => undefined)
       .on('close', () => sockets.delete(client))

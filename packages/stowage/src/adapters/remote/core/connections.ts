@@ -121,9 +121,10 @@ export class ConnectionPool<Connection extends PooledConnection> {
           release();
           throw error;
         }
-        // Its slot stays taken for the pause: the caller waits for another connection, or shares one.
         this.#refusedAt = performance.now();
-        setTimeout(release, REFUSED_MS).unref();
+        // The caller shares another connection; else its slot stays taken for the pause, and it waits for one.
+        if (this.#options.perConnection > 1) release();
+        else setTimeout(release, REFUSED_MS).unref();
       }
     }
   }
