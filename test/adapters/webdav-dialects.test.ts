@@ -428,14 +428,17 @@ describe('dialects of WebDAV', () => {
     await expect(read(etag)).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' });
   });
 
-  it('a folder that a service lists in pages is listed completely', async () => {
+  it.each([
+    ['', undefined],
+    [', even if the last page leads back to an earlier one', 'b'],
+  ])('a folder that a service lists in pages is listed completely%s', async (_how, last) => {
     const { stub, names } = await open({});
     for (const name of ['a', 'b', 'c']) stub.plant(name, name);
     stub.dialect = {
       instead: ({ method, headers, url = '' }) => {
         if (method !== 'PROPFIND' || headers['depth'] !== '1') return undefined;
         const page = new URL(url, stub.url).searchParams.get('mk') ?? 'a';
-        const next = { a: 'b', b: 'c' }[page];
+        const next = { a: 'b', b: 'c', c: last }[page];
         const link =
           next === undefined ? {} : { link: `<https://outside.example/dav/?mk=${next}>; rel="next"` };
         const responses = [...(page === 'a' ? ['/dav/'] : []), `/dav/${page}`].map(

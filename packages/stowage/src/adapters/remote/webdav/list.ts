@@ -60,13 +60,12 @@ const memberOf = (
   return { isSelf: false, stat: statOf(relation.name, response), written: relation.written, serverTime };
 };
 
-/** The request for the rest of a listing, which some services split (Nutstore: after 750 entries). */
-const restOf = (asked: DavRequest, { headers }: DavAnswer): DavRequest | undefined => {
+/** The URL of the rest of a listing, which some services split (Nutstore: after 750 entries); else its own. */
+const restOf = ({ url }: DavRequest, { headers }: DavAnswer): URL => {
   const target = /<([^>]*)>\s*;\s*rel="?next\b/iu.exec(headers['link'] ?? '')?.[1];
-  if (target === undefined || !URL.canParse(target, asked.url.href)) return undefined;
-  const { pathname, search } = new URL(target, asked.url);
-  const url = new URL(asked.url.origin + pathname + search);
-  return url.href === asked.url.href ? undefined : { ...asked, url };
+  if (target === undefined || !URL.canParse(target, url.href)) return url;
+  const { pathname, search } = new URL(target, url);
+  return new URL(url.origin + pathname + search);
 };
 
 async function* inBatches<T>(small: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {
@@ -98,10 +97,13 @@ export class Propfind {
   ): AsyncGenerator<readonly Member[], void, undefined> {
     const root = this.#rootSegments.get(() => this.#askRoot());
     const folder = [...(await orAborted(root, signal)), ...path.segments];
-    let asked: DavRequest | undefined = this.#request(path, 'folder', '1', signal);
-    let hasSelf = false;
-    while (asked !== undefined) {
-      const page: DavRequest = asked;
+    const asked = this.#request(path, 'folder', '1', signal);
+    const seen = new Set<string>();
+    let [hasSelf, url] = [false, asked.url];
+    // A service whose pages lead back to an earlier one must not be asked forever.
+    while (!seen.has(url.href)) {
+      seen.add(url.href);
+      const page = { ...asked, url };
       const answer = await this.#multistatus(page);
       const serverTime = timeOf(answer.headers['date']);
       for await (const batch of inBatches(this.responses(page, answer, MOST_LISTING))) {
@@ -110,7 +112,7 @@ export class Propfind {
         if (!hasSelf && members.every(({ stat }) => stat === undefined)) break;
         yield members;
       }
-      asked = hasSelf ? restOf(page, answer) : undefined;
+      if (hasSelf) url = restOf(page, answer);
     }
     if (hasSelf) return;
     // Unrecognised entries must never look like an empty folder.
