@@ -1,5 +1,5 @@
 import { createSign, generateKeyPairSync } from 'node:crypto';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -92,6 +92,23 @@ describe.skipIf(opensslMissing)(
       const store = open({ endpoint: server.emulator.endpoint, credentialsFile, maxAttempts: 2 });
       expect(await failureOf(store.stat(at('a.txt')))).toBe('STORAGE_DENIED');
       await copyFile(server.credentialsFile, credentialsFile);
+      await store.write(at('a.txt'), contentOf('one'));
+      expect((await store.stat(at('a.txt'))).size).toBe(3);
+    });
+
+    it('is the new login of its file where the one before has been revoked', async () => {
+      const credentialsFile = join(home, 'login.json');
+      const logIn = (refresh_token: string): Promise<void> => {
+        const client = { client_id: 'gcloud', client_secret: 'secret' };
+        return writeFile(
+          credentialsFile,
+          JSON.stringify({ type: 'authorized_user', ...client, refresh_token }),
+        );
+      };
+      await logIn('revoked');
+      const store = open({ credentialsFile });
+      expect(await failureOf(store.stat(at('a.txt')))).toBe('STORAGE_DENIED');
+      await logIn('renewable');
       await store.write(at('a.txt'), contentOf('one'));
       expect((await store.stat(at('a.txt'))).size).toBe(3);
     });

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { json } from 'node:stream/consumers';
+import { json, text } from 'node:stream/consumers';
 
 /** A simulated Google machine that returns tokens and signatures. */
 export interface GoogleMachine {
   /** Address of its metadata server. */
   readonly host: string;
-  /** A proxy that routes every https request to its signing service. */
+  /** A proxy that routes every https request to its signing service, which also renews the login `renewable`. */
   readonly proxy: string;
   /** Received requests: paths with their queries, and the token for signatures. */
   readonly asked: string[];
@@ -45,7 +45,19 @@ export const startGoogleMachine = async (certificate: Certificate): Promise<Goog
     outgoing.writeHead(answer.status, { 'content-type': 'application/json' });
     outgoing.end(JSON.stringify(answer.body));
   };
+  const renew = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const isKnown = new URLSearchParams(await text(incoming)).get('refresh_token') === 'renewable';
+    outgoing.writeHead(isKnown ? 200 : 400, { 'content-type': 'application/json' });
+    outgoing.end(
+      JSON.stringify(
+        isKnown
+          ? { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' }
+          : { error: 'invalid_grant' },
+      ),
+    );
+  };
   const iam = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    if (incoming.headers.host === 'oauth2.googleapis.com') return renew(incoming, outgoing);
     asked.push(`${incoming.headers.host ?? ''}${incoming.url ?? ''} ${incoming.headers.authorization ?? ''}`);
     const { payload = '' } = (await json(incoming)) as { payload?: string };
     const signedBlob = machine.sign(Buffer.from(payload, 'base64').toString());

@@ -135,7 +135,10 @@ export class GcsClient {
     { method, url, headers, body = [], allowed = [] }: GcsRequest,
     { abortSignal: signal }: Http,
   ): Promise<Answer> {
-    const own = await login.headers(url);
+    const own = await login.headers(url).catch((error: unknown) => {
+      login.renew();
+      throw error;
+    });
     const answer = await exchange(this.#agents, {
       method,
       url,
