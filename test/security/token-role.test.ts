@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, exportSPKI, SignJWT } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApp, createRouter, type App, type ConfigInput, type Logger } from 'stowage';
 
 type Jwt = NonNullable<NonNullable<ConfigInput['auth']>['jwt']>;
@@ -230,6 +230,46 @@ describe('published keys', () => {
     expect(JSON.stringify(lines)).toContain('the keys of auth.jwt.jwksUrl could not be fetched');
     answerKeys = () => ({ status: 200, body: published });
     expect(await ask(bearer(token))).toBe(200);
+  });
+
+  it('stay in use for an hour when the login service is away', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    try {
+      const ask = serveWith({ jwksUrl, issuer, audience });
+      const token = bearer(await sign({ ...editor, exp: Math.floor(Date.now() / 1000) + 7200 }));
+      expect(await ask(token)).toBe(200);
+      answerKeys = () => ({ status: 502, body: 'away' });
+      for (const minutes of [11, 20]) {
+        vi.advanceTimersByTime(minutes * 60_000);
+        expect(await ask(token)).toBe(200);
+      }
+      expect(JSON.stringify(lines)).toContain('The last ones stay in use.');
+      const known = fetches;
+      // No request waits for the service within the next half minute.
+      expect(await ask(token)).toBe(200);
+      expect(fetches).toBe(known);
+      vi.advanceTimersByTime(30 * 60_000);
+      expect(await ask(token)).toBe(503);
+      answerKeys = () => ({ status: 200, body: published });
+      expect(await ask(token)).toBe(200);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that are withdrawn are refused after ten minutes', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    try {
+      const ask = serveWith({ jwksUrl, issuer, audience });
+      const token = bearer(await sign({ ...editor, exp: Math.floor(Date.now() / 1000) + 7200 }));
+      expect(await ask(token)).toBe(200);
+      const withdrawn = await keySet({ two: curve.publicKey });
+      answerKeys = () => ({ status: 200, body: withdrawn });
+      vi.advanceTimersByTime(10 * 60_000);
+      expect(await ask(token)).toBe(401);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('are not fetched again for every name that a stranger makes up', async () => {

@@ -144,9 +144,10 @@ const textLinksOf = (
 const authenticationOf = (
   hooks: ConnectorHooks,
   { auth, defaultRole }: ConnectorConfig['settings'],
+  log: Logger,
 ): ((request: HookRequest) => unknown) => {
   if (hooks.checkAuthentication !== undefined) return (request) => hooks.checkAuthentication?.(request);
-  if (auth?.jwt !== undefined) return createTokenRole(auth.jwt, defaultRole);
+  if (auth?.jwt !== undefined) return createTokenRole(auth.jwt, defaultRole, log);
   const { header, from } = auth ?? {};
   return header === undefined || from === undefined ? () => defaultRole : createProxyRole(header, from);
 };
@@ -217,7 +218,7 @@ export const createConnector = <Native>(
     isMounted: options.isMounted,
     observe: options.observe,
     resolveSources,
-    authenticate: authenticationOf(hooks, settings),
+    authenticate: authenticationOf(hooks, settings, log),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
     isOriginAllowed: hooks.allowedOrigins,
     stageUpload: (storage, content, { isReadWhole, near, signal }) =>

@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type * as Jose from 'jose';
 import { boundedBytes } from '../basics/content/parse-budget.ts';
+import type { Logger } from '../basics/log/logger.ts';
 import { possibleAlgorithms, type TokenSettings } from '../config/settings/access.ts';
 import { BusyError, HttpError } from '../errors/errors.ts';
 import { isInstalled } from '../errors/optional-package.ts';
@@ -11,6 +12,11 @@ import { createPeerCheck } from './client-address.ts';
 const TOLERANCE_SECONDS = 30;
 /** Time limit for fetching the key set; after it the response is 503. */
 const FETCH_MS = 5000;
+/** Time after which the key set is fetched again, and after a failure. */
+const FRESH_MS = 600_000;
+const RETRY_MS = 30_000;
+/** Time for which the last key set stays in use while the login service is away. */
+const KEPT_MS = 3_600_000;
 /** Maximum size of a key set; usual ones have some kilobytes. */
 const MAX_KEYS_BYTES = 1024 * 1024;
 
@@ -35,14 +41,31 @@ const codeOf = (error: unknown): string => {
 
 /**
  * The published keys. They are fetched at the first token, again after ten minutes, and for an unknown key at
- * most every thirty seconds; concurrent requests share one fetch.
+ * most every thirty seconds; concurrent requests share one fetch. If it fails, the last keys stay in use for
+ * an hour after they were fetched: an outage of the login service does not end the sessions that it began.
  */
 const publishedKeys = (
   { createRemoteJWKSet, customFetch }: typeof Jose,
   url: string,
+  log: Logger,
 ): Jose.JWTVerifyGetKey => {
-  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_MS, [customFetch]: fetchKeys });
+  const options = { timeoutDuration: FETCH_MS, cacheMaxAge: KEPT_MS, [customFetch]: fetchKeys };
+  const keys = createRemoteJWKSet(new URL(url), options);
+  let reloadAt = performance.now() + FRESH_MS;
+  const reload = async (): Promise<void> => {
+    // Requests of the meantime use the keys that are known.
+    reloadAt = performance.now() + RETRY_MS;
+    try {
+      await keys.reload();
+      reloadAt = performance.now() + FRESH_MS;
+    } catch (error) {
+      log.warn('The keys of auth.jwt.jwksUrl could not be fetched again. The last ones stay in use.', {
+        error,
+      });
+    }
+  };
   return async (header, token) => {
+    if (keys.fresh && performance.now() >= reloadAt) await reload();
     try {
       return await keys(header, token);
     } catch (error) {
@@ -52,8 +75,12 @@ const publishedKeys = (
   };
 };
 
-const keysOf = (jose: typeof Jose, { jwksUrl, publicKey, secret }: TokenSettings): Jose.JWTVerifyGetKey => {
-  if (jwksUrl !== undefined) return publishedKeys(jose, jwksUrl);
+const keysOf = (
+  jose: typeof Jose,
+  { jwksUrl, publicKey, secret }: TokenSettings,
+  log: Logger,
+): Jose.JWTVerifyGetKey => {
+  if (jwksUrl !== undefined) return publishedKeys(jose, jwksUrl, log);
   const key = publicKey === undefined ? Buffer.from(secret ?? '') : createPublicKey(publicKey);
   return () => Promise.resolve(key);
 };
@@ -110,6 +137,7 @@ const roleOf = (payload: object, { roleClaim, roles }: TokenSettings, defaultRol
 export const createTokenRole = (
   settings: TokenSettings,
   defaultRole: string,
+  log: Logger,
 ): ((request: HookRequest) => Promise<Identity>) => {
   const { issuer, audience, subjectClaim, cookie, algorithms = possibleAlgorithms(settings) } = settings;
   const options: Jose.JWTVerifyOptions = {
@@ -123,7 +151,7 @@ export const createTokenRole = (
   let loaded: Promise<{ readonly jose: typeof Jose; readonly keys: Jose.JWTVerifyGetKey }> | undefined;
 
   const verify = async (token: string): Promise<object> => {
-    loaded ??= import('jose').then((jose) => ({ jose, keys: keysOf(jose, settings) }));
+    loaded ??= import('jose').then((jose) => ({ jose, keys: keysOf(jose, settings, log) }));
     const { jose, keys } = await loaded;
     try {
       return (await jose.jwtVerify(token, keys, options)).payload;
