@@ -75,8 +75,8 @@ export class Copier {
   }
 
   /**
-   * Copies an object with its metadata: in one request up to 8 MB, else in parts (one request per 16 MB, and
-   * two or three more). Returns the ETag of the copy.
+   * Copies an object with its metadata: in one request up to 8 MB, or 5 GB where the metadata are not in ASCII;
+   * else in parts (one request per 16 MB, and two or three more). Returns the ETag of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError
    */
   copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
@@ -143,8 +143,8 @@ export class Copier {
   }
 
   /**
-   * Compares the contents of both, where neither ETags nor marks decide: with KMS encryption every object has
-   * another ETag, and other tools set no mark. Copies in one request have up to 8 MB.
+   * Compares the contents of both, up to 8 MB, where neither ETags nor marks decide: with KMS encryption every
+   * object has another ETag, and other tools set no mark.
    */
   async #haveSameContent(one: Found, other: Found, options: OperationOptions): Promise<boolean> {
     if ((one[1].ContentLength ?? 0) > PART_BYTES) return false;

@@ -62,7 +62,7 @@ const memberOf = (
 
 /** The URL of the rest of a listing, which some services split (Nutstore: after 750 entries); else its own. */
 const restOf = ({ url }: DavRequest, { headers }: DavAnswer): URL => {
-  const target = /<([^>]*)>\s*;\s*rel="?next\b/iu.exec(headers['link'] ?? '')?.[1];
+  const target = /<([^<>]*)>\s*;\s*rel="?next\b/iu.exec(headers['link'] ?? '')?.[1];
   if (target === undefined || !URL.canParse(target, url.href)) return url;
   const { pathname, search } = new URL(target, url);
   return new URL(url.origin + pathname + search);
