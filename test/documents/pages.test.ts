@@ -67,6 +67,12 @@ describe.skipIf(noTools)(`the pages of a PDF ${noTools}`, () => {
     expect(Math.abs((numbers[0]?.right ?? 0) - 195 * MM)).toBeLessThan(3);
   });
 
+  it('have them under a content policy of the document too', async () => {
+    const html = `<meta http-equiv="Content-Security-Policy" content="default-src 'self'"><p>text`;
+    const pdf = await make(await startService(), 'generatePdf', { html, 'options[footer]': 'Page {page}' });
+    expect(linesOf(await wordsOf(pdf))).toEqual(['text Page 1']);
+  });
+
   it('keep the text away from long headers and footers, on small paper too', async () => {
     const service = await startService();
     const long = 'WIDE WORDS '.repeat(17).trim();

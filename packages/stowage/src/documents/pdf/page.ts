@@ -112,6 +112,20 @@ const replaceMissing = (pictures: readonly PageElement[]): void => {
   }
 };
 
+interface PageRoot {
+  readonly ownerDocument: {
+    adoptedStyleSheets: readonly unknown[];
+    readonly defaultView: { readonly CSSStyleSheet: new () => { replaceSync(css: string): void } };
+  };
+}
+
+/** Runs in the page. A content policy in the document blocks `style` elements, but not this sheet. */
+const adoptSheet = ({ ownerDocument: page }: PageRoot, css: string): void => {
+  const sheet = new page.defaultView.CSSStyleSheet();
+  sheet.replaceSync(css);
+  page.adoptedStyleSheets = [sheet];
+};
+
 /**
  * Prepares a loaded page for printing: links without an external target become plain text, and missing
  * pictures are replaced by their alternative text. Scripts of the document never ran, so the page cannot have
@@ -139,7 +153,7 @@ const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
   // External style sheets may contain such rules too.
   const mayChooseSize = /@page|@import|<link/iu.test(job.html);
   const content = pageStyle(job.page, { title: await page.title(), mayChooseSize });
-  if (content !== '') await page.addStyleTag({ content });
+  if (content !== '') await page.$eval('html', adoptSheet, content);
   const margin = MARGIN * PIXELS;
   const pdf = await page.createPDFStream({
     width: width * PIXELS,
