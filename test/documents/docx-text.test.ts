@@ -56,6 +56,28 @@ it('leaves out the characters that XML cannot hold, wherever they stand', async 
   expect(all(docx.numbering, 'w:lvlText').map(({ attributes }) => attributes['w:val'])).toContain('x');
 });
 
+it('soft hyphens are those of Word, which shows the character as a hyphen', async () => {
+  const { body } = await convert('<p>Do&shy;nau&shy;dampf</p>');
+  expect(textIn(body)).toBe('Donaudampf');
+  expect(all(body, 'w:softHyphen')).toHaveLength(2);
+});
+
+it('takes names that every object of JavaScript has for unknown values', async () => {
+  const styles = [
+    'font-size',
+    'font-family',
+    'border:1px solid;border-style',
+    'white-space',
+    'margin:1px;margin',
+  ];
+  const html = styles.map((style) => `<p style="${style}:constructor">a</p>`).join('');
+  const { paragraphs } = await convert(
+    `${html}<p style="margin:1constructor;border:solid;border-width:constructor">a</p>
+    <ol type="constructor" style="list-style-type:constructor"><li>a</li></ol>`,
+  );
+  expect(paragraphs.map(textIn)).toEqual(Array.from({ length: 7 }, () => 'a'));
+});
+
 describe('letters', () => {
   it.each([
     ['<b>x</b>', { 'w:b': true }],

@@ -1,6 +1,7 @@
 import { parseColor } from './color.ts';
 import { parseLength, pointsOf, type Length } from './length.ts';
 import type { Border, Sides, Style } from './style.ts';
+import { valueIn } from '../value-in.ts';
 
 type Values = ReadonlyMap<string, string>;
 
@@ -37,7 +38,7 @@ const borderOf = (
   const style = values.get(`border-${side}-style`)?.toLowerCase() ?? 'none';
   if (style === 'none' || style === 'hidden') return undefined;
   const width = values.get(`border-${side}-width`)?.toLowerCase() ?? 'medium';
-  const points = pointsOf(parseLength(BORDER_KEYWORDS[width] ?? width, size)) ?? 2.25;
+  const points = pointsOf(parseLength(valueIn(BORDER_KEYWORDS, width) ?? width, size)) ?? 2.25;
   if (points <= 0) return undefined;
   return {
     style,

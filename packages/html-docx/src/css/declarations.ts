@@ -1,3 +1,5 @@
+import { valueIn } from '../value-in.ts';
+
 /** One `property: value`, the property in lower case. */
 export interface Declaration {
   readonly property: string;
@@ -124,7 +126,7 @@ export const parseDeclarations = (text: string): readonly Declaration[] =>
     const important = /!\s*important$/iu.test(raw);
     const value = important ? raw.slice(0, raw.lastIndexOf('!')).trim() : raw;
     if (!/^-?[a-z][a-z-]*$/u.test(property) || value === '') return [];
-    const expand = Object.hasOwn(shorthands, property) ? shorthands[property] : undefined;
+    const expand = valueIn(shorthands, property);
     const pairs = expand === undefined ? [[property, value] as const] : expand(value);
     return pairs.map(([name, text]) => ({ property: name, value: text, important }));
   });

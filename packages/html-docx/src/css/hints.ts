@@ -1,5 +1,6 @@
 import { autoDirection } from '../html/direction.ts';
 import type { Located } from './selector.ts';
+import { valueIn } from '../value-in.ts';
 
 /** Sizes 1 to 7 of `<font size>`. */
 const FONT_SIZES = ['10px', '13px', '16px', '18px', '24px', '32px', '48px'];

@@ -1,3 +1,5 @@
+import { valueIn } from '../value-in.ts';
+
 /** Points per unit, for absolute units. */
 const UNITS: Readonly<Record<string, number>> = {
   px: 0.75,
@@ -34,7 +36,7 @@ export const parseLength = (text: string, em: number): Length | undefined => {
   if (unit === 'em') return { points: bounded(value * em) };
   if (unit === 'rem') return { points: bounded(value * ROOT_SIZE) };
   if (unit === 'ex' || unit === 'ch') return { points: bounded((value * em) / 2) };
-  const factor = UNITS[unit === '' ? 'px' : unit];
+  const factor = valueIn(UNITS, unit === '' ? 'px' : unit);
   return factor === undefined ? undefined : { points: bounded(value * factor) };
 };
 

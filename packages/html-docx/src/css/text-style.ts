@@ -1,6 +1,7 @@
 import { parseColor } from './color.ts';
 import { parseLength, pointsOf, ROOT_SIZE } from './length.ts';
 import type { InheritedStyle, Style, TextAlign } from './style.ts';
+import { valueIn } from '../value-in.ts';
 
 type Values = ReadonlyMap<string, string>;
 
@@ -23,7 +24,7 @@ export const fontSizeOf = (value: string | undefined, parent: number): number =>
   const text = value.toLowerCase();
   if (text === 'smaller') return parent / 1.2;
   if (text === 'larger') return parent * 1.2;
-  const keyword = FONT_KEYWORDS[text];
+  const keyword = valueIn(FONT_KEYWORDS, text);
   const size = keyword === undefined ? pointsOf(parseLength(text, parent), parent) : keyword * ROOT_SIZE;
   // Word supports sizes up to 1638 points.
   return size === undefined || size <= 0 ? parent : Math.min(size, 1600);

@@ -1,3 +1,5 @@
+import { valueIn } from '../value-in.ts';
+
 /** The default font, also used for generic families. */
 export const DEFAULT_FONT = 'Arial';
 
@@ -25,7 +27,7 @@ export const fontName = (family: string | undefined): string => {
       .trim()
       .replaceAll(/^["']|["']$/gu, '')
       .trim();
-    const generic = GENERIC[name.toLowerCase()];
+    const generic = valueIn(GENERIC, name.toLowerCase());
     if (generic !== undefined) return generic;
     if (/^[\p{L}\p{N}][\p{L}\p{N} ._+&-]*$/u.test(name) && name.length <= MAX_NAME) return name;
   }

@@ -3,6 +3,7 @@ import { LIST_INDENT, MARKER_INDENT } from '../flow/block-context.ts';
 import { isCounting } from '../flow/flow-parts.ts';
 import type { ListDefinition } from '../flow/model.ts';
 import { twips } from './units.ts';
+import { valueIn } from '../value-in.ts';
 
 /** Word supports nine levels of lists. */
 const MAX_LEVEL = 8;
@@ -26,7 +27,8 @@ const FORMATS: Readonly<Record<string, NonNullable<ILevelsOptions['format']>>> =
 
 const MARKS: Readonly<Record<string, string>> = { disc: '•', circle: '◦', square: '▪' };
 
-const markOf = (type: string): string => MARKS[type] ?? /^["'](.{1,8})["']$/u.exec(type)?.[1]?.trim() ?? '•';
+const markOf = (type: string): string =>
+  valueIn(MARKS, type) ?? /^["'](.{1,8})["']$/u.exec(type)?.[1]?.trim() ?? '•';
 
 /** The name by which paragraphs refer to a list. */
 export const listReference = (list: number): string => `list-${list}`;
@@ -39,7 +41,7 @@ const levelOf = ({ type, start }: ListDefinition, level: number): ILevelsOptions
   start: Math.min(MAX_START, Math.max(0, start)),
   alignment: 'left',
   ...(isCounting(type)
-    ? { format: FORMATS[type] ?? 'decimal', text: `%${level + 1}.` }
+    ? { format: valueIn(FORMATS, type) ?? 'decimal', text: `%${level + 1}.` }
     : { format: 'bullet', text: markOf(type) }),
   style: {
     paragraph: { indent: { left: twips(LIST_INDENT * (level + 1)), hanging: twips(MARKER_INDENT) } },

@@ -1,5 +1,6 @@
 import type { IBorderOptions } from 'docx';
 import type { Border } from '../css/style.ts';
+import { valueIn } from '../value-in.ts';
 
 /** 22 inches: the largest distance in Word. */
 const MAX_TWIPS = 31_680;
@@ -28,7 +29,7 @@ export const noBorder: IBorderOptions = { style: 'none', size: 0, color: 'auto' 
 
 /** Writes one side of a border. @param space points between the line and the text, where it applies */
 export const borderOptions = (border: Border, space?: number): IBorderOptions => ({
-  style: STYLES[border.style] ?? 'single',
+  style: valueIn(STYLES, border.style) ?? 'single',
   size: eighths(border.width),
   color: border.color,
   ...(space === undefined ? {} : { space: Math.min(31, Math.round(space)) }),
