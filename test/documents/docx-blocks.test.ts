@@ -169,12 +169,15 @@ describe('lists', () => {
 
   it('styles of lists: numbers by CSS, none, a mark of its own', async () => {
     const html = `<ol style="list-style-type:upper-roman"><li>a</li></ol><ul style="list-style:none"><li>b</li></ul>
-      <ul style="list-style-type:square"><li>c</li></ul><ul style="list-style-type:'-'"><li>d</li></ul>`;
+      <ul style="list-style-type:square"><li>c</li></ul><ul style="list-style-type:'-'"><li>d</li></ul>
+      <ol style="list-style-type:arabic-indic"><li>e</li></ol><ul type="unknown"><li>f</li></ul>`;
     expect(itemsOf(await convert(html))).toEqual([
       ['a', 'upperRoman', '1', 0],
       ['b'],
       ['c', 'bullet', '▪', 0],
       ['d', 'bullet', '-', 0],
+      ['e', 'decimal', '1', 0],
+      ['f', 'bullet', '•', 0],
     ]);
   });
 
@@ -187,6 +190,40 @@ describe('lists', () => {
     expect(new Set([a, b, d]).size).toBe(3);
     expect(itemsOf(docx)[1]).toEqual(['b', 'decimal', '7', 0]);
     expect(itemsOf(docx)[4]).toEqual(['d', 'decimal', '1', 0]);
+  });
+
+  it('items have styles of their own, as in documents of Google', async () => {
+    const item = (type: string, text: string): string =>
+      `<li style="list-style-type:${type}"><p>${text}</p></li>`;
+    const html = `<ol>${item('decimal', 'a')}<ol>${item('lower-alpha', 'b')}${item('lower-alpha', 'c')}</ol>
+      ${item('decimal', 'd')}${item('upper-roman', 'e')}</ol><ul>${item('square', 'f')}</ul>`;
+    const docx = await convert(html);
+    const [a, b, c, d] = listIdsOf(docx);
+    expect([c, d]).toEqual([b, a]);
+    expect(itemsOf(docx)).toEqual([
+      ['a', 'decimal', '1', 0],
+      ['b', 'lowerLetter', '1', 1],
+      ['c', 'lowerLetter', '1', 1],
+      ['d', 'decimal', '1', 0],
+      ['e', 'upperRoman', '3', 0],
+      ['f', 'bullet', '▪', 0],
+    ]);
+  });
+
+  it('items without text or without a marker count', async () => {
+    const docx = await convert(`<ol><li>a</li><li></li><li><p></p></li><li>b</li>
+      <li style="list-style-type:none"><ol><li>c</li></ol></li><li>d</li><li><ol><li>e</li></ol></li><li>f</li></ol>`);
+    expect(itemsOf(docx)).toEqual([
+      ['a', 'decimal', '1', 0],
+      ['', 'decimal', '1', 0],
+      ['', 'decimal', '1', 0],
+      ['b', 'decimal', '1', 0],
+      ['c', 'decimal', '1', 1],
+      ['d', 'decimal', '6', 0],
+      ['e', 'decimal', '1', 1],
+      ['f', 'decimal', '8', 0],
+    ]);
+    expect(new Set(listIdsOf(docx).slice(0, 4)).size).toBe(1);
   });
 
   it('only the first paragraph of an item is marked, the others stand below it', async () => {

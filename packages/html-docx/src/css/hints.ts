@@ -102,7 +102,11 @@ export const presentationHints = (located: Located): string => {
   }
   if (tag === 'ul' || tag === 'ol') hints.push(...listHints(located));
   if (tag === 'ol' || tag === 'ul' || tag === 'li') {
-    hint('type', (value) => `list-style-type:${LIST_TYPES[value] ?? value.toLowerCase()}`);
+    hint('type', (value) => {
+      const type =
+        valueIn(LIST_TYPES, value) ?? /^(?:disc|circle|square|none)$/u.exec(value.toLowerCase())?.[0];
+      return type && `list-style-type:${type}`;
+    });
   }
   if (SIZED.has(tag)) {
     hint('width', (value) => `width:${value}`);

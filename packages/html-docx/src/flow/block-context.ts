@@ -1,17 +1,19 @@
 import type { Border, Sides, Style } from '../css/style.ts';
-import type { HeadingLevel, ListPosition } from './model.ts';
+import type { HeadingLevel, ListDefinition } from './model.ts';
 
-/** A list item whose first paragraph has not got its marker yet. */
-export interface OpenItem {
-  readonly position: ListPosition | undefined;
+/** A list item, which as a list would start with its number. Its first paragraph gets the marker. */
+export interface OpenItem extends ListDefinition {
+  readonly list: OpenList;
   marked: boolean;
 }
 
-/** An open list. An item with an explicit number starts another list, which the following items continue. */
+/** An open list of the page. */
 export interface OpenList {
-  number: number;
-  /** The number of the next item in a list that counts down. */
-  next: number | undefined;
+  readonly step: 1 | -1;
+  /** The number of the next item. */
+  next: number;
+  /** The list of the document that the last marker belongs to, and the number that would follow there. */
+  written: { readonly id: number; readonly type: string; next: number } | undefined;
 }
 
 /** Properties that blocks pass to the paragraphs inside. Lengths are in points. */

@@ -3,14 +3,22 @@ import type { Located } from '../css/selector.ts';
 import { isBlock, type Style } from '../css/style.ts';
 import type { ElementNode } from '../html/nodes.ts';
 import { placeNames } from './links.ts';
-import { insideBlock, LIST_INDENT, MARKER_INDENT, topContext, type BlockContext } from './block-context.ts';
+import {
+  insideBlock,
+  LIST_INDENT,
+  MARKER_INDENT,
+  topContext,
+  type BlockContext,
+  type OpenItem,
+  type OpenList,
+} from './block-context.ts';
 import { BlockStack } from './block-stack.ts';
 import { locateChildren, type FlowParts } from './flow-parts.ts';
 import { boxTable, needsTable } from './framed-box.ts';
 import { LineCollector } from './inline-text.ts';
 import { linkTarget } from './links.ts';
 import { standIn } from './stand-in.ts';
-import type { Block, ParagraphBlock, ParagraphFormat } from './model.ts';
+import type { Block, ListPosition, ParagraphBlock, ParagraphFormat } from './model.ts';
 import { pictureInline } from './picture-flow.ts';
 import { buildTable, type ReadCell } from './table-flow.ts';
 
@@ -107,8 +115,12 @@ export class FlowBuilder {
       this.#addBox(located, style, context);
     else {
       const inner = this.#innerContext(located, style, context);
+      const before = this.#stack.last;
       this.#addChildren(located, style, inner, link);
       this.#endParagraph(inner);
+      const isItem = inner.item !== undefined && inner.item !== context.item;
+      // An empty item shows its marker, and counts.
+      if (isItem && this.#stack.last === before) this.#stack.addParagraph(this.#paragraph(inner, []));
     }
     this.#stack.closeBox(style.margin.bottom);
     if (style.breakAfter) this.#stack.breakPage();
@@ -126,36 +138,41 @@ export class FlowBuilder {
     const inner = insideBlock(context, '', { ...style, padding: { ...style.padding, left: 0, right: 0 } });
     const level = context.listDepth;
     const { attributes, children } = node;
-    const given = Number.parseInt(attributes.get('start') ?? '', 10);
     const countsDown = node.tag === 'ol' && attributes.has('reversed');
     const items = countsDown
       ? children.filter((child) => child.kind === 'element' && child.tag === 'li').length
       : 1;
-    const start = Number.isSafeInteger(given) ? given : items;
-    const number = this.#parts.lists.open({ type: style.listType, start, level });
     return {
       ...inner,
       indentStart: inner.indentStart + LIST_INDENT,
       width: Math.max(LIST_INDENT, inner.width - LIST_INDENT),
       listDepth: level + 1,
       item: undefined,
-      list: { number, next: countsDown ? start : undefined },
+      list: {
+        step: countsDown ? -1 : 1,
+        next: integerOf(attributes.get('start')) ?? items,
+        written: undefined,
+      },
     };
   }
 
   #insideItem(located: Located, style: Style, context: BlockContext): BlockContext {
     const inner = insideBlock(context, 'li', style);
+    const list: OpenList = context.list ?? { step: 1, next: 1, written: undefined };
+    const start = integerOf(located.node.attributes.get('value')) ?? list.next;
+    list.next = start + list.step;
     if (style.listType === 'none') return { ...inner, item: undefined };
     const level = Math.max(0, context.listDepth - 1);
-    const given = Number.parseInt(located.node.attributes.get('value') ?? '', 10);
-    const list = context.list ?? { number: -1, next: undefined };
-    const value = Number.isSafeInteger(given) ? given : list.next;
-    // Word only counts up: each item of a list that counts down starts its own list.
-    if (value !== undefined || list.number < 0) {
-      list.number = this.#parts.lists.open({ type: style.listType, start: value ?? 1, level });
-    }
-    if (value !== undefined && list.next !== undefined) list.next = value - 1;
-    return { ...inner, item: { position: { list: list.number, level }, marked: false } };
+    return { ...inner, item: { list, type: style.listType, start, level, marked: false } };
+  }
+
+  /** The position of an item. It starts another list of the document where the last one counts otherwise. */
+  #positionOf({ list, type, start, level }: OpenItem): ListPosition {
+    const { written } = list;
+    const continues = written?.type === type && written.next === start;
+    const id = continues ? written.id : this.#parts.lists.open({ type, start, level });
+    list.written = { id, type, next: start + 1 };
+    return { list: id, level };
   }
 
   #addRule(style: Style, context: BlockContext): void {
@@ -225,7 +242,7 @@ export class FlowBuilder {
 
   #paragraph(context: BlockContext, inlines: ParagraphBlock['inlines']): ParagraphBlock {
     const { style, item } = context;
-    const position = item === undefined || item.marked ? undefined : item.position;
+    const position = item === undefined || item.marked ? undefined : this.#positionOf(item);
     if (item !== undefined) item.marked = true;
     const format: ParagraphFormat = {
       heading: context.heading,
@@ -244,6 +261,11 @@ export class FlowBuilder {
     return { kind: 'paragraph', inlines, format, before: 0, after: 0 };
   }
 }
+
+const integerOf = (text = ''): number | undefined => {
+  const value = Number.parseInt(text, 10);
+  return Number.isSafeInteger(value) ? value : undefined;
+};
 
 /** Quotation marks alternate with the depth. */
 const quotes = ({ parent }: Located): readonly [string, string] => {

@@ -3,11 +3,10 @@ import type { StyleRules } from '../css/stylesheet.ts';
 import type { ElementNode, HtmlNode } from '../html/nodes.ts';
 import type { ListDefinition, Picture } from './model.ts';
 
-/** List types with numbers. Others have the same bullet for every item. */
-const COUNTING =
-  /decimal|alpha|latin|roman|greek|cjk|hebrew|georgian|armenian|hiragana|katakana|ideographic|hangul/u;
+/** List types with the same bullet for every item. All others count, unknown ones too, as in browsers. */
+const BULLETS = /^(?:disc|circle|square|disclosure-open|disclosure-closed|initial|["'].*)$/u;
 
-export const isCounting = (type: string): boolean => COUNTING.test(type);
+export const isCounting = (type: string): boolean => !BULLETS.test(type);
 
 /**
  * The lists of one document. Each numbered list has its own definition, so that it starts at its own number.
