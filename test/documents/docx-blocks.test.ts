@@ -340,6 +340,17 @@ describe('tables', () => {
     expect(narrow + wide).toBeLessThanOrEqual(9030);
   });
 
+  it.each([
+    ['<center>', 'center'],
+    ['<div align="center">', 'center'],
+    ['<div align="right"><div>', 'end'],
+    ['<div style="text-align:center">', undefined],
+    ['<center><div style="text-align:right">', undefined],
+  ])('a table in %s', async (outer, align) => {
+    const [table] = (await convert(`${outer}<table><tr><td>a</td></tr></table>`)).tables;
+    expect(valueOf(first(table as Xml, 'w:tblPr'), 'w:jc')).toBe(align);
+  });
+
   it('tables in tables, with lists and headings in cells', async () => {
     const html =
       '<table><tr><td><h2>a</h2><ul><li>b</li></ul><table><tr><td>c</td></tr></table></td></tr></table>';

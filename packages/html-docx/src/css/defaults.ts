@@ -34,7 +34,7 @@ const RULES: readonly (readonly [tags: string, body: string])[] = [
   ['big', 'font-size: larger'],
   ['sub', 'vertical-align: sub; font-size: smaller'],
   ['sup', 'vertical-align: super; font-size: smaller'],
-  ['center', 'text-align: center'],
+  ['center', 'text-align: -webkit-center'],
   ['table', 'display: table; text-indent: 0'],
   ['caption', 'display: table-caption; text-align: center'],
   ['thead', 'display: table-header-group'],

@@ -81,7 +81,7 @@ export const presentationHints = (located: Located): string => {
   };
   hint('align', (value) => {
     const align = value.toLowerCase().replace(/^middle$/u, 'center');
-    return Object.hasOwn(MOVED, tag) ? MOVED[tag]?.(align) : `text-align:${align}`;
+    return Object.hasOwn(MOVED, tag) ? MOVED[tag]?.(align) : `text-align:-webkit-${align}`;
   });
   hint('valign', (value) => `vertical-align:${value}`);
   hint('bgcolor', (value) => `background-color:${value}`);

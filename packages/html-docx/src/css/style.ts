@@ -34,6 +34,8 @@ export interface InheritedStyle {
   readonly letterSpacing: number;
   readonly lineHeight: { readonly factor: number } | { readonly points: number } | undefined;
   readonly align: TextAlign;
+  /** Whether `align` moves tables too, as that of `<center>` and of `align` attributes. */
+  readonly movesTables: boolean;
   readonly rtl: boolean;
   readonly whiteSpace: string;
   readonly listType: string;
@@ -84,6 +86,7 @@ export const initialStyle: Style = {
   letterSpacing: 0,
   lineHeight: undefined,
   align: 'start',
+  movesTables: false,
   rtl: false,
   whiteSpace: 'normal',
   listType: 'disc',

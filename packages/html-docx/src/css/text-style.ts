@@ -98,20 +98,26 @@ export const letterStyle = (values: Values, parent: Style, size: number): Letter
 /** Properties of lines. */
 type LineStyle = Pick<
   InheritedStyle,
-  'lineHeight' | 'align' | 'rtl' | 'whiteSpace' | 'listType' | 'textIndent'
+  'lineHeight' | 'align' | 'movesTables' | 'rtl' | 'whiteSpace' | 'listType' | 'textIndent'
 >;
+
+/** `-webkit-center` and the like move tables too. */
+const alignment = (
+  value: string | undefined,
+  parent: Style,
+): Pick<InheritedStyle, 'align' | 'movesTables'> => {
+  const align = value?.toLowerCase().replace(/^-\w+-/u, '') ?? parent.align;
+  const movesTables = value?.startsWith('-') ?? parent.movesTables;
+  return { align: isAlign(align) ? align : parent.align, movesTables };
+};
 
 /** Computes the line properties of an element. @param size its font size in points */
 export const lineStyle = (values: Values, parent: Style, size: number): LineStyle => {
-  const align =
-    ownValue(values, 'text-align')
-      ?.toLowerCase()
-      .replace(/^-\w+-/u, '') ?? parent.align;
   const direction = ownValue(values, 'direction')?.toLowerCase() ?? '';
   const indent = ownValue(values, 'text-indent');
   return {
     lineHeight: lineHeightOf(ownValue(values, 'line-height'), size, parent.lineHeight),
-    align: isAlign(align) ? align : parent.align,
+    ...alignment(ownValue(values, 'text-align'), parent),
     rtl: direction === 'rtl' || (direction !== 'ltr' && parent.rtl),
     whiteSpace: ownValue(values, 'white-space')?.toLowerCase() ?? parent.whiteSpace,
     listType: ownValue(values, 'list-style-type')?.toLowerCase() ?? parent.listType,

@@ -52,7 +52,9 @@ const wishesOf = (grid: TableGrid, contents: readonly (readonly Block[])[]): rea
 const alignOf = (style: Style): TableBlock['align'] => {
   if (style.centered) return 'center';
   if (style.float !== undefined) return style.float;
-  return style.rtl ? 'right' : 'left';
+  const { align, movesTables, rtl } = style;
+  if (movesTables && (align === 'left' || align === 'center' || align === 'right')) return align;
+  return rtl ? 'right' : 'left';
 };
 
 /** Merges cells at the same position (beyond the last column). */
