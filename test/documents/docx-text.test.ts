@@ -29,6 +29,8 @@ describe('white space', () => {
     ['<p>a&nbsp; b</p>', ['a\u00a0 b']],
     ['<pre>  a\n\tb  c\n</pre>', ['  a\n\tb  c']],
     ['<p style="white-space:pre-line">a   b\nc</p>', ['a b\nc']],
+    ['<p style="white-space-collapse:preserve">a   b\nc</p>', ['a   b\nc']],
+    ['<p style="white-space:break-spaces">a   b\nc</p>', ['a   b\nc']],
     ['<div>a<div>b<p>c</p>d</div>e</div>', ['a', 'b', 'c', 'd', 'e']],
     ['<p>&lt;&amp;&gt;"\' &#128512;</p>', ['<&>"\' 😀']],
     ['<p>a\u0001b&#2;c\ufffe</p>', ['abc']],

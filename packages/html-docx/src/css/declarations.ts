@@ -92,6 +92,16 @@ const backgroundOf = (value: string): readonly Pair[] => {
   return [['background-color', color ?? 'transparent']];
 };
 
+/** Older names of values of `white-space` and `white-space-collapse`. */
+const OLDER: Readonly<Record<string, string>> = {
+  preserve: 'pre-wrap',
+  'preserve-breaks': 'pre-line',
+  'break-spaces': 'pre-wrap',
+};
+const whiteSpaceOf = (value: string): readonly Pair[] => [
+  ['white-space', valueIn(OLDER, value.toLowerCase()) ?? value],
+];
+
 const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> = {
   margin: (value) => fourSides(value, (side) => `margin-${side}`),
   padding: (value) => fourSides(value, (side) => `padding-${side}`),
@@ -106,6 +116,8 @@ const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> =
   font: fontOf,
   background: backgroundOf,
   'text-decoration-line': (value) => [['text-decoration', value]],
+  'white-space': whiteSpaceOf,
+  'white-space-collapse': whiteSpaceOf,
   'page-break-before': (value) => [['break-before', value]],
   'page-break-after': (value) => [['break-after', value]],
   'list-style': (value) =>
