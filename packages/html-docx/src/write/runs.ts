@@ -4,6 +4,7 @@ import {
   ImageRun,
   InternalHyperlink,
   PageNumber,
+  SoftHyphen,
   Tab,
   TextRun,
   TextWrappingType,
@@ -63,17 +64,23 @@ export const runOptions = (text: string, format: TextFormat, base: BaseFormat): 
   ...(format.script === 'super' ? { superScript: true } : {}),
 });
 
-const withTabs = (text: string): IRunOptions =>
-  text.includes('\t')
-    ? { children: text.split(/(\t)/u).map((part) => (part === '\t' ? new Tab() : part)) }
-    : { text };
+/** Characters that Word shows as blanks and hyphens unless they are elements. */
+const ELEMENTS = { '\t': Tab, '\u00ad': SoftHyphen };
+const isElement = (part: string): part is keyof typeof ELEMENTS => Object.hasOwn(ELEMENTS, part);
+
+const withElements = (text: string): IRunOptions => {
+  const parts = text.split(/([\t\u00ad])/u);
+  return parts.length === 1
+    ? { text }
+    : { children: parts.map((part) => (isElement(part) ? new ELEMENTS[part]() : part)) };
+};
 
 const textRuns = (inline: TextInline, base: BaseFormat, rtlParagraph: boolean): readonly TextRun[] =>
   splitByDirection(inline.text, rtlParagraph).map(
     ({ text, rtl }: DirectedText) =>
       new TextRun({
         ...runOptions(text, inline.format, base),
-        ...withTabs(text),
+        ...withElements(text),
         ...(rtl ? { rightToLeft: true } : {}),
       }),
   );
