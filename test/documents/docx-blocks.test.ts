@@ -400,6 +400,18 @@ describe('pictures', () => {
     ]);
   });
 
+  it('may be shown many times', async () => {
+    const docx = await convert(`<img src="${await dataUrl('png')}" width="16">`.repeat(310));
+    expect(sizes(docx)).toHaveLength(310);
+  });
+
+  it('are measured by the box around them', async () => {
+    const src = await dataUrl('png');
+    const html = `<figure style="width:50%;margin:0"><img style="width:100%" src="${src}"></figure>
+      <div style="max-width:60px"><div><img src="${src}"></div></div>`;
+    expect(sizes(await convert(html)).map(([width]) => width)).toEqual([301, 60]);
+  });
+
   it('inline, floating and on a line of their own', async () => {
     const src = await dataUrl('png');
     const html = `<p>a <img src="${src}" alt="what it shows"> b</p><p><img src="${src}" style="float:right">c</p>

@@ -1,3 +1,4 @@
+import { pointsOf } from '../css/length.ts';
 import type { Border, Sides, Style } from '../css/style.ts';
 import type { HeadingLevel, ListDefinition } from './model.ts';
 
@@ -30,7 +31,7 @@ export interface BlockContext {
   /** The innermost open list. */
   readonly list: OpenList | undefined;
   readonly item: OpenItem | undefined;
-  /** Width of a line of text. */
+  /** Width of a line. */
   readonly width: number;
 }
 
@@ -80,6 +81,10 @@ export const insideBlock = (outer: BlockContext, tag: string, style: Style): Blo
   const [start, end] = style.rtl ? [right, left] : [left, right];
   const room = Math.max(MIN_WIDTH, outer.width - left - right);
   const scale = room === MIN_WIDTH ? 0 : 1;
+  // Text is not narrowed by it, but pictures and tables are.
+  const [width = room, maxWidth = room] = [style.width, style.maxWidth].map((one) =>
+    pointsOf(one, outer.width),
+  );
   return {
     ...outer,
     style,
@@ -89,7 +94,7 @@ export const insideBlock = (outer: BlockContext, tag: string, style: Style): Blo
     border: framed ? { ...outer.border, ...definedSides(style.border) } : outer.border,
     padding: framed ? style.padding : outer.padding,
     heading: headingOf(tag) ?? outer.heading,
-    width: room,
+    width: Math.max(MIN_WIDTH, Math.min(room, width, maxWidth)),
   };
 };
 
