@@ -451,6 +451,9 @@ describe('pictures', () => {
       '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="40"><rect width="80" height="40" fill="#f00"/></svg>';
     const drawn = await convert(`<img src="data:image/svg+xml,${encodeURIComponent(svg)}">`);
     expect(sizes(drawn)).toEqual([[80, 40]]);
+    // A `%` that escapes nothing stands for itself.
+    const whole = svg.replaceAll('#f00', 'red').replace('height="40">', 'height="40" opacity="100%">');
+    expect(sizes(await convert(`<img src='data:image/svg+xml,${whole}'>`))).toEqual([[80, 40]]);
     const [png] = drawn.media.values();
     expect((await sharp(png).stats()).dominant.r).toBeGreaterThan(240);
 

@@ -5,13 +5,11 @@ import type { FromThread, LoadedResource, ResourceRequest, ToThread } from './co
 const readDataUrl = (url: string): Buffer | undefined => {
   const match = /^data:([^,]*),/isu.exec(url);
   if (match === null) return undefined;
-  const body = url.slice(match[0].length);
-  if (/;\s*base64\s*$/iu.test(match[1] ?? '')) return Buffer.from(body.replaceAll(/%20|\s/giu, ''), 'base64');
-  try {
-    return Buffer.from(decodeURIComponent(body));
-  } catch {
-    return undefined;
-  }
+  // As in browsers, a `%` without two digits stands for itself, and bytes need not be text.
+  const body = url
+    .slice(match[0].length)
+    .replaceAll(/%([\da-f]{2})/giu, (_escape, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(body, /;\s*base64\s*$/iu.test(match[1] ?? '') ? 'base64' : 'latin1');
 };
 
 /** Handles messages of the service; the thread itself accesses neither network nor disk. */
