@@ -51,11 +51,13 @@ describe('what a text document has no counterpart for', () => {
     const docx =
       await convert(`<p>see <iframe src="https://www.youtube.com/embed/1" title="Film">no frames</iframe></p>
       <video src="//cdn.example/a.mp4">no film</video><audio><source src="https://cdn.example/b.mp3"><p>no sound</p></audio>
+      <figure class="media"><oembed url="https://youtu.be/1"></oembed></figure>
       <iframe src="javascript:alert(1)" title="no"></iframe><iframe srcdoc="<p>no</p>"></iframe><video></video>`);
     expect(linksOf(docx)).toEqual([
       ['Film', 'https://www.youtube.com/embed/1'],
       ['https://cdn.example/a.mp4', 'https://cdn.example/a.mp4'],
       ['https://cdn.example/b.mp3', 'https://cdn.example/b.mp3'],
+      ['https://youtu.be/1', 'https://youtu.be/1'],
     ]);
     expect(textIn(docx.body)).not.toMatch(/no /u);
   });

@@ -12,7 +12,8 @@ const embedded = (located: Located, parts: FlowParts): Located | undefined => {
   const { attributes, children } = located.node;
   const source = children.find((child) => child.kind === 'element' && child.tag === 'source');
   const own =
-    attributes.get('src') ?? (source?.kind === 'element' ? source.attributes.get('src') : undefined);
+    attributes.get('src') ??
+    (source?.kind === 'element' ? source.attributes.get('src') : attributes.get('url'));
   const href = own?.trim().startsWith('#') === true ? undefined : linkTarget(own, parts);
   if (href === undefined) return undefined;
   const name = attributes.get('title')?.trim() || href;
@@ -49,6 +50,8 @@ export const standIn = (located: Located, parts: FlowParts): Located | undefined
       return shown === undefined ? undefined : withNode(located, { ...node, children: text(shown) });
     }
     case 'iframe':
+    // CKEditor's media, with their address in `url`.
+    case 'oembed':
     case 'video':
     case 'audio':
       return embedded(located, parts);
