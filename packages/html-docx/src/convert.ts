@@ -19,6 +19,7 @@ export { DocxLimitError } from './html/parse-html.ts';
 
 /** Maximum depth of imports in style sheets. */
 const MAX_IMPORT_DEPTH = 3;
+/** Maximum number of different pictures. */
 const MAX_PICTURES = 300;
 const MAX_SHEETS = 50;
 
@@ -76,14 +77,18 @@ class SheetReader {
   }
 }
 
-/** The URLs of all pictures, by element. */
+/** The URLs of the pictures, by element. A picture may be shown many times. */
 const pictureSources = ({ body, base }: HtmlDocument): ReadonlyMap<ElementNode, string> => {
   const sources = new Map<ElementNode, string>();
+  const urls = new Set<string>();
   const open: ElementNode[] = [body];
-  for (let node = open.pop(); node !== undefined && sources.size < MAX_PICTURES; node = open.pop()) {
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const source = node.tag === 'img' || node.tag === 'svg' ? node.attributes.get('src')?.trim() : undefined;
     const url = source === undefined ? undefined : absolute(source, base);
-    if (url !== undefined) sources.set(node, url);
+    if (url !== undefined && (urls.has(url) || urls.size < MAX_PICTURES)) {
+      urls.add(url);
+      sources.set(node, url);
+    }
     for (const child of node.children.toReversed()) if (child.kind === 'element') open.push(child);
   }
   return sources;

@@ -48,12 +48,15 @@ export const readAnchors = (body: ElementNode): ReadonlyMap<string, string> => {
   return anchors;
 };
 
+/** Office programs may report files with longer links as damaged. */
+const MAX_LINK = 2079;
+
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:', 'ftp:']);
 
 /**
  * The link for a document: absolute, with a scheme that opens a page, mail or telephone; or `#` and the name
  * of a bookmark. Undefined for everything else (`javascript:`, `file:`, missing targets, relative URLs
- * without a base).
+ * without a base, too long ones).
  */
 export const linkTarget = (
   href: string | undefined,
@@ -64,12 +67,14 @@ export const linkTarget = (
     const bookmark = anchors.get(fragmentOf(href) ?? '');
     return bookmark === undefined ? undefined : `#${bookmark}`;
   }
-  try {
-    const url = new URL(href.trim(), base?.startsWith('http') === true ? base : 'relative:/');
-    return SCHEMES.has(url.protocol) ? url.href : protocolRelative(href.trim());
-  } catch {
-    return protocolRelative(href.trim());
-  }
+  const link = externalLink(href.trim(), base) ?? protocolRelative(href.trim());
+  return link !== undefined && link.length <= MAX_LINK ? link : undefined;
+};
+
+const externalLink = (href: string, base = ''): string | undefined => {
+  const page = base.startsWith('http') ? base : 'relative:/';
+  const url = URL.canParse(href, page) ? new URL(href, page) : undefined;
+  return url !== undefined && SCHEMES.has(url.protocol) ? url.href : undefined;
 };
 
 const protocolRelative = (href: string): string | undefined =>
