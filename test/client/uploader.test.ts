@@ -1,7 +1,24 @@
 import { mkdir, stat } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
 import { usePickerService } from './picker-service.ts';
+
+/** A clock for the page: `pass` lets the time limits of all requests pass. */
+const clock = `
+  const { setTimeout: set, clearTimeout: clear } = window;
+  const limits = (window.limits = new Map());
+  window.setTimeout = (run, milliseconds) => {
+    const timer = set(run, milliseconds);
+    if (milliseconds === 90_000) limits.set(timer, run);
+    return timer;
+  };
+  window.clearTimeout = (timer) => {
+    limits.delete(timer);
+    clear(timer);
+  };
+  window.pass = () => limits.forEach((run) => run());
+`;
 
 describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium}`, () => {
   const service = usePickerService({
@@ -86,6 +103,29 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
     expect(await service().namesIn('inbox')).toEqual(['letter.txt']);
   });
 
+  it.each([
+    ['a part', 9 * 2 ** 20, ({ method }: IncomingMessage) => method === 'PATCH'],
+    ['a form', 9, ({ url }: IncomingMessage) => url === '/connector/fileUpload'],
+  ])('sends a file again where %s hangs without an error', async (_, bytes, isHanging) => {
+    const { page } = await service().open();
+    await page.evaluate(clock);
+    const hanging = new Promise<void>((resolve) => {
+      service().proxy = (request) => {
+        if (!isHanging(request)) return false;
+        service().proxy = undefined;
+        resolve();
+        return true;
+      };
+    });
+    const uploaded = page.evaluate(`import('/editors.js').then(({ createUploader }) =>
+      createUploader({ url: '/connector' })(new File([new Uint8Array(${String(bytes)})], 'notes.txt')))`);
+    await hanging;
+    await page.evaluate('pass()');
+    expect(await uploaded).toMatchObject({ name: 'notes.txt', bytes });
+    expect((await stat(service().inPhotos('notes.txt'))).size).toBe(bytes);
+    expect(await page.evaluate('limits.size')).toBe(0);
+  });
+
   it('gives links that lead to the connector from a page whose base is elsewhere', async () => {
     const { page } = await service().open();
     const link = await page.evaluate(`import('/editors.js').then(async ({ createUploader }) => {
@@ -117,5 +157,29 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
   it('says in the language of the page why the connector refuses a file', async () => {
     const inGerman = "language: undefined, path: (document.documentElement.lang = 'de', 'closed')";
     expect(await upload("new File(['Dear reader'], 'letter.txt')", inGerman)).toBe('Zugriff verweigert.');
+  });
+});
+
+describe.skipIf(chromium === undefined)(`createUploader without uploads in parts${needsChromium}`, () => {
+  const service = usePickerService({ tus: { enabled: false } });
+
+  it('gives the service any time to store a form whose bytes have arrived', async () => {
+    const { page } = await service().open();
+    await page.evaluate(clock);
+    const sent = new Promise<ServerResponse>((resolve) => {
+      service().proxy = (request, response) => {
+        if (request.url !== '/connector/fileUpload') return false;
+        request.resume().on('end', () => resolve(response));
+        return true;
+      };
+    });
+    const uploaded = page.evaluate(`import('/editors.js').then(({ createUploader }) =>
+      createUploader({ url: '/connector' })(new File(['Dear reader'], 'letter.txt')).catch(({ message }) => message))`);
+    const response = await sent;
+    await expect.poll(() => page.evaluate('limits.size')).toBe(0);
+    const data = { code: 500, error: 'STORAGE_FULL', messages: ['The storage has no room left.'] };
+    response.writeHead(500, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ success: false, data }));
+    expect(await uploaded).toBe('The storage has no room left.');
   });
 });

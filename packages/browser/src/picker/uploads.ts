@@ -225,18 +225,12 @@ export class Uploads {
   async #run(job: Job): Promise<void> {
     try {
       const { limits } = await this.#service.rightsIn(job);
-      const { since, begun } = job;
+      const { since } = job;
       job.since ??= Date.now();
       const data = await uploadFile(this.#service.reach, {
-        ...{
-          file: job.file,
-          source: job.source,
-          path: job.path,
-          replaces: job.replaces,
-          limits,
-          since,
-          begun,
-        },
+        ...job,
+        limits,
+        since,
         signal: job.ending.signal,
         onProgress: (sent) => this.#progress(job, sent),
       });

@@ -22,7 +22,12 @@ export interface Sent {
   readonly signal: AbortSignal;
   /** Called with the bytes of the body sent so far. */
   readonly onProgress?: ((sent: number) => void) | undefined;
+  /** Whether the response may take any time after the last byte: without it, the file is not stored. */
+  readonly isPatient?: boolean | undefined;
 }
+
+/** Time in milliseconds after which a request without progress fails. Browsers may wait for much longer. */
+export const SILENCE = 90_000;
 
 /** A file that the browser can no longer read: it was changed or removed after it was chosen. */
 export class UnreadableFile extends Error {}
@@ -44,11 +49,11 @@ const NO_REPLY: Reply = { status: 0, phrase: '', text: '', header: () => null };
 
 /**
  * Sends a request with progress of its body, which `fetch` does not support. If the page cannot fetch its
- * headers, such as a new token (a `TypeError`), the result is a reply with status 0.
+ * headers, such as a new token (a `TypeError`), or nothing moves for long, the result is a reply with status 0.
  * @throws UnreadableFile; the signal's reason; other errors of the page's headers
  */
 export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
-  const { method, url, body, signal, onProgress } = sent;
+  const { method, url, body, signal, onProgress, isPatient } = sent;
   const own = await reach.headers().catch((error: unknown) => {
     if (error instanceof TypeError) return undefined;
     throw error;
@@ -59,8 +64,14 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
   const reply = await new Promise<Reply>((resolve, reject) => {
     const sending = new XMLHttpRequest();
     const abort = (): void => sending.abort();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = (isEndless = false): void => {
+      clearTimeout(timer);
+      if (!isEndless) timer = setTimeout(abort, SILENCE);
+    };
     signal.addEventListener('abort', abort, { once: true });
     sending.onloadend = () => {
+      wait(true);
       signal.removeEventListener('abort', abort);
       if (signal.aborted) return reject(signal.reason as Error);
       const { status, statusText: phrase, responseText: text } = sending;
@@ -69,7 +80,13 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
     sending.open(method, url);
     sending.withCredentials = reach.withCredentials;
     for (const [name, value] of Object.entries(headers)) sending.setRequestHeader(name, value);
-    if (onProgress !== undefined) sending.upload.onprogress = ({ loaded }) => onProgress(loaded);
+    if (onProgress !== undefined)
+      sending.upload.onprogress = ({ loaded, total }) => {
+        // Firefox fires `load` of the upload only with the response.
+        wait(isPatient && loaded === total);
+        onProgress(loaded);
+      };
+    wait();
     sending.send(body);
   });
   if (reply.status === 0) await requireReadable(body);

@@ -1,4 +1,5 @@
 import type { Client, FileUploadData, FilesData } from '../client/index.ts';
+import { SILENCE } from './request.ts';
 
 /** Tolerance in milliseconds for a slow clock of the service. */
 const CLOCKS_DIFFER = 300_000;
@@ -55,7 +56,8 @@ export const findStored = async (
   signal: AbortSignal,
 ): Promise<FileUploadData | undefined> => {
   const mods = { details: true, sortBy: 'changed-desc' as const, limit: LOOKED_THROUGH };
-  const { sources } = await client.files({ source, path, mods }, { signal });
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(SILENCE)]);
+  const { sources } = await client.files({ source, path, mods }, { signal: patience });
   const [listed] = sources;
   for (const item of listed?.files ?? []) {
     if (listed === undefined || !mayBe(file, item, since)) continue;

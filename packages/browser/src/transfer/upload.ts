@@ -51,7 +51,7 @@ const mayPassInParts = (error: unknown): error is ConnectorError =>
 
 const sendWhole = async (
   reach: Reach,
-  { file, source, path, replaces, signal, onProgress }: FileUpload,
+  { file, source, path, replaces, limits, signal, onProgress }: FileUpload,
 ): Promise<FileUploadData> => {
   const form = new FormData();
   form.append('source', source);
@@ -67,6 +67,8 @@ const sendWhole = async (
       body: form,
       signal,
       onProgress: (sent) => onProgress(Math.min(sent, file.size)),
+      // Aborting it would abort storing. Parts, which are sent then, are stored nevertheless.
+      isPatient: replaces !== undefined || limits?.tus !== true,
     }),
   );
 };
@@ -85,7 +87,8 @@ const findEarlier = (reach: Reach, upload: FileUpload, since: number) => {
   const find = () =>
     findStored(client, file, { source, path }, since, signal).catch((error: unknown) => {
       if (error instanceof ConnectorError && error.error === 'ACCESS_DENIED') return undefined;
-      throw error instanceof TypeError ? new ConnectorError(0, []) : error;
+      const isLost = error instanceof TypeError || error instanceof DOMException;
+      throw isLost && !signal.aborted ? new ConnectorError(0, []) : error;
     });
   return limits === undefined ? find() : untilAnswered(find, signal);
 };
