@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -43,6 +43,8 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   let closeBrowser: () => Promise<void>;
   let opened: Page;
   let alerts: string[] = [];
+  /** Gets the next upload, which is never answered then. */
+  let hold: ((upload: IncomingMessage) => void) | undefined;
   /** By their paths: media type and text. */
   const served = new Map<string, readonly [type: string, text: string]>();
 
@@ -75,7 +77,8 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     server = createServer((request, response) => {
       const url = request.url ?? '/';
       const [type, text] = served.get(url) ?? ['text/plain', ''];
-      if (url.startsWith('/connector')) void router.handler(request, response);
+      if (url === '/connector/fileUpload' && hold !== undefined) hold(request);
+      else if (url.startsWith('/connector')) void router.handler(request, response);
       else response.writeHead(200, { 'content-type': type }).end(text);
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -92,6 +95,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   });
 
   beforeEach(async () => {
+    hold = undefined;
     await rm(inPhotos(), { recursive: true, force: true, maxRetries: 5 });
     await mkdir(inPhotos('closed'), { recursive: true });
     await writeFile(inPhotos('blue-door.jpg'), await jpeg(320, 240));
@@ -348,6 +352,25 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     await opened.waitForNetworkIdle();
     expect([failures, alerts]).toEqual([[], []]);
     expect(await readdir(inPhotos())).not.toContain('red-cat.jpg');
+  });
+
+  it.each([
+    ['tinymce', 'tinymce.activeEditor.remove()'],
+    ['ckeditor', 'editor.destroy()'],
+  ])('%s: cancels an upload when its editor is removed', async (name, end) => {
+    const { area } = sampleOf(name);
+    await open(sampleOf(name));
+    const failures: string[] = [];
+    opened.on('pageerror', (error) => failures.push(String(error)));
+    const held = new Promise<IncomingMessage>((resolve) => {
+      hold = resolve;
+    });
+    await paste(area, 'red-cat.jpg', 'image/jpeg', await jpeg(64, 48));
+    const { socket } = await held;
+    const closed = once(socket, 'close');
+    await opened.evaluate(`Promise.resolve(${end}).then(() => undefined)`);
+    await closed;
+    expect([failures, alerts], name).toEqual([[], []]);
   });
 
   it.each([

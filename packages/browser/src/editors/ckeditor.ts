@@ -38,6 +38,8 @@ interface Writer {
 }
 
 interface FileRepository {
+  /** Those that have not ended. */
+  readonly loaders: Iterable<Loader>;
   createUploadAdapter?: (loader: Loader) => object;
 }
 
@@ -45,6 +47,7 @@ interface Loader {
   readonly file: Promise<File | null>;
   uploaded: number;
   uploadTotal: number | null;
+  abort(): void;
 }
 
 interface ImageUploads {
@@ -139,6 +142,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
   return class {
     readonly #editor: Editor<Locale>;
     readonly #ending = new AbortController();
+    #repository: FileRepository | undefined;
 
     constructor(editor: Editor<Locale>) {
       this.#editor = editor;
@@ -154,7 +158,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
           return button;
         });
       if (!editor.plugins.has('ImageUploadEditing')) return;
-      const repository = editor.plugins.get('FileRepository') as FileRepository;
+      const repository = (this.#repository = editor.plugins.get('FileRepository') as FileRepository);
       repository.createUploadAdapter = (loader) => adapterOf(upload, loader);
       const uploads = editor.plugins.get('ImageUploadEditing') as ImageUploads;
       uploads.on('uploadComplete', (_event, { data: { stowage }, imageElement }) => {
@@ -166,6 +170,8 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
 
     destroy(): void {
       this.#ending.abort();
+      // CKEditor itself lets them go on.
+      for (const loader of this.#repository?.loaders ?? []) loader.abort();
     }
   };
 };

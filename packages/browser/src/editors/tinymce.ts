@@ -74,6 +74,15 @@ const fillCaptions = (editor: Editor, known: KnownFiles): void => {
   }
 };
 
+const hasPicture = (editor: Editor, info: BlobInfo): boolean =>
+  [...editor.getBody().querySelectorAll('img')].some(({ src }) => src === info.blobUri());
+
+/** Aborted when the editor of an upload is removed. TinyMCE does not name that editor. */
+const signalOf = (editors: ReadonlyMap<Editor, AbortController>, info: BlobInfo): AbortSignal | undefined => {
+  const all = [...editors];
+  return all.find(([editor]) => all.length === 1 || hasPicture(editor, info))?.[1].signal;
+};
+
 /**
  * Options for `tinymce.init`: pasted, dropped and chosen pictures are uploaded, the buttons beside the fields
  * of its dialogs open the picker, and links are not converted. Your own `setup` must call the one of these
@@ -81,13 +90,14 @@ const fillCaptions = (editor: Editor, known: KnownFiles): void => {
  */
 export const tinymceFiles = (options: UploaderOptions): TinymceFiles => {
   const upload = createUploader(options);
-  /** Each with the controller that closes its picker. */
+  /** Each with the controller that closes its picker, and cancels its uploads. */
   const editors = new Map<Editor, AbortController>();
   const known = new KnownFiles();
 
   const store = async (info: BlobInfo, progress: Progress) => {
     try {
       return await upload(fileOf(info), {
+        signal: signalOf(editors, info),
         onProgress: (sent, total) => progress(Math.round((100 * sent) / Math.max(1, total))),
       });
     } catch (error) {
