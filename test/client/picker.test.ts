@@ -508,6 +508,20 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(service().requests.filter((action) => action.startsWith('fileUpload'))).toEqual([]);
   });
 
+  it('takes only pictures where the page wants pictures', async () => {
+    await writeFile(service().at('paper.pdf'), '%PDF-1.4\n%%EOF');
+    await writeFile(service().at('cat.jpg'), await jpeg(32, 24));
+    const picker = await service().open({ types: 'image' });
+    const [chooser] = await Promise.all([picker.page.waitForFileChooser(), picker.tool('upload')]);
+    await chooser.cancel();
+    const field = await picker.first('input[type="file"]');
+    expect(await field.evaluate((input) => input.getAttribute('accept'))).toBe('image/*');
+    await picker.drop(service().at('paper.pdf'), service().at('cat.jpg'));
+    await picker.says('paper.pdf: files of this type are not allowed here.');
+    await picker.cell('cat.jpg');
+    expect(await service().namesIn()).not.toContain('paper.pdf');
+  });
+
   it('says what is wrong when something else answers, and goes on when the connector is back', async () => {
     service().proxy = (request, response) => {
       request.resume();

@@ -1,7 +1,7 @@
 import { altOf, named } from '../picker/names.ts';
 import { fullSrcset, type PickedFile, type PickerOptions } from '../picker/options.ts';
 import { isAbort, Service, trimmed } from '../picker/service.ts';
-import { fill, languageFor, loadTexts } from '../picker/texts.ts';
+import { languageFor, loadTexts } from '../picker/texts.ts';
 import { uploadFile } from '../transfer/upload.ts';
 
 /**
@@ -29,13 +29,6 @@ export interface UploadOptions {
  */
 export type Upload = (file: Blob, options?: UploadOptions) => Promise<PickedFile>;
 
-/**
- * Whether the editor takes only pictures, and the file is none. Browsers derive the type from the extension, and
- * give none where they do not know it.
- */
-const isUnwanted = ({ type }: File, { types }: UploaderOptions): boolean =>
-  types === 'image' && type !== '' && !type.startsWith('image/');
-
 /** Creates the upload function of an editor. Sends no request before its first call. */
 export const createUploader = (options: UploaderOptions): Upload => {
   const { source = 'default', path = '' } = options;
@@ -47,9 +40,7 @@ export const createUploader = (options: UploaderOptions): Upload => {
     const texts = options.texts ?? (await loadTexts(language));
     const file = named(blob);
     const { limits } = await service.rightsIn({ source, path });
-    const obstacle = isUnwanted(file, options)
-      ? fill(texts.refused.wrongType, { name: file.name })
-      : service.obstacleTo(file, limits, texts);
+    const obstacle = service.obstacleTo(file, limits, texts);
     if (obstacle !== undefined) throw new Error(obstacle);
     try {
       const { items } = await uploadFile(service.reach, {

@@ -1,4 +1,5 @@
 import { button, h, iconButton, setAttributes } from './dom.ts';
+import type { PickerOptions } from './options.ts';
 import { type Folder, joined, parentOf, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
@@ -214,9 +215,13 @@ export class Frame {
     this.#marked?.classList.add('dropping');
   }
 
-  /** Opens a file dialog for uploads, or for one file of a type that replaces another. */
-  askForFiles(replaced?: { readonly accept: string; readonly take: (file: File) => void }): void {
-    setAttributes(this.#fileField, { accept: replaced?.accept, multiple: replaced === undefined });
+  /** Opens a file dialog for uploads, perhaps of pictures, or for one file of a type that replaces another. */
+  askForFiles(
+    replaced?: { readonly accept: string; readonly take: (file: File) => void },
+    types?: PickerOptions['types'],
+  ): void {
+    const accept = replaced?.accept ?? (types && 'image/*');
+    setAttributes(this.#fileField, { accept, multiple: replaced === undefined });
     this.#takeFiles =
       replaced === undefined ? this.#events.filesChosen : ([file]) => file && replaced.take(file);
     this.#fileField.click();

@@ -148,7 +148,7 @@ export class Picker {
       isSearch: () => this.#browsing.isSearch,
       active: () => this.#grid.active,
       faint: (keys) => this.#grid.refresh(keys),
-      askForFiles: (replaced) => this.#frame.askForFiles(replaced),
+      askForFiles: (replaced) => this.#frame.askForFiles(replaced, this.#options.types),
       offersChanged: () => this.#offer(),
     };
   }

@@ -72,7 +72,7 @@ export const isGone = (error: unknown): boolean =>
 
 export const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language'> {
+interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language' | 'types'> {
   readonly slow?: Slow;
 }
 
@@ -80,9 +80,10 @@ interface ServiceOptions extends ClientOptions, Pick<PickerOptions, 'language'> 
 export class Service {
   readonly client: Client;
   readonly reach: Reach;
+  readonly #types: PickerOptions['types'];
   readonly #rights = new Map<string, { readonly until: number; readonly rights: Promise<Rights> }>();
 
-  constructor({ url, headers: given, credentials, fetch: own, language, slow }: ServiceOptions) {
+  constructor({ url, headers: given, credentials, fetch: own, language, types, slow }: ServiceOptions) {
     const spoken = language === undefined ? {} : { 'Accept-Language': language.replaceAll('_', '-') };
     const headers = async (): Promise<Readonly<Record<string, string>>> => ({
       ...spoken,
@@ -91,6 +92,7 @@ export class Service {
     const base = new URL(`${String(url).replace(/\/*$/u, '')}/`, document.baseURI).href;
     const patient = patientFetch(own ?? fetch, slow);
     this.client = createClient({ url: base, headers, credentials, fetch: patient });
+    this.#types = types;
     this.reach = { base, headers, withCredentials: credentials === 'include' };
   }
 
@@ -107,9 +109,11 @@ export class Service {
       : fill(texts.trouble.foreignAnswer, { reason: error.reason });
   }
 
-  /** A readable reason why the limits of a folder exclude a file. */
+  /** A readable reason why the limits of a folder, or the wish for pictures, exclude a file. */
   obstacleTo(file: File, limits: Rights['limits'], texts: Texts): string | undefined {
-    const obstacle = obstacleOf(file, limits);
+    // Browsers derive the type from the extension, and give none where they do not know it.
+    const isUnwanted = this.#types === 'image' && !/^(?:image\/|$)/u.test(file.type);
+    const obstacle = isUnwanted ? 'type' : obstacleOf(file, limits);
     if (obstacle === undefined) return undefined;
     return fill(
       { type: texts.refused.wrongType, size: texts.refused.tooLarge, room: texts.refused.noRoom }[obstacle],
