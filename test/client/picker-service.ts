@@ -36,6 +36,8 @@ export class PickerService {
   /** Holds `photos` (with `closed/kept.jpg`, `pets`, `one.jpg` and `two.jpg`), `papers` and `many`. */
   readonly folder: string;
   proxy: Proxy | undefined;
+  /** Headers of the page, besides its type. */
+  pageHeaders: Readonly<Record<string, string>> = {};
   /** The actions that were asked for. */
   requests: string[] = [];
   readonly #router: Router;
@@ -105,6 +107,7 @@ export class PickerService {
 
   async reset(): Promise<void> {
     this.proxy = undefined;
+    this.pageHeaders = {};
     this.requests = [];
     // A thumbnail may still be on its way there.
     await rm(this.at('photos'), { recursive: true, force: true, maxRetries: 5 });
@@ -150,7 +153,7 @@ export class PickerService {
     } else if (/^\/[\w-]+\.js$/u.test(url)) {
       response.writeHead(200, { 'content-type': 'text/javascript' });
       response.end(await readFile(path.join(dist, url)));
-    } else response.writeHead(200, { 'content-type': 'text/html' }).end(html);
+    } else response.writeHead(200, { 'content-type': 'text/html', ...this.pageHeaders }).end(html);
   }
 }
 

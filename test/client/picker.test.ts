@@ -522,6 +522,16 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await service().namesIn()).not.toContain('paper.pdf');
   });
 
+  it('asks for a name in a frame that may not submit forms', async () => {
+    service().pageHeaders = { 'content-security-policy': 'sandbox allow-scripts allow-same-origin' };
+    const picker = await service().open();
+    await picker.tool('newFolder');
+    await picker.press('Enter');
+    expect(await picker.texts('dialog h2')).toEqual(['New folder']);
+    await picker.answer('summer');
+    await picker.onFile('summer');
+  });
+
   it('says what is wrong when something else answers, and goes on when the connector is back', async () => {
     service().proxy = (request, response) => {
       request.resume();

@@ -144,14 +144,17 @@ export class Dialogs {
       state = 'ready';
       if (isWanted) submit();
     });
-    const onsubmit = (event: SubmitEvent): void => {
+    // A frame without `allow-forms` submits nothing. Enter in a field clicks the button too.
+    const clicked = (event: Event): void => {
       event.preventDefault();
+      if (novalidate !== true && !form.reportValidity()) return;
       if (state === 'ready') submit();
       else state = 'wanted';
     };
     const main = { type: 'submit', class: `button primary ${kind ?? ''}`, part: 'button primary' };
-    const buttons = [button(this.#texts.cancel, cancel), ...others, h('button', main, action)];
-    return h('form', { novalidate, onsubmit }, ...content, line, h('footer', {}, ...buttons));
+    const buttons = [button(this.#texts.cancel, cancel), ...others, button(action, clicked, main)];
+    const form = h('form', {}, ...content, line, h('footer', {}, ...buttons));
+    return form;
   }
 
   /** A menu at a position of the window. When it is closed, the focus returns. */
