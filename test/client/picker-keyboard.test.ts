@@ -166,11 +166,14 @@ describe.skipIf(chromium === undefined)(`the picker by the keyboard alone${needs
     await picker.tabTo('Width');
     await page.keyboard.type('160');
     await picker.press('Enter');
-    await picker.eventually(() => sizeOf('one.jpg')).toEqual([160, 120]);
+    // The list is loaded again then, and moves the focus to the picture.
+    await picker.eventually(() => picker.texts('.fact')).toContain('160 × 120');
+    expect(await sizeOf('one.jpg')).toEqual([160, 120]);
     await picker.focused(() => picker.isOnEntry());
     await goTo('one.jpg');
     await picker.menuByKeys('Turn right');
-    await picker.eventually(() => sizeOf('one.jpg')).toEqual([120, 160]);
+    await picker.eventually(() => picker.texts('.fact')).toContain('120 × 160');
+    expect(await sizeOf('one.jpg')).toEqual([120, 160]);
 
     // Details, and an archive of several.
     await goTo('one.jpg');
