@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exportJWK, exportSPKI, SignJWT } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createApp, createRouter, type App, type ConfigInput, type Logger } from 'stowage';
 
 type Jwt = NonNullable<NonNullable<ConfigInput['auth']>['jwt']>;
@@ -232,11 +232,16 @@ describe('published keys', () => {
     expect(await ask(bearer(token))).toBe(200);
   });
 
-  it('stay in use for an hour when the login service is away', async () => {
-    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
-    try {
+  describe('later', () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }));
+    afterEach(() => void vi.useRealTimers());
+
+    const signForHours = async (): Promise<Headers> =>
+      bearer(await sign({ ...editor, exp: Math.floor(Date.now() / 1000) + 7200 }));
+
+    it('stay in use for an hour when the login service is away', async () => {
       const ask = serveWith({ jwksUrl, issuer, audience });
-      const token = bearer(await sign({ ...editor, exp: Math.floor(Date.now() / 1000) + 7200 }));
+      const token = await signForHours();
       expect(await ask(token)).toBe(200);
       answerKeys = () => ({ status: 502, body: 'away' });
       for (const minutes of [11, 20]) {
@@ -252,24 +257,17 @@ describe('published keys', () => {
       expect(await ask(token)).toBe(503);
       answerKeys = () => ({ status: 200, body: published });
       expect(await ask(token)).toBe(200);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
+    });
 
-  it('that are withdrawn are refused after ten minutes', async () => {
-    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
-    try {
+    it('are refused after ten minutes when they are withdrawn', async () => {
       const ask = serveWith({ jwksUrl, issuer, audience });
-      const token = bearer(await sign({ ...editor, exp: Math.floor(Date.now() / 1000) + 7200 }));
+      const token = await signForHours();
       expect(await ask(token)).toBe(200);
       const withdrawn = await keySet({ two: curve.publicKey });
       answerKeys = () => ({ status: 200, body: withdrawn });
       vi.advanceTimersByTime(10 * 60_000);
       expect(await ask(token)).toBe(401);
-    } finally {
-      vi.useRealTimers();
-    }
+    });
   });
 
   it('are not fetched again for every name that a stranger makes up', async () => {

@@ -12,10 +12,11 @@ import {
 } from './listing/each-source.ts';
 import { type ListedPicture, listingFor, listingTypeField } from './editor-answers.ts';
 import type { EditorAnswer } from './file-answer.ts';
-import { detailsOf, type Page, readPage } from './listing/page.ts';
+import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
+import { type Page, readPage } from './listing/page.ts';
 import type { FolderView } from '../view/folder-view.ts';
 import type { Links } from '../view/links.ts';
 import type { SourceView } from '../view/source-view.ts';

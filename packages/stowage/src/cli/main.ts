@@ -70,15 +70,14 @@ const checkConfig = async ({
   config: file,
 }: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
   const { config, hooks } = await readDefinition(file);
-  const { checkConfiguration } = await import('../checked-configuration.ts');
-  const { missingPackages, packagesOf } = await import('../checked-configuration.ts');
+  const { checkConfiguration, missingPackages, packagesOf } = await import('../checked-configuration.ts');
   const { risksOnDisk } = await import('../config/risks/setting-risks.ts');
   const checked = checkConfiguration(config, hooks);
   const { warnings, unused } = checked;
   const onDisk = await inTimeLimit(DISK_MS, undefined, (late) =>
     orAborted(risksOnDisk(checked.config), late),
   ).catch(() => {
-    complain(`A disk of the sources hangs: stowage doctor says which.`);
+    complain('A disk of the sources hangs: stowage doctor says which.');
     return [];
   });
   const risks = [...checked.risks, ...onDisk];

@@ -7,9 +7,10 @@ import type { Entry } from '../../storage/entry.ts';
 import { missing } from '../../view/folder-view.ts';
 import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 import type { ActionContext, ActionServices } from '../action.ts';
-import { detailsOf, lacksVersion } from '../listing/page.ts';
+import { detailsOf } from '../listing/details.ts';
 import { isOfStore } from '../listing/each-source.ts';
 import { type ListingItem, listingItems } from '../listing/item.ts';
+import { lacksVersion } from '../listing/page.ts';
 import type { SearchParameters } from './parameters.ts';
 import { type Group, groupsOf, matching, walkedFor } from './search-about.ts';
 

@@ -74,8 +74,7 @@ const certificatesIn = (text: string): readonly string[] =>
 
 const areCertificates = (text: string): boolean => {
   const found = certificatesIn(text);
-  const isReadable = (one: string): boolean =>
-    orUndefined(() => new X509Certificate(one).raw.length > 0) === true;
+  const isReadable = (one: string): boolean => orUndefined(() => new X509Certificate(one)) !== undefined;
   return found.length > 0 && found.every(isReadable);
 };
 
