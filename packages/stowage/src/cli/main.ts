@@ -70,7 +70,8 @@ const checkConfig = async ({
   config: file,
 }: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
   const { config, hooks } = await readDefinition(file);
-  const { checkConfiguration, missingPackages, packagesOf } = await import('../checked-configuration.ts');
+  const { checkConfiguration } = await import('../checked-configuration.ts');
+  const { missingPackages, packagesOf } = await import('../optional-packages.ts');
   const { risksOnDisk } = await import('../config/risks/setting-risks.ts');
   const checked = checkConfiguration(config, hooks);
   const { warnings, unused } = checked;

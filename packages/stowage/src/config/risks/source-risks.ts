@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, parse, relative } from 'node:path';
 import { succeeds } from '../../basics/files/system-errors.ts';
+import { orUndefined } from '../../errors/errors.ts';
 import { isPlainObject, type PlainObject } from '../values.ts';
 import type { SourceConfig } from '../types.ts';
 import { risk, type SettingRisk } from './value-risks.ts';
@@ -24,19 +25,11 @@ const holds = (outer: string, inner: string): boolean => {
   return path === '' || (!path.startsWith('..') && !isAbsolute(path));
 };
 
-/** Undefined for a user without an entry in the system, and without HOME. */
-const home = (): string | undefined => {
-  try {
-    return homedir();
-  } catch {
-    return undefined;
-  }
-};
-
 const strangeIn = (root: string): string | undefined => {
   if (root === parse(root).root) return 'is the whole file system';
   if (OF_SYSTEM.test(root)) return 'is a folder of the operating system';
-  if (root === home()) return 'is the home directory of the user that the service runs as';
+  // A user without an entry in the system, and without HOME, has none.
+  if (root === orUndefined(homedir)) return 'is the home directory of the user that the service runs as';
   return holds(root, process.cwd())
     ? 'holds the directory that the service runs in, and what is configured there'
     : undefined;

@@ -68,8 +68,12 @@ export const forgetRecord = async (storage: StorageAdapter, id: TrashId): Promis
  * which a store may have created late, the record stays.
  */
 export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
-  const isEmpty = await removeIfThere(storage, trashPaths.items(id)).catch(ifOnly(NotEmptyError));
-  if (isEmpty === undefined) return;
+  try {
+    await removeIfThere(storage, trashPaths.items(id));
+  } catch (error) {
+    if (error instanceof NotEmptyError) return;
+    throw error;
+  }
   await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
   await removeIfThere(storage, trashPaths.of(id));
 };
