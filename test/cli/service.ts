@@ -22,13 +22,14 @@ export interface Process {
   said(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** Starts the program with these words. Of our environment it sees the path only. */
+/** Starts the program with these words. Of our environment it sees the path only; `before` are commands for `sh`. */
 export const start = (
   words: readonly string[],
   environment: Record<string, string> = {},
   cwd = tmpdir(),
+  before = '',
 ): Process => {
-  const child = spawn(process.execPath, [MAIN, ...words], {
+  const child = spawn('/bin/sh', ['-c', `${before}\nexec "$0" "$@"`, process.execPath, MAIN, ...words], {
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...environment },
   });

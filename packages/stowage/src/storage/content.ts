@@ -5,7 +5,7 @@ import { lstat, mkdir, open, readdir, rm, rmdir, type FileHandle } from 'node:fs
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { CorruptError, StorageDeniedError } from '../errors/errors.ts';
+import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../errors/errors.ts';
 import type { OperationOptions } from './adapter.ts';
 import { isLeftOver, readProcessMark } from '../basics/files/temporary-folder.ts';
 import { fromSystemError, ifCode, systemCode } from '../basics/files/system-errors.ts';
@@ -123,21 +123,23 @@ export const openUnnamed = async (): Promise<FileHandle> => {
 
 /**
  * Writes the content into a private temporary file. Always destroys `content`; leaves no file when it fails.
- * @throws the content's own error unchanged, the signal's reason, StorageFullError and other system errors
+ * @throws the content's own error unchanged, the signal's reason, StorageFullError and other failures of the storage
  */
 export const spool = async (content: Readable, options: OperationOptions = {}): Promise<SpooledFile> => {
   const { signal } = options;
   let contentError: Error | undefined;
-  const noteError = (error: Error): void => {
-    contentError = error;
-  };
-  content.on('error', noteError);
+  let isFileBroken = false;
+  content.on('error', (error) => {
+    // After a failure of the file the pipeline destroys the content with the same error.
+    if (!isFileBroken) contentError = error;
+  });
   let file: Awaited<ReturnType<typeof createFile>> | undefined;
   try {
     signal?.throwIfAborted();
     file = await createFile();
     const { path, folder } = file;
     const sink = createWriteStream(path, { fd: file.handle, highWaterMark: 1 << 18 });
+    sink.once('error', () => (isFileBroken = contentError === undefined));
     await pipeline(content, sink, signal === undefined ? {} : { signal });
     return {
       path,
@@ -152,7 +154,10 @@ export const spool = async (content: Readable, options: OperationOptions = {}): 
     if (signal?.aborted) throw signal.reason;
     if (contentError !== undefined || systemCode(error)?.startsWith('ERR_STREAM'))
       throw contentError ?? error;
-    throw fromSystemError(error, 'spooling');
+    const failure = fromSystemError(error, 'spooling');
+    // What is missing or in the way in the temp folder is no fault of the request.
+    if (failure.status >= 500) throw failure;
+    throw new StorageUnavailableError({ detail: 'no temporary file could be written', cause: error });
   }
 };
 

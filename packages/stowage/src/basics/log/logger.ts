@@ -85,8 +85,14 @@ export const createTerminalLogger = (write: (line: string) => void): Logger =>
     write(`${printable(`${line}${below}`)}\n`);
   });
 
-/** The default logger, on standard error: JSON lines, or readable lines on a terminal. */
+const loseLine = (): void => undefined;
+
+/**
+ * The default logger, on standard error: JSON lines, or readable lines on a terminal. Lines are lost while its
+ * disk is full, or when the program that reads it has ended; without a listener that would end the process.
+ */
 export const createStderrLogger = (): Logger => {
+  process.stderr.off('error', loseLine).on('error', loseLine);
   const create = process.stderr.isTTY ? createTerminalLogger : createLineLogger;
   return create((line) => process.stderr.write(line));
 };

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createFolder, portOf, start, type Folder } from './service.ts';
+
+let folder: Folder;
+
+beforeAll(async () => {
+  folder = await createFolder();
+});
+
+afterAll(() => folder.remove());
+
+it('goes on when the program that reads its log has ended', async () => {
+  const sources = { data: { title: 'Data', root: folder.path, serve: 'public' } };
+  const config = await folder.config({ logRequests: true, sources });
+  const service = start(['serve', '--config', config, '--port', '0']);
+  const url = `http://127.0.0.1:${String(await portOf(service))}`;
+  service.child.stderr.destroy();
+  for (let turn = 0; turn < 3; turn += 1) expect((await fetch(`${url}/files`)).status).toBe(200);
+  service.child.kill('SIGTERM');
+  expect(await service.ended).toMatchObject({ status: 0, signal: null });
+});
+
+// A limit for the size of files fails like a full disk. Uploads wait in the temp folder before their store is asked.
+it.each([
+  ['full', 'ulimit -f 2000', (tmp) => tmp, 'STORAGE_FULL'],
+  ['missing', '', (tmp) => join(tmp, 'missing'), 'STORAGE_UNAVAILABLE'],
+] as const satisfies [string, string, (tmp: string) => string, string][])(
+  'reports a temp folder that is %s, in the answer and in the log',
+  async (_, before, of, error) => {
+    const webdav = {
+      title: 'D',
+      serve: 'public',
+      storageAdapter: 'webdav',
+      webdav: { url: 'http://127.0.0.1:1/' },
+    };
+    const config = await folder.config({ extensions: ['bin'], sources: { webdav } });
+    const environment = { TMPDIR: of(folder.path) };
+    const service = start(['serve', '--config', config, '--port', '0'], environment, undefined, before);
+    const form = new FormData();
+    form.append('files[0]', new Blob([new Uint8Array(3_000_000)]), 'a.bin');
+    const url = `http://127.0.0.1:${String(await portOf(service))}/fileUpload`;
+    const response = await fetch(url, { method: 'POST', body: form });
+    expect(await response.json()).toMatchObject({ success: false, data: { code: 500, error } });
+    await service.said(/"level":"error".*"status":500/u);
+    service.child.kill('SIGTERM');
+    await service.ended;
+  },
+);
