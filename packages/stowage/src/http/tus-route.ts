@@ -23,8 +23,12 @@ import { TUS_ROUTE, type TusPath } from './target.ts';
 
 const announcedBounds = textBoundsOf([announcedUploadFields]);
 
-/** Some proxies pass only GET and POST; the protocol has a header for them. */
+/**
+ * Some proxies pass only GET and POST; the protocol has a header for them. Proxies that cache (Varnish, nginx)
+ * send GET for HEAD.
+ */
 const methodOf = ({ method, headers }: ConnectorRequest): string => {
+  if (method === 'GET') return 'HEAD';
   const override = headers['x-http-method-override']?.toUpperCase();
   return method === 'POST' && override !== undefined ? override : method;
 };
