@@ -12,12 +12,13 @@ import { listMatches } from './representation.ts';
 
 /**
  * Parses a `Range` header for a file of that size. Undefined: the header is ignored (other unit, malformed,
- * several ranges), and the whole file is sent. `unsatisfiable`: the range lies outside of the file.
+ * several ranges; nothing to divide), and the whole file is sent. `unsatisfiable`: the range lies outside of the
+ * file. Proxies that cache files in slices ask for a range of every file, also of empty ones.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2
  */
 const parseRange = (header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined => {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/iu.exec(header ?? '');
-  if (match === null) return undefined;
+  if (match === null || size === 0) return undefined;
   const [, first = '', last = ''] = match;
   if (first === '' && last === '') return undefined;
   if (first === '') {
