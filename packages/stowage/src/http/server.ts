@@ -137,8 +137,9 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
       requestTimeout: 0,
       headersTimeout: 60_000,
       // Longer than proxies keep idle connections (nginx and AWS a minute, Traefik 90 seconds, Caddy two
-      // minutes, Google ten), so that the server never closes one that the proxy is about to use.
-      keepAliveTimeout: 620_000,
+      // minutes, Google ten, Cloudflare fifteen, Envoy and Istio an hour), so that the server never closes one
+      // that the proxy is about to use.
+      keepAliveTimeout: 3_620_000,
       // The connector rejects such requests itself, in its own format.
       requireHostHeader: false,
     },
