@@ -43,7 +43,8 @@ describe('compose.yaml', () => {
       if (address !== undefined) fixed.set(name, address);
       else if (/\bfront\b/u.test(service)) others += 1;
     }
-    expect([...fixed.keys()]).toEqual(['web']);
+    // nginx looks up the service once: after an upgrade it would ask at the old address.
+    expect([...fixed.keys()]).toEqual(['web', 'stowage']);
     // Docker keeps the first address for itself, and gives the next ones in the order of the starts.
     expect(dynamic.length - 1).toBeGreaterThan(others);
     for (const address of dynamic) expect(subnet).toContain(address);
@@ -52,7 +53,7 @@ describe('compose.yaml', () => {
       expect(dynamic).not.toContain(address);
     }
     const { auth } = JSON.parse(await read('examples/compose/stowage.json')) as { auth: { from: string[] } };
-    expect(auth.from).toEqual([...fixed.values()]);
+    expect(auth.from).toEqual([fixed.get('web')]);
   });
 });
 

@@ -22,7 +22,7 @@ export const startNginx = async (
   await writeFile(
     file,
     `${process.getuid?.() === 0 ? 'user root;' : ''}
-    daemon off; worker_processes 1; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')};
+    daemon off; worker_processes 1; pid ${join(folder, 'pid')}; error_log ${join(folder, 'error.log')} warn;
     events {}
     http { access_log off; ${directories} ${http} }`,
   );

@@ -96,6 +96,22 @@ describe.skipIf(!hasNginx)(`the configuration of nginx${needsNginx}`, () => {
     });
   });
 
+  it('reads a download as fast as the browser takes it, and keeps nothing of it on its disk', async () => {
+    await writeFile(join(folder, 'photos', 'large.txt'), Buffer.alloc(32 * 1024 ** 2));
+    const path = '/connector/fileDownload?name=large.txt';
+    const outgoing = request({
+      socketPath: join(folder, 'nginx.sock'),
+      path,
+      headers: { host: 'www.example.com' },
+    });
+    outgoing.end();
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    // While the browser reads nothing, nginx has time for the download between these requests.
+    for (let turn = 0; turn < 200; turn += 1) await site('/connector/ping');
+    expect((await text(answer)).length).toBe(32 * 1024 ** 2);
+    expect(await readFile(join(folder, 'error.log'), 'utf8')).not.toContain('upstream response is buffered');
+  });
+
   it('serves the files, without scripts, and not those that are unfinished', async () => {
     await writeFile(join(folder, 'photos', 'page.html'), '<script>alert(1)</script>');
     const page = await files('/photos/page.html');
