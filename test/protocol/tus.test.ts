@@ -257,7 +257,7 @@ describe('wrong requests', () => {
       [patch(address, '3x', 'ef'), 400, 'INVALID_PARAMETERS'],
       [patch(address, '1e1', 'ef'), 400, 'INVALID_PARAMETERS'],
       [patch(address, 3, 'def-too-much'), 413, 'BODY_TOO_LARGE'],
-      [patch(address, 3, 'def', { 'content-type': 'text/plain' }), 400, 'INVALID_PARAMETERS'],
+      [patch(address, 3, 'def', { 'content-type': 'text/plain' }), 415, 'UNSUPPORTED_MEDIA_TYPE'],
       [patch(address, 3, 'def', { 'content-encoding': 'gzip' }), 400, 'BROKEN_BODY'],
       [patch(address, 3, 'def', { 'tus-resumable': '0.2.0' }), 412, 'TUS_VERSION'],
       [patch(`${service.tus}/${'0'.repeat(40)}`, 0, 'abc'), 404, 'NOT_FOUND'],
@@ -275,7 +275,8 @@ describe('wrong requests', () => {
     const plain = await fetch(service.tus, { method: 'POST' });
     expect([plain.status, plain.headers.get('tus-version')]).toEqual([412, '1.0.0']);
     expect(await offsetOf(address)).toBe(3);
-    expect((await patch(address, 3, 'def')).status).toBe(200);
+    const partType = { 'content-type': 'Application/Offset+Octet-Stream; charset=utf-8' };
+    expect((await patch(address, 3, 'def', partType)).status).toBe(200);
     expect(await service.source('files').text('a.txt')).toBe('abcdef');
   });
 

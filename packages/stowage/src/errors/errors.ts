@@ -132,6 +132,8 @@ export class TusVersionError extends errorOf('TUS_VERSION') {}
 export class BodyTooLargeError extends errorOf('BODY_TOO_LARGE') {}
 /** The `quota` of a source is used up. */
 export class QuotaExceededError extends errorOf('QUOTA_EXCEEDED') {}
+/** A part of a resumable upload has another `Content-Type` than the protocol requires. */
+export class UnsupportedMediaTypeError extends errorOf('UNSUPPORTED_MEDIA_TYPE') {}
 /** A range outside of the file. */
 export class RangeNotSatisfiableError extends errorOf('RANGE_NOT_SATISFIABLE') {}
 /** The client sent more requests than `rateLimits` allows. */

@@ -39,6 +39,7 @@ export const errorTable = {
   ARCHIVE_LIMIT: { status: 413, message: 'The archive would be too large.' },
   BODY_TOO_LARGE: { status: 413, message: 'The request body is too large.' },
   QUOTA_EXCEEDED: { status: 413, message: 'There is not enough room left here.' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, message: 'The media type of the content is not accepted here.' },
   RANGE_NOT_SATISFIABLE: { status: 416, message: 'The requested range is outside of the file.' },
   UNPROCESSABLE: { status: 422, message: 'A parameter could not be read.' },
   REFUSED_BY_INSPECTION: { status: 422, message: 'The file was refused by the inspection.' },

@@ -4,6 +4,7 @@ import {
   InvalidParametersError,
   TusVersionError,
   UnsupportedError,
+  UnsupportedMediaTypeError,
 } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 
@@ -35,6 +36,9 @@ export const requireVersion = (headers: TusHeaders): void => {
   if (headers['tus-resumable'] !== TUS_VERSION)
     throw new TusVersionError({ headers: { 'Tus-Version': TUS_VERSION } });
 };
+
+const hasPartType = (headers: TusHeaders): boolean =>
+  headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === PART_TYPE;
 
 /** A number of bytes in a header; undefined without the header. */
 const readBytes = (headers: TusHeaders, name: string): number | undefined => {
@@ -106,16 +110,16 @@ export const readCreation = (headers: TusHeaders): Creation => {
   readBytes(headers, 'Upload-Offset');
   refuseExtensions(headers);
   if (bytes === undefined) throw invalid('Upload-Length', 'is required');
-  return { bytes, metadata, hasPart: headers['content-type'] === PART_TYPE };
+  return { bytes, metadata, hasPart: hasPartType(headers) };
 };
 
 /**
  * The offset of a PATCH.
- * @throws InvalidParametersError; UnsupportedError for unsupported extensions
+ * @throws InvalidParametersError, UnsupportedMediaTypeError; UnsupportedError for unsupported extensions
  */
 export const readPartOffset = (headers: TusHeaders): number => {
   const offset = readBytes(headers, 'Upload-Offset');
-  if (headers['content-type'] !== PART_TYPE) throw invalid('Content-Type', `must be ${PART_TYPE}`);
+  if (!hasPartType(headers)) throw new UnsupportedMediaTypeError(`Content-Type: must be ${PART_TYPE}.`);
   if (offset === undefined) throw invalid('Upload-Offset', 'is required');
   refuseExtensions(headers);
   if (readBytes(headers, 'Upload-Length') !== undefined)
