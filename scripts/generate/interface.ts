@@ -6,7 +6,7 @@ import type { JsonSchema } from './settings-schema.ts';
 /** The public description of an action. */
 export interface DescribedAction extends Pick<
   Action,
-  'name' | 'summary' | 'methods' | 'takesFiles' | 'filesAreOptional'
+  'name' | 'summary' | 'methods' | 'changes' | 'takesFiles' | 'filesAreOptional'
 > {
   readonly answersEditors: Action['answersEditors'];
   /** The recommended format of parameters; the service accepts more variants. */
@@ -74,8 +74,17 @@ export const capitalised = (name: string): string => `${name.charAt(0).toUpperCa
 /** Every action of the registry, in its order. */
 export const describedActions = (): readonly DescribedAction[] =>
   [...createActions().values()].map((action) => {
-    const { name, summary, methods, takesFiles, filesAreOptional = false, answersEditors } = action;
+    const { name, summary, methods, changes, takesFiles, filesAreOptional = false, answersEditors } = action;
     const parameters = parametersOf(action);
     const files = { takesFiles, filesAreOptional };
-    return { name, summary, methods, ...files, answersEditors, parameters, answer: answerOf(action) };
+    return {
+      name,
+      summary,
+      methods,
+      changes,
+      ...files,
+      answersEditors,
+      parameters,
+      answer: answerOf(action),
+    };
   });

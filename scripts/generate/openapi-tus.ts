@@ -33,12 +33,13 @@ export const tusPaths: Part = {
       requestBody: { description: 'The first part, if any.', required: false, content },
       responses: {
         '201': {
-          description: 'The upload has begun.',
+          description: 'The upload has begun. If it is complete, the response is that of fileUpload.',
           headers: {
             Location: text('Address of the upload, relative to this one.'),
             'Upload-Offset': bytes('Number of received bytes.'),
             'Upload-Expires': text('Time at which the unfinished upload is removed.'),
           },
+          content: { 'application/json': { schema: answer } },
         },
         default: error,
       },

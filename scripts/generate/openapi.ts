@@ -40,6 +40,8 @@ const answered = ({ name, answer, answersEditors }: DescribedAction): JsonSchema
   const others = [
     ...(results === undefined ? [] : [reference('schemas', 'SeveralError')]),
     ...(answersEditors === undefined ? [] : [reference('schemas', `Editor${capitalised(answersEditors)}`)]),
+    // CKEditor gets failures with status 200.
+    ...(answersEditors === 'upload' ? [reference('schemas', 'EditorError')] : []),
   ];
   return others.length === 0 ? done : { anyOf: [done, ...others] };
 };
@@ -51,7 +53,7 @@ const succeeded = (action: DescribedAction): Part => {
   const { contentType, saved } = answer;
   const file = { [contentType]: { schema: fileBody } };
   return {
-    description: `The file, as an attachment${saved === undefined ? '' : `; with \`${saved.by}\`, the stored file`}.`,
+    description: `The file${contentType === 'image/*' ? '' : ', as an attachment'}${saved === undefined ? '' : `; with \`${saved.by}\`, the stored file`}.`,
     headers: {
       'Content-Disposition': { schema: { type: 'string' }, ...(saved ? {} : { required: true }) },
     },
@@ -62,8 +64,19 @@ const succeeded = (action: DescribedAction): Part => {
   };
 };
 
-const responses = (action: DescribedAction): Part => ({
+const unchanged = { description: 'The copy that `If-None-Match` names is still current. Without a body.' };
+
+/** Responses to `Range` and to the copies of clients. */
+const partial = ({ answer, changes }: DescribedAction, method: 'get' | 'post'): Part => {
+  if ('data' in answer) return changes || method === 'post' ? {} : { 304: unchanged };
+  if (answer.saved !== undefined) return {};
+  const content = { [answer.contentType]: { schema: fileBody } };
+  return { 206: { description: 'The part that `Range` names.', content }, 304: unchanged };
+};
+
+const responses = (action: DescribedAction, method: 'get' | 'post'): Part => ({
   200: succeeded(action),
+  ...partial(action, method),
   default: reference('responses', action.answersEditors === undefined ? 'Error' : 'EditorsError'),
 });
 
@@ -121,7 +134,7 @@ const pathOf = (action: DescribedAction): Part => {
     operationId: name,
     summary,
     requestBody: bodyOf(action),
-    responses: responses(action),
+    responses: responses(action, 'post'),
   };
   // Files are sent in a body: a GET could only report that they are missing.
   if (!methods.includes('GET') || takesFiles) return { post };
@@ -129,7 +142,7 @@ const pathOf = (action: DescribedAction): Part => {
     operationId: `${name}ByQuery`,
     summary,
     parameters: queryParameters(action.parameters),
-    responses: responses(action),
+    responses: responses(action, 'get'),
   };
   return { get, post };
 };

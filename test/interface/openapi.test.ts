@@ -65,7 +65,7 @@ const startComparison = (description: Description) => {
     await compare(new URL(input as string).pathname.slice(1), response.clone());
     return response;
   };
-  return { fetch: fetchCompared, faults, compared };
+  return { fetch: fetchCompared, compare, faults, compared };
 };
 
 /** A host that serves one picture, for as long as the test runs. */
@@ -153,4 +153,33 @@ it('says what the service answers', async () => {
   const names = [...createActions().keys()].filter((name) => name !== 'generatePdf');
   for (const name of names) expect(compared).toContain(`${name} done`);
   expect(compared).toContain('fileRemove refused');
+});
+
+it('describes parts, unchanged copies, and failures that CKEditor shows', async () => {
+  const service = await startService({ imagePresets: { card: { width: 10 } } });
+  const picture = await sharp({ create: { width: 40, height: 30, channels: 3, background: 'teal' } })
+    .png()
+    .toBuffer();
+  await service.source('files').put({ 'a.png': picture });
+  const description = await readDescription();
+  const ask = (path: string, headers = {}): Promise<Response> => fetch(`${service.url}/${path}`, { headers });
+  for (const path of ['fileDownload?name=a.png', 'imageVariant?name=a.png&preset=card', 'permissions']) {
+    const first = await ask(path);
+    const again = await ask(path, { 'if-none-match': first.headers.get('etag') ?? '' });
+    const part = path === 'permissions' ? [] : [await ask(path, { range: 'bytes=0-3' })];
+    const [action = ''] = path.split('?');
+    const described = Object.keys(description.paths[`/${action}`]?.['get']?.['responses'] as Json);
+    for (const { status } of [again, ...part])
+      expect([path, described]).toEqual([path, expect.arrayContaining([String(status)])]);
+  }
+  const { compare, faults } = startComparison(description);
+  const form = new FormData();
+  form.append('upload', new File(['x'], 'a.exe'));
+  const refused = await fetch(`${service.url}/fileUpload?responseType=ckeditor`, {
+    method: 'POST',
+    body: form,
+  });
+  expect(refused.status).toBe(200);
+  await compare('fileUpload', refused);
+  expect(faults).toEqual([]);
 });
