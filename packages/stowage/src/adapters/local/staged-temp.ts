@@ -133,8 +133,8 @@ class StagedTemp implements StagedFile {
   ): Promise<void> {
     if (options.createOnly === true) return nameFile(content, folder, name, true);
     await this.#store.locks.hold(await lockKey(folder, name), options, async () => {
-      if (options.ifMatch !== undefined) await requireVersion(folder.at(name), options.ifMatch);
       await takeRights(content, folder.at(name));
+      if (options.ifMatch !== undefined) await requireVersion(folder.at(name), options.ifMatch);
       await nameFile(content, folder, name, false);
     });
   }
