@@ -86,7 +86,11 @@ const renderThumbnail = async (picture: OpenedPicture, spec: ThumbnailSpec): Pro
     fit === 'cover' && spec.focus !== undefined
       ? coverWithFocus(upright, picture, { width, height }, spec.focus)
       : upright.resize({ width, height, fit, background });
-  return encodeThumbnail(scaled, spec, picture).toBuffer();
+  const { depth, hasProfile } = picture.metadata ?? {};
+  // The library converts a profile of deep pixels to Display P3, and does not say so in the result.
+  const isP3 = depth === 'ushort' && hasProfile === true;
+  const coloured = isP3 ? scaled.withIccProfile('srgb', { attach: false }) : scaled;
+  return encodeThumbnail(coloured, spec, picture).toBuffer();
 };
 
 /** Decodes every pixel and discards nearly all of the result. */
