@@ -191,6 +191,25 @@ describe('cleaned drawings', () => {
     for (const bytes of [utf16, latin]) expect(await store(bytes)).toContain('<text>Grüße</text>');
   });
 
+  it('may name UTF-16 as their encoding without being in it, as .NET writes them', async () => {
+    const drawing = documentOf('<text>Grüße</text>').replace('UTF-8', 'utf-16');
+    expect(await store(drawing)).toContain('<text>Grüße</text>');
+  });
+
+  it('keep fonts and classes whose names are not English, as Office and Illustrator write them', async () => {
+    const cleaned = await store(
+      documentOf(
+        '<style>.фон,#круг{fill:red;font-family:微软雅黑,sans-serif}.ｕｒｌ{fill:ｕｒｌ(x)}</style>' +
+          '<text class="фон" font-family="メイリオ,メイリオ_MSFontService,sans-serif" fill="ｕｒｌ(x)">A</text>',
+      ),
+    );
+    expect(cleaned).toContain('.фон,#круг{fill:red;font-family:微软雅黑,sans-serif}');
+    expect(cleaned).toContain(
+      '<text class="фон" font-family="メイリオ,メイリオ_MSFontService,sans-serif">A</text>',
+    );
+    expect(cleaned).not.toContain('ｕｒｌ(');
+  });
+
   it('may lack the namespace, as those written by hand', async () => {
     expect(await store('<svg width="5"><g><rect width="5"/></g></svg>')).toContain(
       '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="5"><g><rect width="5"/></g></svg>',

@@ -4,7 +4,7 @@
  */
 const FUNCTIONS = new Set(
   (
-    'rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix calc min max clamp var ' +
+    'rgb rgba hsl hsla hwb lab lch oklab oklch color color-mix light-dark calc min max clamp var ' +
     'matrix matrix3d translate translatex translatey translatez translate3d scale scalex scaley scalez scale3d ' +
     'rotate rotatex rotatey rotatez rotate3d skew skewx skewy perspective cubic-bezier steps linear ' +
     'blur brightness contrast drop-shadow grayscale hue-rotate invert opacity saturate sepia ' +
@@ -16,17 +16,18 @@ const FORBIDDEN_PROPERTY = /^(?:behavior|-ms-behavior|-moz-binding|src)$/iu;
 const PROPERTY = /^-{0,2}[a-z][\w-]*$/iu;
 /**
  * The allowed rest of a value without its strings and local references: no `:`, `;`, `{`, `@`, `<`, `&` or
- * backslash.
+ * backslash. Office writes the names of fonts in the language of its user: `font-family="メイリオ"`.
  */
-const VALUE = /^[\w\s#%.,()+\-*/!]*$/u;
+const VALUE = /^[\w\p{L}\p{M}\p{N}\s#%.,()+\-*/!]*$/u;
 const STRING = /"[^"\\\n\r\f<&]*"|'[^'\\\n\r\f<&]*'/gu;
 /** Illustrator writes names in the language of its user: `url(#Безымянный_градиент_2)`. */
 const LOCAL_REFERENCE = /url\(\s*(["']?)#[\w.:\p{L}\p{M}\p{N}-]+\1\s*\)/giu;
 const EMBEDDED_FONT =
   /url\(\s*(["']?)data:(?:font\/[\w.+-]+|application\/(?:x-)?font-[\w.+-]+)(?:;[\w=-]+)*;base64,[\w+/=]*\1\s*\)|format\(\s*["'][\w-]+["']\s*\)/giu;
-const FUNCTION = /(?<![\w-])([\w-]+)\s*\(/gu;
+const FUNCTION = /(?<![\w\p{L}\p{M}\p{N}-])([\w\p{L}\p{M}\p{N}-]+)\s*\(/gu;
 /** Patterns of rules. Strings in selectors contain only words: others are not needed. */
-const SELECTOR = /^(?:[\w\s#.,:>+~*()|^$=%-]|\[[\w\s^$*~|=-]*(?:"[\w\s.-]*"\s*|'[\w\s.-]*'\s*)?\])+$/u;
+const SELECTOR =
+  /^(?:[\w\p{L}\p{M}\p{N}\s#.,:>+~*()|^$=%-]|\[[\w\s^$*~|=-]*(?:"[\w\s.-]*"\s*|'[\w\s.-]*'\s*)?\])+$/u;
 const CONDITION = /^@(?:media|supports)\b[\w\s():.,/<>=-]*$/iu;
 const KEYFRAMES = /^@(?:-webkit-|-moz-)?keyframes\s+[\w-]+$/iu;
 const IMPORT = /@import\b/iu;

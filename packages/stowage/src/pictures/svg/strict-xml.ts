@@ -102,11 +102,15 @@ const DECLARED = /^<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/u;
 /** Bytes that may contain a byte order mark, or the declaration of the encoding. */
 const HEAD_BYTES = 256;
 
+/** @throws RangeError for an unknown encoding */
 const encodingOf = (head: Buffer): string => {
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
   if (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf) return 'utf-8';
-  return DECLARED.exec(head.toString('latin1', 0, HEAD_BYTES))?.[1] ?? 'utf-8';
+  const declared = DECLARED.exec(head.toString('latin1', 0, HEAD_BYTES))?.[1] ?? 'utf-8';
+  const { encoding } = new TextDecoder(declared);
+  // A declaration in single bytes is not in UTF-16: .NET declares that in files of any encoding.
+  return encoding.startsWith('utf-16') ? 'utf-8' : encoding;
 };
 
 /**
