@@ -85,6 +85,26 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
       ],
       { title: 'Título' },
     ],
+    [
+      'no mode of a phone',
+      'jpeg',
+      ['-EXIF:Make=HUAWEI', '-EXIF:ImageDescription=oznor', ...IPTC.slice(0, 2)],
+      { title: 'Título' },
+    ],
+    [
+      'whole texts of XMP that are cut in IPTC',
+      'jpeg',
+      [
+        ...IPTC,
+        ...['IPTC:ObjectName', 'XMP-dc:Title'].map((tag) => `-${tag}=${'Мост через реку '.repeat(5)}1`),
+        ...['IPTC:Credit', 'XMP-photoshop:Credit'].map((tag) => `-${tag}=Фотограф Петрова / Агентство`),
+      ],
+      {
+        ...OF_IPTC,
+        title: `${'Мост через реку '.repeat(5)}1`,
+        credit: 'Фотограф Петрова / Агентство',
+      },
+    ],
     ['old IPTC of one byte a letter', 'jpeg', ['-IPTC:Caption-Abstract=Café'], { caption: 'Café' }],
     ['XMP in PNG', 'png', [...XMP, ...EXIF], OF_XMP],
     ['EXIF in PNG', 'png', EXIF, { caption: 'EXIF words' }],

@@ -60,11 +60,14 @@ export const iptcTexts = (data: Buffer, budget: ParseBudget): ReadonlyMap<string
     at = start + size;
   }
   const isUtf8 = found.get(CHARSET)?.[0]?.toString('latin1').startsWith(UTF_8) === true;
-  const decode = isUtf8 ? (bytes: Buffer): string => bytes.toString('utf8') : decodedText;
+  // Drops a last letter that a program has cut at the limit of its field.
+  const decode = isUtf8
+    ? (bytes: Buffer): string => new TextDecoder().decode(bytes, { stream: true })
+    : decodedText;
   return new Map([...found].map(([key, values]) => [key, values.map(decode)]));
 };
 
-const [DESCRIPTION, XMP, IPTC, RESOURCES] = [0x010e, 0x02bc, 0x83bb, 0x8649];
+const [DESCRIPTION, MAKE, XMP, IPTC, RESOURCES] = [0x010e, 0x010f, 0x02bc, 0x83bb, 0x8649];
 
 const valuesOf = (data: Buffer, tags: readonly number[]): readonly Buffer[] => {
   const tiff = openTiff(data);
@@ -101,10 +104,19 @@ const bounded = (text: string | undefined, most: number): string | undefined => 
 const CAMERA_WORDS =
   /^(?:(?:[A-Z]+ )*DIGITAL (?:STILL )?CAMERA|SONY DSC|Exif_JPEG_PICTURE|DCIM[/\\][\w/\\.]*)$/u;
 
-const captionOf = (text: string | undefined): string | undefined => {
+/** Phones of these makers describe each photo by its mode: `oznor`, `cof`, `hdr`. */
+const MODE_WRITERS = /^(?:HUAWEI|HONOR)/iu;
+const MODE = /^[_a-z]\w*$/u;
+
+const captionOf = (text: string | undefined, make: string): string | undefined => {
   const caption = bounded(text, MOST_TEXT);
-  return caption === undefined || CAMERA_WORDS.test(caption) ? undefined : caption;
+  if (caption === undefined || CAMERA_WORDS.test(caption)) return undefined;
+  return MODE_WRITERS.test(make) && MODE.test(caption) ? undefined : caption;
 };
+
+/** A text of IPTC data, or of XMP data if IPTC data has only its beginning: its fields hold few bytes. */
+const wholeOf = (iptc: string | undefined, xmp: string | undefined): string | undefined =>
+  iptc === undefined || xmp?.startsWith(iptc) === true ? xmp : iptc;
 
 const boundedTags = (tags: readonly string[] | undefined): string[] | undefined => {
   const short = (tags ?? []).slice(0, 20 * MOST_TAGS).flatMap((tag) => bounded(tag, MOST_TAG) ?? []);
@@ -130,16 +142,18 @@ export const textsOf = async (
   const [packet] = [...found.xmp, ...inExif([XMP])];
   // The XML parser is loaded with the first such picture, so that the service starts faster.
   const xmp = packet === undefined ? {} : (await import('./xmp-texts.ts')).xmpTexts(packet);
-  const [description] = inExif([DESCRIPTION]);
-  const first = (key: string): string | undefined => bounded(records?.get(key)?.[0], MOST_TEXT);
+  const [description, make] = [DESCRIPTION, MAKE].map((tag) => inExif([tag])[0]);
+  const plain = (text: string | undefined): string | undefined => bounded(text, MOST_TEXT);
+  const caption = (text: string | undefined): string | undefined =>
+    captionOf(text, make?.toString('latin1') ?? '');
+  const first = (key: string): string | undefined => records?.get(key)?.[0];
   const about: About = {
-    alt: bounded(xmp.alt, MOST_TEXT),
-    title: first('2:5') ?? bounded(xmp.title, MOST_TEXT),
+    alt: plain(xmp.alt),
+    title: wholeOf(plain(first('2:5')), plain(xmp.title)),
     caption:
-      captionOf(records?.get('2:120')?.[0]) ??
-      captionOf(xmp.caption) ??
-      captionOf(description && decodedText(description).split('\0')[0]),
-    credit: first('2:110') ?? bounded(xmp.credit, MOST_TEXT),
+      wholeOf(caption(first('2:120')), caption(xmp.caption)) ??
+      caption(description && decodedText(description).split('\0')[0]),
+    credit: wholeOf(plain(first('2:110')), plain(xmp.credit)),
     tags: boundedTags(records?.get('2:25')) ?? boundedTags(xmp.tags),
   };
   return isNothing(about) ? undefined : about;
