@@ -158,6 +158,20 @@ describe('public files', () => {
     ]);
   });
 
+  it('of phones and recorders play: Firefox plays nothing of an unknown type', async () => {
+    const service = await publicFiles({ extensions: ['m4a', 'm4v', 'opus'] });
+    await service
+      .source('files')
+      .put({ 'New Recording.m4a': 'sound', 'IMG_1.M4V': 'film', 'voice.opus': 'sound' });
+    const types = ['New%20Recording.m4a', 'IMG_1.M4V', 'voice.opus'].map(async (path) => {
+      const { headers } = await fetch(`${service.url}/file/files/${path}`);
+      return [headers.get('content-type'), headers.get('content-disposition')?.split(';')[0]];
+    });
+    expect(await Promise.all(types)).toEqual(
+      ['audio/mp4', 'video/mp4', 'audio/ogg'].map((type) => [type, 'inline']),
+    );
+  });
+
   it('have the Cache-Control that the source says', async () => {
     const service = await publicFiles({ serveCacheControl: 'public, max-age=60' });
     const response = await fetch(`${service.url}/file/files/a.txt`);
