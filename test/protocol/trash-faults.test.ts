@@ -328,6 +328,18 @@ it('what is left of an emptied trash that the store does not remove keeps nothin
   await expect.poll(inTrash).toEqual([]);
 });
 
+it('a trash is emptied on a full disk, where no folder can be created', async () => {
+  const memory = new MemoryAdapter();
+  const storage = replacing(memory, { moveFolder: () => Promise.reject(new StorageFullError()) });
+  const service = await start(storage);
+  for (const name of ['a.txt', 'b.txt']) {
+    await put(memory, name, name);
+    await service.call('fileRemove', { name });
+  }
+  expect((await service.call('trashEmpty')).data).toEqual({ code: 220, removed: 2 });
+  expect(await filesIn(memory)).toEqual([]);
+});
+
 it('a trash is emptied but for the item that the store does not remove, which fails the request', async () => {
   const memory = new MemoryAdapter();
   let held = 'none';

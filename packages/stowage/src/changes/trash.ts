@@ -1,6 +1,14 @@
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
-import { AlreadyExistsError, BusyError, ifMissing, isRefusal, NotFoundError } from '../errors/errors.ts';
+import {
+  AlreadyExistsError,
+  BusyError,
+  ifMissing,
+  ifOnly,
+  isRefusal,
+  NotFoundError,
+  StorageFullError,
+} from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -162,8 +170,11 @@ const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> =
       some.push(record);
       if (some.length === MOST) await eraseEach(passage, change, some.splice(0), failures);
     }
-    if (some.length > 0 && !(await eraseTogether(passage, change, some)))
-      await eraseEach(passage, change, some, failures);
+    if (some.length > 0) {
+      // On a full disk the folder that takes them cannot be created.
+      const isErased = await eraseTogether(passage, change, some).catch(ifOnly(StorageFullError));
+      if (isErased !== true) await eraseEach(passage, change, some, failures);
+    }
   } else await eraseEach(passage, change, records, failures);
   if (failures.length > 0) throw failures[0] as Error;
 };
