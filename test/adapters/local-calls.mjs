@@ -165,6 +165,17 @@ const askedTwice = async () => {
   return { outcomes, left: treeOf(root).filter((name) => !name.startsWith('.')) };
 };
 
-const answer = await { flushes, handles, aborts, deep, askedTwice }[scenario]();
+/** A full disk has no room for a folder, but for another name of a file. */
+const fullDisk = async () => {
+  for (const name of ['a.txt', 'b.txt']) writeFileSync(join(root, name), name);
+  calls.onCall = ([name]) => {
+    if (name === 'mkdir') throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+  };
+  await adapter.moveFile(at('a.txt'), at('moved.txt'), { createOnly: true });
+  await adapter.removeFile(at('b.txt'), { ifUnchanged: await adapter.stat(at('b.txt')) });
+  return treeOf(root);
+};
+
+const answer = await { flushes, handles, aborts, deep, askedTwice, fullDisk }[scenario]();
 await adapter.close();
 process.stdout.write(`${JSON.stringify(answer)}\n`);

@@ -97,6 +97,10 @@ describe.skipIf(process.platform !== 'linux')('the calls of the local adapter (n
     });
   });
 
+  it('move and remove files where a full disk has no room for a folder', async () => {
+    expect(await answerOf('fullDisk')).toEqual(['moved.txt']);
+  });
+
   it('keep no handle of reads that are refused, aborted, or have nothing to yield', async () => {
     const grown = await answerOf<Record<string, number>>('handles');
     expect(Object.keys(grown)).toHaveLength(6);

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProcessMark } from '#internals';
 
 const NOBODY = 65534;
-const ALBUM = ['album', 'album/2026', 'album/2026/may', 'album/2026/may/sealed'];
+const SEALED = 'album/2026/may/sealed';
+const ALBUM = ['album', 'album/2026', 'album/2026/may', SEALED];
 const isAdministrator = process.getuid?.() === 0;
 
 /** Folders as processes make them in the system's folder for temporary files, with something in them. */
@@ -42,7 +43,7 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
     for (const file of files) await writeFile(join(root, file), `content of ${file}`);
     if (isAdministrator) {
       // What is to be the process's own; the rest stays the administrator's.
-      for (const own of ['', 'with-locked', 'taken.txt', 'read-only/open', ...ALBUM])
+      for (const own of ['', 'with-locked', 'taken.txt', 'read-only/open', ...ALBUM, `${SEALED}/kept.txt`])
         await chown(join(root, own), NOBODY, NOBODY);
     }
     await chmod(join(root, 'locked'), 0);
@@ -78,6 +79,7 @@ describe.skipIf(process.platform === 'win32')('a process without all rights (nee
       makesInReadOnly: 'STORAGE_DENIED',
       removesFromReadOnly: 'STORAGE_DENIED',
       copiesLocked: 'STORAGE_DENIED',
+      movesOutOfSealed: 'STORAGE_DENIED',
       removesWithLocked: 'STORAGE_DENIED',
     });
   });

@@ -30,6 +30,8 @@ const attempts = {
   makesInReadOnly: () => adapter.makeFolder(at('read-only/new')),
   removesFromReadOnly: () => adapter.removeFile(at('read-only/kept.txt')),
   copiesLocked: () => copyFolder(adapter, at('with-locked'), at('copy')),
+  movesOutOfSealed: () =>
+    adapter.moveFile(at('album/2026/may/sealed/kept.txt'), at('kept.txt'), { createOnly: true }),
   removesAlbum: () => adapter.removeFolder(at('album')),
   removesWithLocked: () => adapter.removeFolder(at('with-locked')),
   movesForeignFile: () => adapter.moveFile(at('foreign.txt'), at('moved.txt'), { createOnly: true }),

@@ -14,6 +14,7 @@ import { type AcrossTarget, copyAcross } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
 import { type Name, exactLstat, makeDirectory, statOf, unlinkFile } from './system.ts';
 import {
+  isSameContent,
   isSameFile,
   linkNew,
   lockKey,
@@ -92,19 +93,25 @@ const linkCurrent = async (from: Name, target: Name): Promise<'linked' | 'moved'
 /**
  * Moves a file to a free name: links the new name before it removes the old one. A file that replaces it in
  * between keeps the old name.
+ * @param found the file as it was found
  */
-const moveNew = async (source: Named, target: Named): Promise<void> => {
-  const made = await linkCurrent(source.folder.at(source.name), target.folder.at(target.name));
-  if (made === 'moved') return;
-  const linked = await exactLstat(target.folder.at(target.name));
+const moveNew = async (source: Named, target: Named, found: BigIntStats): Promise<void> => {
+  const [from, to] = [source.folder.at(source.name), target.folder.at(target.name)];
+  if ((await linkCurrent(from, to)) === 'moved') return;
+  const linked = await exactLstat(to);
+  // On sshfs, unionfs-fuse and SMB each name of a file may have an inode number of its own.
+  const isMoved = (stats: BigIntStats): boolean =>
+    isSameFile(linked)(stats) || (isSameContent(found)(linked) && isSameFile(found)(stats));
   try {
-    await removeExpected(source, isSameFile(linked));
+    await removeExpected(source, isMoved);
   } catch (error) {
     if (error instanceof ChangedMeanwhileError) return;
-    if (systemCode(error) !== 'ENOENT') throw error;
-    // Another move may have taken the file, which must not remain at both locations.
-    const name = target.folder.at(target.name);
-    if (!(await withdrawLink(name, error, () => removeExpected(target, isSameFile(linked))))) throw error;
+    // The file must not remain at both locations: it may keep its old name, or another move may have taken it.
+    const withdraw = (): Promise<void> => removeExpected(target, isSameFile(linked));
+    const left = await exactLstat(from).catch(() => undefined);
+    if (left !== undefined && isMoved(left)) await withdraw().catch(() => undefined);
+    else if (systemCode(error) === 'ENOENT' && (await withdrawLink(to, error, withdraw))) return;
+    throw error;
   }
 };
 
@@ -117,9 +124,7 @@ const moveAcross = async (source: Named, target: AcrossTarget, options: PutOptio
     signal,
   });
   const isCopied = (stats: BigIntStats): boolean =>
-    isSameFile(made.source)(stats) &&
-    stats.mtimeNs === made.source.mtimeNs &&
-    stats.size === made.source.size;
+    isSameFile(made.source)(stats) && isSameContent(made.source)(stats);
   try {
     await removeExpected(source, isCopied);
   } catch (error) {
@@ -135,7 +140,7 @@ const moveInto = async (source: Named, target: AcrossTarget, options: PutOptions
   const stats = await requireFile(source.folder, source.name);
   options.signal?.throwIfAborted();
   try {
-    if (options.createOnly === true) return await moveNew(source, target);
+    if (options.createOnly === true) return await moveNew(source, target, stats);
     const old = await exactLstat(target.folder.at(target.name)).catch(() => undefined);
     await nameFile(source.folder.at(source.name), target.folder, target.name, false);
     // By POSIX, renaming a file to another of its hard links does nothing: the old name still exists.

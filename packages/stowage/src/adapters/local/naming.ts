@@ -198,7 +198,14 @@ export const restoreName = async (taken: Name, folder: OpenFolder, name: string)
 
 /** Moves an entry, in one step, to a temporary name on the same file system, and passes that to `use`. */
 const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise<void>): Promise<void> => {
-  const lease = await area.lease();
+  const takeBeside = async (): Promise<void> => {
+    const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
+    await renameTo(folder.at(name), beside);
+    await use(beside);
+  };
+  // On a full disk the area cannot be created.
+  const lease = await area.lease().catch(ifCode('ENOSPC', 'EDQUOT'));
+  if (lease === undefined) return takeBeside();
   try {
     const inArea = lease.folder.at(randomUUID());
     try {
@@ -208,9 +215,7 @@ const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise
       const isDone = systemCode(error) === 'ENOENT' && (await isThere(inArea));
       if (isDone) return await use(inArea);
       if (systemCode(error) !== 'EXDEV') throw error;
-      const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
-      await renameTo(folder.at(name), beside);
-      return await use(beside);
+      return await takeBeside();
     }
     await use(inArea);
   } finally {
@@ -235,3 +240,9 @@ export const isSameFile =
   (one: Pick<BigIntStats, 'dev' | 'ino'>) =>
   (other: BigIntStats): boolean =>
     one.ino === other.ino && one.dev === other.dev;
+
+/** Whether two stats of one file, under whatever name, show the same content. */
+export const isSameContent =
+  (one: Pick<BigIntStats, 'mtimeNs' | 'size'>) =>
+  (other: BigIntStats): boolean =>
+    one.mtimeNs === other.mtimeNs && one.size === other.size;
