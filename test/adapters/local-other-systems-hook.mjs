@@ -1,6 +1,9 @@
 // Loaded first, in every thread: the file system behaves as that of another system, which SYSTEM names.
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { dirname, join } from 'node:path';
+import threads from 'node:worker_threads';
 
 const original = { ...fs };
 
@@ -20,7 +23,15 @@ const fail = (name, code, applies = () => true) => {
   });
 };
 
+const execArgv = ['--import', import.meta.url];
+threads.Worker = class extends threads.Worker {
+  constructor(file, options) {
+    super(file, { ...options, execArgv, env: process.env });
+  }
+};
+
 const statsOf = (path) => original.lstatSync(path, { throwIfNoEntry: false });
+const realPath = (path) => original.realpathSync(String(path));
 const isFolder = (path) => statsOf(path)?.isDirectory() === true;
 const replacesFolder = (from, to) => isFolder(from) && isFolder(to);
 
@@ -44,6 +55,52 @@ const SYSTEMS = {
     // libuv cannot set the rights of the copy, and removes it then.
     replace('copyFile', (_from, to, _mode, done) =>
       original.unlink(to, () => done(Object.assign(new Error('EPERM, copyfile'), { code: 'EPERM' }))),
+    );
+  },
+  /** Names of one file have numbers of their own, entries no kinds, and open files stay under hidden names. */
+  sshfs: () => {
+    replace('link', (from, to, done) =>
+      original.copyFile(from, to, fs.constants.COPYFILE_EXCL, (error) => {
+        if (error !== null) return done(error);
+        execFileSync('touch', ['-r', realPath(from), realPath(to)]);
+        return done(null);
+      }),
+    );
+    const withoutKinds = (path, { encoding = 'utf8' } = {}) => {
+      const names = original.readdirSync(path, { encoding });
+      const readSync = () => {
+        const name = names.shift();
+        if (name === undefined) return null;
+        const stats = original.lstatSync(Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name)]));
+        return Object.assign(stats, { name });
+      };
+      const closeSync = () => undefined;
+      return { readSync, closeSync, read: async () => readSync(), close: async () => undefined };
+    };
+    replace('opendirSync', withoutKinds);
+    replace('opendir', (path, options, done) => {
+      let directory;
+      try {
+        directory = withoutKinds(path, options);
+      } catch (error) {
+        return done(error);
+      }
+      return done(null, directory);
+    });
+    const isOpen = (path) => {
+      const inode = statsOf(path)?.ino;
+      return original.readdirSync('/proc/self/fd').some((fd) => {
+        const opened = original.statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false });
+        return opened?.isFile() === true && opened.ino === inode;
+      });
+    };
+    let hidden = 0;
+    const hide = (path) => join(dirname(realPath(path)), `.fuse_hidden${String(++hidden)}`);
+    replace('unlink', (path, done) =>
+      isOpen(path) ? original.rename(path, hide(path), done) : original.unlink(path, done),
+    );
+    replace('unlinkSync', (path) =>
+      isOpen(path) ? original.renameSync(path, hide(path)) : original.unlinkSync(path),
     );
   },
   macOS: () => {

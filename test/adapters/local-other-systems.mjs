@@ -51,6 +51,30 @@ await check('decomposed names are listed, in a small folder and in a big one', a
     if (files !== others + 1) throw new Error(`${String(files)} files`);
   }
 });
+await check('names that are not text are left out, in a small folder and in a big one', async () => {
+  for (const others of [1, 100]) {
+    await adapter.makeFolder(at(`n${String(others)}`));
+    const names = Array.from({ length: others }, (_, index) => `${String(index)}.txt`);
+    for (const name of [...names, 'é.txt']) await writeFile(join(root, `n${String(others)}`, name), '');
+    await writeFile(Buffer.from(`${root}/n${String(others)}/caf\xe9.txt`, 'latin1'), '');
+    const listed = await namesIn(adapter, `n${String(others)}`);
+    if (listed.length !== others + 1) throw new Error(listed.join());
+    const { files } = await adapter.tally(at(`n${String(others)}`), { of: 'sizes' });
+    if (files !== others + 1) throw new Error(`${String(files)} files`);
+    await adapter.removeFolder(at(`n${String(others)}`));
+  }
+});
+await check('a folder is removed while a file in it is read', async () => {
+  for (const others of [1, 100]) {
+    await adapter.makeFolder(at('read/sub'));
+    for (let number = 0; number < others; number += 1)
+      await writeFile(join(root, `read/${String(number)}.txt`), 'x'.repeat(200_000));
+    const { stream } = await adapter.read(at('read/0.txt'));
+    await adapter.removeFolder(at('read'));
+    stream.destroy();
+    if ((await namesIn(adapter, '')).includes('read')) throw new Error('it is still there');
+  }
+});
 await check('no name with a colon is taken on NTFS, where it is a part of another entry', async () => {
   const outcome = await adapter.makeFolder(at('f0:part')).then(() => 'made', String);
   if (outcome.includes('made') === (process.platform === 'win32')) throw new Error(outcome);

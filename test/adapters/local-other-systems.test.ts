@@ -19,6 +19,7 @@ describe.skipIf(process.platform !== 'linux')(
       ['Windows with exFAT', 'paths'],
       ['rclone mount', 'handles'],
       ['SMB and Docker Desktop', 'handles'],
+      ['sshfs', 'handles'],
       ['macOS', 'paths'],
     ])('keeps its contract: %s', async (system, confinement) => {
       const base = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'stowage-systems-'));

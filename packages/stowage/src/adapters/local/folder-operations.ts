@@ -24,7 +24,7 @@ import {
   isThere,
   lstatOf,
   makeDirectory,
-  openDirectory,
+  openBytes,
   readMountPoints,
   realPathOf,
   removeEmpty,
@@ -80,7 +80,7 @@ const FEW = 64;
 const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: string): Promise<boolean> => {
   const folder = await confinement.openChild(area, name);
   try {
-    const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: FEW });
+    const directory = await openBytes(folder.self, { encoding: 'buffer', bufferSize: FEW });
     try {
       for (let read = 0; read < FEW; read += 1) {
         const entry = await directory.read();

@@ -3,7 +3,16 @@ import { LRUCache } from 'lru-cache';
 import type { Entry } from '../../storage/adapter.ts';
 import { isSegment } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
-import { followedStat, isSpecial, kindOf, lstatOf, openDirectory } from './system.ts';
+import {
+  followedStat,
+  isGone,
+  isSpecial,
+  isUnreadable,
+  kindOf,
+  lstatOf,
+  openDirectory,
+  readNames,
+} from './system.ts';
 
 /** Prefix of all names that this adapter creates in a root for itself. */
 export const TEMP_PREFIX = '.stowage-tmp';
@@ -86,14 +95,18 @@ export class NameFilter {
     return undefined;
   }
 
-  /** As `take`, for an entry of a folder that is being read: leaves out links and special files. */
-  takeEntry(entry: Dirent): ListedName | undefined {
-    const kind = kindOf(entry);
-    if (kind === undefined && isSpecial(entry)) {
+  /**
+   * As `take`, for an entry of a folder that is being read, or a name without a kind: leaves out links and
+   * special files.
+   */
+  takeEntry(entry: Dirent | string): ListedName | undefined {
+    const isName = typeof entry === 'string';
+    const kind = isName ? undefined : kindOf(entry);
+    if (!isName && kind === undefined && isSpecial(entry)) {
       this.omit();
       return undefined;
     }
-    const seen = this.take(entry.name);
+    const seen = this.take(isName ? entry : entry.name);
     if (seen === undefined) return undefined;
     const { raw, name } = seen;
     // A replacement character may stand for bytes that are not valid text: such a name cannot be accessed.
@@ -112,6 +125,26 @@ export const isSameEntry = (one: Stats, other: Stats | undefined): boolean =>
 
 const BATCH = 1000;
 
+/** The entries of a folder, read in batches; only names from the first one that could not be looked at. */
+async function* entriesIn(
+  folder: OpenFolder,
+  bufferSize: number,
+): AsyncGenerator<Dirent | string, void, undefined> {
+  const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize });
+  let read = 0;
+  try {
+    for (let entry = await directory.read(); entry !== null; entry = await directory.read()) {
+      read += 1;
+      yield entry;
+    }
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    yield* (await readNames(folder.self)).slice(read);
+  } finally {
+    await directory.close();
+  }
+}
+
 /** Visible entries of a folder. */
 export interface Shown<Item> {
   readonly entries: readonly Item[];
@@ -124,20 +157,14 @@ export const readListedNames = async (
   folder: OpenFolder,
   most = Infinity,
 ): Promise<Shown<ListedName> | undefined> => {
-  const bufferSize = Math.min(most + 1, BATCH);
-  const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize });
   const filter = new NameFilter();
   const entries: ListedName[] = [];
-  try {
-    for (let seen = 0; ; seen += 1) {
-      const entry = await directory.read();
-      if (entry === null) break;
-      if (seen === most) return undefined;
-      const listed = filter.takeEntry(entry);
-      if (listed !== undefined) entries.push(listed);
-    }
-  } finally {
-    await directory.close();
+  let seen = 0;
+  for await (const entry of entriesIn(folder, Math.min(most + 1, BATCH))) {
+    if (seen === most) return undefined;
+    seen += 1;
+    const listed = filter.takeEntry(entry);
+    if (listed !== undefined) entries.push(listed);
   }
   for (const seen of filter.rest()) {
     const find = (name: string): Promise<Stats | undefined> =>
@@ -196,11 +223,13 @@ export class SpellingIndex {
   async #read(folder: OpenFolder, changed: bigint): Promise<Index> {
     const begun = Date.now();
     const filter = new NameFilter();
-    // A folder that may be entered but not read shows no names either.
-    const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize: BATCH }).catch(
-      () => undefined,
-    );
-    for await (const { name } of directory ?? []) filter.take(name);
+    try {
+      for await (const entry of entriesIn(folder, BATCH))
+        filter.take(typeof entry === 'string' ? entry : entry.name);
+    } catch (error) {
+      // A folder that may be entered but not read shows no names either.
+      if (!isUnreadable(error)) throw error;
+    }
     const ended = Date.now();
     return {
       names: new Map(

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { O_PATH } from './confinement.ts';
 import { isSameEntry, type ListedName, type NameFilter } from './names.ts';
+import { isGone } from './system.ts';
 
 /**
  * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
@@ -124,6 +125,23 @@ export const openScanned = (folder: FolderToScan): ScannedFolder =>
 
 const BATCH = 1000;
 
+/** The entries of a folder; only names from the first one that could not be looked at. @see openDirectory */
+function* entriesIn(folder: string): Generator<fs.Dirent | string, void, undefined> {
+  const directory = fs.opendirSync(folder, { bufferSize: BATCH });
+  let read = 0;
+  try {
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+      read += 1;
+      yield entry;
+    }
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    yield* fs.readdirSync(folder).slice(read);
+  } finally {
+    directory.closeSync();
+  }
+}
+
 /**
  * The visible names of an open folder, in batches of `most` read entries, some of which may be left out: the
  * caller can check the clock in between. @throws errors of the system
@@ -133,29 +151,24 @@ export function* listedNames(
   filter: NameFilter,
   most: number,
 ): Generator<readonly ListedName[], void, undefined> {
-  const directory = fs.opendirSync(self, { bufferSize: BATCH });
-  try {
-    let names: ListedName[] = [];
-    let read = 0;
-    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
-      const listed = filter.takeEntry(entry);
-      if (listed !== undefined) names.push(listed);
-      read += 1;
-      if (read % most !== 0) continue;
-      yield names;
-      names = [];
-    }
-    for (const seen of filter.rest()) {
-      // Where the composed name exists too, paths find that one.
-      const find = (name: string): fs.Stats | undefined =>
-        fs.lstatSync(`${self}/${name}`, { throwIfNoEntry: false });
-      const composed = find(seen.name);
-      if (composed === undefined || isSameEntry(composed, find(seen.raw)))
-        names.push({ ...seen, kind: undefined });
-      else filter.omit();
-    }
+  let names: ListedName[] = [];
+  let read = 0;
+  for (const entry of entriesIn(self)) {
+    const listed = filter.takeEntry(entry);
+    if (listed !== undefined) names.push(listed);
+    read += 1;
+    if (read % most !== 0) continue;
     yield names;
-  } finally {
-    directory.closeSync();
+    names = [];
   }
+  for (const seen of filter.rest()) {
+    // Where the composed name exists too, paths find that one.
+    const find = (name: string): fs.Stats | undefined =>
+      fs.lstatSync(`${self}/${name}`, { throwIfNoEntry: false });
+    const composed = find(seen.name);
+    if (composed === undefined || isSameEntry(composed, find(seen.raw)))
+      names.push({ ...seen, kind: undefined });
+    else filter.omit();
+  }
+  yield names;
 }

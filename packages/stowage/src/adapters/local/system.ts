@@ -55,11 +55,38 @@ export const setTimes: (fd: number, accessed: number, modified: number) => Promi
 export const readPart = async (fd: number, into: Buffer, at: number | null = null): Promise<number> =>
   (await read(fd, into, 0, into.length, at)).bytesRead;
 
-/** A directory whose entries are read in batches; `latin1` maps each byte of a name to one character. */
+/**
+ * A directory whose entries are read in batches. Where the file system reports no kinds (sshfs, some NFS), Node
+ * looks at each entry, and the read fails with ENOENT when one is gone or its name is not valid text.
+ */
 export const openDirectory: (
   path: string,
-  options: { readonly encoding: 'utf8' | 'latin1'; readonly bufferSize: number },
+  options: { readonly encoding: 'utf8'; readonly bufferSize: number },
 ) => Promise<fs.Dir> = promisify(fs.opendir);
+
+/** A directory whose entries have the bytes of their names, which need not be valid text. */
+export interface ByteDirectory {
+  read(): Promise<fs.Dirent<Buffer> | null>;
+  readSync(): fs.Dirent<Buffer> | null;
+  close(): Promise<void>;
+  closeSync(): void;
+}
+
+interface ByteOptions {
+  readonly encoding: 'buffer';
+  readonly bufferSize: number;
+}
+
+// The types of Node lack this encoding.
+export const openBytes = promisify(fs.opendir) as unknown as (
+  path: string,
+  options: ByteOptions,
+) => Promise<ByteDirectory>;
+
+export const openBytesSync = fs.opendirSync as unknown as (
+  path: string,
+  options: ByteOptions,
+) => ByteDirectory;
 
 const readTextFile: (path: string, encoding: 'utf8') => Promise<string> = promisify(fs.readFile);
 

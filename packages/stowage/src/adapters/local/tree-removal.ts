@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { O_PATH } from './confinement.ts';
 import type { TimeSlice } from './scanned-folder.ts';
-import { isGone } from './system.ts';
+import { type ByteDirectory, isGone, type Name, openBytesSync } from './system.ts';
 
 const STRIDE = 256;
 /** Every folder on the path is open: deeper trees are left to the caller. */
@@ -10,19 +10,15 @@ const DEEPEST = 32;
 /** Passes over one folder while others keep adding entries. */
 const ROUNDS = 100;
 const FOLDER = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
-const PLAIN = /^[ -~]*$/u;
 
 /** A folder to remove, in a temporary area that stays open meanwhile. */
 export interface RemovalRequest {
   readonly area: string;
-  readonly name: string;
+  readonly name: Name;
 }
 
-/** The path of an entry, whose name has one character for each of its bytes. */
-const entryAt = (folder: string, name: string): string | Buffer =>
-  PLAIN.test(name)
-    ? `${folder}/${name}`
-    : Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name, 'latin1')]);
+const entryAt = (folder: string, name: Name): Name =>
+  typeof name === 'string' ? `${folder}/${name}` : Buffer.concat([Buffer.from(`${folder}/`), name]);
 
 /** Whether the entry is gone now. Returns false when the removal failed with one of these codes. */
 const isRemoved = (remove: () => void, ...codes: readonly string[]): boolean => {
@@ -37,15 +33,14 @@ const isRemoved = (remove: () => void, ...codes: readonly string[]): boolean => 
   }
 };
 
-/** Removes an entry that is not a folder. Returns false when it is one. */
-const unlink = (path: string | Buffer): boolean => isRemoved(() => fs.unlinkSync(path), 'EISDIR', 'EPERM');
+/** Removes an entry that is not a folder. Returns false when it is one, or is open on NFS (EBUSY). */
+const unlink = (path: Name): boolean => isRemoved(() => fs.unlinkSync(path), 'EISDIR', 'EPERM', 'EBUSY');
 
 /** Removes an empty folder. Returns false when entries were added to it. */
-const removeEmpty = (path: string | Buffer): boolean =>
-  isRemoved(() => fs.rmdirSync(path), 'ENOTEMPTY', 'EEXIST');
+const removeEmpty = (path: Name): boolean => isRemoved(() => fs.rmdirSync(path), 'ENOTEMPTY', 'EEXIST');
 
-const readStretch = (directory: fs.Dir): readonly fs.Dirent[] => {
-  const entries: fs.Dirent[] = [];
+const readStretch = (directory: ByteDirectory): readonly fs.Dirent<Buffer>[] => {
+  const entries: fs.Dirent<Buffer>[] = [];
   for (let entry = directory.readSync(); entry !== null; entry = directory.readSync())
     if (entries.push(entry) === STRIDE) break;
   return entries;
@@ -54,7 +49,7 @@ const readStretch = (directory: fs.Dir): readonly fs.Dirent[] => {
 /** Empties a folder in stretches, the files of each first. Returns whether nothing is left. */
 function* empty(folder: string, slice: TimeSlice, depth: number): Generator<undefined, boolean, undefined> {
   let isWhole = true;
-  const directory = fs.opendirSync(folder, { encoding: 'latin1', bufferSize: STRIDE });
+  const directory = openBytesSync(folder, { encoding: 'buffer', bufferSize: STRIDE });
   try {
     for (let stretch = readStretch(directory); stretch.length > 0; stretch = readStretch(directory)) {
       const folders = stretch.filter((entry) => entry.isDirectory() || !unlink(entryAt(folder, entry.name)));

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Dir } from 'node:fs';
 import { ifCode, systemCode } from '../../basics/files/system-errors.ts';
 import { inParallel } from '../../basics/concurrency/queues.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
@@ -7,13 +6,14 @@ import { chunksOfFile, writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';
 import { readListedNames, type SeenName } from './names.ts';
 import {
+  type ByteDirectory,
   type Name,
   closeFile,
   createFile,
   kindOf,
   lstatOf,
   makeDirectory,
-  openDirectory,
+  openBytes,
   openForReading,
   removeEmpty,
   renameTo,
@@ -108,16 +108,20 @@ const REMOVALS = 8;
 const ROUNDS = 100;
 
 const ifGone = ifCode('ENOENT');
+/** NFS keeps a file that is open under another name until it is closed, and removes it then. */
+const ifGoneOrOpen = ifCode('ENOENT', 'EBUSY');
+/** FUSE renames open files in the same way, so that their folder cannot be emptied. */
+const ifGoneOrHeld = ifCode('ENOENT', 'ENOTEMPTY', 'EEXIST');
 
-/** Up to a batch of entries, with the bytes of their names: entries with other names must be removed too. */
+/** Up to a batch of entries, whatever their names: all must be removed. */
 const readBatch = async (
-  directory: Dir,
+  directory: ByteDirectory,
 ): Promise<readonly { readonly name: Buffer; readonly isFolder: boolean }[]> => {
   const batch: { name: Buffer; isFolder: boolean }[] = [];
   while (batch.length < BATCH) {
     const entry = await directory.read();
     if (entry === null) break;
-    batch.push({ name: Buffer.from(entry.name, 'latin1'), isFolder: entry.isDirectory() });
+    batch.push({ name: entry.name, isFolder: entry.isDirectory() });
   }
   return batch;
 };
@@ -125,7 +129,7 @@ const readBatch = async (
 const removeAll = async (
   confinement: Confinement,
   folder: OpenFolder,
-  directory: Dir,
+  directory: ByteDirectory,
   raise: ((name: Name) => Promise<boolean>) | undefined,
 ): Promise<number> => {
   let removed = 0;
@@ -170,7 +174,8 @@ const lowerAll = async (
 /**
  * Removes a folder of the temporary area with all its contents, at any depth: its subfolders are first moved
  * up into the area, so that at most two handles are open. A folder that cannot be moved is emptied in place.
- * When a removal fails, the remaining entries are moved back to their place in the folder.
+ * When a removal fails, the remaining entries are moved back to their place in the folder. What a network file
+ * system keeps of open files stays in the area until it is closed.
  */
 export const removeFlattened = async (
   confinement: Confinement,
@@ -182,7 +187,7 @@ export const removeFlattened = async (
   try {
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       if (top.isEmptied) {
-        await removeEmpty(area.at(top.name)).catch(ifGone);
+        await removeEmpty(area.at(top.name)).catch(ifGoneOrHeld);
         stack.pop();
       } else {
         top.isEmptied = true;
@@ -225,7 +230,7 @@ export const emptyFolder = async (
   raise?: (name: Name) => Promise<boolean>,
 ): Promise<void> => {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const directory = await openDirectory(folder.self, { encoding: 'latin1', bufferSize: BATCH });
+    const directory = await openBytes(folder.self, { encoding: 'buffer', bufferSize: BATCH });
     try {
       // Some file systems omit entries from a listing during removals: repeat until the listing is empty.
       if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
@@ -248,7 +253,7 @@ export const removeTree = async (
 ): Promise<void> => {
   if (!isFolder) {
     try {
-      return await unlinkFile(parent.at(name)).catch(ifGone);
+      return await unlinkFile(parent.at(name)).catch(ifGoneOrOpen);
     } catch (error) {
       // It is a folder: after a swap, or on a file system that does not report kinds.
       if (systemCode(error) !== 'EISDIR' && systemCode(error) !== 'EPERM') throw error;
