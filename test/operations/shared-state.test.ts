@@ -342,6 +342,19 @@ describe.skipIf(redisMissing !== undefined)(
       await expect.poll(() => upload('c.txt'), { timeout: 10_000 }).toBe(200);
     });
 
+    it('keep the connection after a pause of the process in which its Redis has answered', async () => {
+      const redis = await startRedis();
+      const connection = createRedisConnection({ url: redis.url, prefix: 'test' }, silent);
+      onTestFinished(() => connection.close());
+      const client = await connection.get();
+      const id = await client.client('ID');
+      const answered = client.ping();
+      // As a container out of its share of the processor, or a long garbage collection, stops a process.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+      expect(await answered).toBe('PONG');
+      expect(await client.client('ID')).toBe(id);
+    });
+
     it('tell the host by TLS which name they look for, as there may be several at one address', async () => {
       const server = createTlsServer({
         SNICallback: (name, done) => {

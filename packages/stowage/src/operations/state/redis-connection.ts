@@ -40,11 +40,21 @@ const connect = async (url: string, log: Logger): Promise<Redis> => {
    */
   class Client extends Redis {
     override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
+      const [command] = sent;
       const { stream } = this;
-      sent[0].promise.catch((error: unknown) => {
-        const isLate = error instanceof Error && error.message === 'Command timed out';
-        if (isLate && stream === this.stream) stream.destroy(error);
-      });
+      const giveUp = (): void => {
+        const error = new Error('Redis does not respond in time.');
+        command.reject(error);
+        if (stream === this.stream) stream.destroy(error);
+      };
+      let last: NodeJS.Immediate | undefined;
+      // After a pause of this process, timers come first, and then the responses that have arrived meanwhile.
+      const timer = setTimeout(() => (last = setImmediate(giveUp)), RESPONSE_MS);
+      const end = (): void => {
+        clearTimeout(timer);
+        clearImmediate(last);
+      };
+      command.promise.then(end, end);
       return super.sendCommand(...sent);
     }
   }
@@ -56,7 +66,6 @@ const connect = async (url: string, log: Logger): Promise<Redis> => {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 1,
     connectTimeout: 2000,
-    commandTimeout: RESPONSE_MS,
     // The server has become a replica, so the address may lead to another primary. For scripts, Redis 6 has
     // this code in the middle of its message.
     reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
