@@ -79,6 +79,19 @@ describe('--health-port', () => {
     }
   });
 
+  it('counts a client that has left as such, not as a failure of the service', async () => {
+    const upload = request(`${url}fileUpload`, { method: 'POST' });
+    upload.setHeader('content-type', 'multipart/form-data; boundary=b');
+    upload.on('error', () => undefined);
+    upload.write('--b\r\nContent-Disposition: form-data; name="files[0]"; filename="a.txt"\r\n\r\nhello');
+    let text = '';
+    while (!text.includes('stowage_open_requests 1')) ({ text } = await ask('metrics'));
+    upload.destroy();
+    while (!text.includes('stowage_open_requests 0')) ({ text } = await ask('metrics'));
+    expect(text).toContain('stowage_requests_total{action="other",status="499"} 1\n');
+    expect(text).not.toMatch(/status="(?:400|5\d\d)"/u);
+  });
+
   it('says what waits for a webhook, and how long', async () => {
     const body = new FormData();
     body.set('action', 'fileUpload');

@@ -75,6 +75,7 @@ export type Handle = (request: ConnectorRequest) => Promise<ConnectorResponse>;
 export interface RequestOutcome {
   /** Name of the action, or `file` for a served file; undefined if it does not exist. */
   readonly action: string | undefined;
+  /** 499: the client disconnected before it got a response. */
   readonly status: number;
   /** Length of the response according to its headers; undefined when it was not known in advance. */
   readonly bytes: number | undefined;

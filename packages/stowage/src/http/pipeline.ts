@@ -134,6 +134,9 @@ const logAnswer = (scope: RequestScope, response: ConnectorResponse): void => {
   else if (settings.logRequests) log.info('Answered.', scope.logFields(response));
 };
 
+/** As in nginx: neither a failure of the service nor a response. */
+const CLIENT_LEFT = 499;
+
 const outcomeOf = (
   { edge, about, isFile, isTus }: RequestScope,
   { status, headers }: ConnectorResponse,
@@ -172,13 +175,15 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     const ended = observe?.();
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
+    let left = {};
     try {
       response = await represented(await answer(scope, cors), request, rulesFor(scope));
       logAnswer(scope, response);
     } catch (error) {
       response = answerError(error, scope);
+      if (request.signal.aborted) left = { status: CLIENT_LEFT };
     }
-    if (ended !== undefined) scope.atEnd(() => ended(outcomeOf(scope, response)));
+    if (ended !== undefined) scope.atEnd(() => ended(outcomeOf(scope, { ...response, ...left })));
     await scope.endWith(response.body);
     return {
       status: response.status,
