@@ -250,6 +250,34 @@ describe('renewLinks', () => {
     );
   });
 
+  it('looks files up by another signal in each call: one that outlives them would keep something of each', async () => {
+    const signals = new Set<AbortSignal>();
+    const inner = new MemoryAdapter();
+    const store = replacing(inner, {
+      stat: (path, options) => {
+        if (options?.signal !== undefined) signals.add(options.signal);
+        return inner.stat(path, options);
+      },
+    });
+    const cdn = {
+      title: 'cdn',
+      baseurl: 'https://cdn.example/',
+      storageAdapter: 'watched',
+      redirectMoved: {},
+    };
+    const storageAdapters = { watched: { create: () => store } };
+    const router = createRouter({ sources: { cdn } }, {}, { ...quiet, storageAdapters });
+    onTestFinished(() => router.close());
+    const text = '<img src="https://cdn.example/cat.png">';
+    await router.renewLinks(text, { sizes: true });
+    const ofFirst = [...signals];
+    expect(ofFirst).not.toEqual([]);
+    signals.clear();
+    await router.renewLinks(text, { sizes: true });
+    expect(signals.size).toBeGreaterThan(0);
+    for (const signal of ofFirst) expect(signals.has(signal)).toBe(false);
+  });
+
   it('says nothing about pictures that not everybody may see, whoever has written the text', async () => {
     const { router } = await start();
     const options = { sizes: true, srcset: ['card'] };

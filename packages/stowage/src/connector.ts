@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import type { ActionServices } from './actions/action.ts';
 import { compileRules, EVERYTHING } from './access/access.ts';
 import { createTextLinks, type LinksIn, type RenewLinks } from './actions/texts/text-links.ts';
@@ -18,6 +17,7 @@ import { createProxyRole, createTokenRole } from './http/roles.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { createRateLimits } from './http/rate-limits.ts';
 import { createClientNames } from './http/client-address.ts';
+import { withOwnSignal } from './basics/concurrency/abort.ts';
 import { createRedactingLogger, createStderrLogger, type Logger } from './basics/log/logger.ts';
 import {
   createSourceGroup,
@@ -120,10 +120,8 @@ const textLinksOf = (
   services: ActionServices,
   leaseSources: LeaseSources,
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
-): ReturnType<typeof createTextLinks> => {
-  // Every lookup adds a listener.
-  setMaxListeners(0, signal);
-  return createTextLinks({
+): ReturnType<typeof createTextLinks> =>
+  createTextLinks({
     ...services,
     log,
     signal,
@@ -132,13 +130,14 @@ const textLinksOf = (
       const lease = await leaseSources(request && { ...unsaid, ...request });
       try {
         const sources = seenInTexts(lease.sources, publicUrl, base);
-        return await work(new SourceViews(sources, EVERYTHING, { signal }));
+        return await withOwnSignal(signal, (own) =>
+          work(new SourceViews(sources, EVERYTHING, { signal: own })),
+        );
       } finally {
         lease.release();
       }
     },
   });
-};
 
 /** Returns the function that finds the role of a request. */
 const authenticationOf = (

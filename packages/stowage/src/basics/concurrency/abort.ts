@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /**
  * Resolves as the promise does, or rejects with the signal's reason as soon as that aborts. The promise's
  * work continues: it may be shared, or support no signal.
@@ -14,6 +16,27 @@ export const orAborted = <Value>(
     // Also after an abort: a later rejection must not become an unhandled one.
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
   });
+};
+
+/**
+ * Runs work with a signal of its own, which aborts with the outer one; both take any number of listeners. For an
+ * outer signal that outlives the work: each `AbortSignal.any` leaves an entry in its signals, on Node 20 for as long
+ * as they live.
+ */
+export const withOwnSignal = async <Result>(
+  outer: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> => {
+  const own = new AbortController();
+  const leave = (): void => own.abort(outer.reason);
+  setMaxListeners(0, outer, own.signal);
+  if (outer.aborted) leave();
+  outer.addEventListener('abort', leave, { once: true });
+  try {
+    return await work(own.signal);
+  } finally {
+    outer.removeEventListener('abort', leave);
+  }
 };
 
 /**

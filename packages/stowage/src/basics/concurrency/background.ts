@@ -1,14 +1,9 @@
-import { setMaxListeners } from 'node:events';
+import { withOwnSignal } from './abort.ts';
 
 /** Work that continues after the response of its request: until it ends, or the service closes. */
 export class Background {
   readonly #running = new Set<Promise<void>>();
   readonly #closing = new AbortController();
-
-  constructor() {
-    // All background work adds a listener.
-    setMaxListeners(0, this.signal);
-  }
 
   /** Aborted when the service closes. */
   get signal(): AbortSignal {
@@ -27,7 +22,7 @@ export class Background {
     const { signal } = this;
     if (signal.aborted) return Promise.resolve();
     const release = hold();
-    const running: Promise<void> = work(signal)
+    const running: Promise<void> = withOwnSignal(signal, work)
       .then(
         () => undefined,
         (error: unknown) => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { orAborted } from '../../basics/concurrency/abort.ts';
+import { orAborted, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { Settings } from '../../config/settings.ts';
 import {
@@ -218,7 +218,7 @@ export class ResumableUploads {
       open: () => this.#uploads.read(upload),
     };
     try {
-      return await request.store(file, this.#closing.signal);
+      return await withOwnSignal(this.#closing.signal, (signal) => request.store(file, signal));
     } catch (error) {
       if (!mayPass(error)) await this.#uploads.remove(id);
       throw error;

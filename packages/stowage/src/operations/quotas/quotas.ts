@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { orAborted } from '../../basics/concurrency/abort.ts';
+import { orAborted, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import { BusyError } from '../../errors/errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { Records } from '../state/state.ts';
@@ -251,8 +251,10 @@ export class Quotas {
     let release: (() => void) | undefined;
     try {
       release = hold();
-      const options = { signal: this.#closing.signal, derivedName, ignores, isTolerant: true };
-      found = await measure(storage, SourcePath.root, 'folder', options);
+      const options = { derivedName, ignores, isTolerant: true };
+      found = await withOwnSignal(this.#closing.signal, (signal) =>
+        measure(storage, SourcePath.root, 'folder', { ...options, signal }),
+      );
     } finally {
       this.#own.delete(id);
       await this.#note(key, (account, now) => counted(account, id, found, now));

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
-import { TimeLimit } from '../../basics/concurrency/abort.ts';
+import { TimeLimit, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
@@ -50,7 +50,7 @@ export const createBacklog = (quietMs = QUIET_MS): Backlog => {
   const runAll = async (): Promise<void> => {
     for (const [key, { work, release }] of waiting) {
       try {
-        await work(closing.signal);
+        await withOwnSignal(closing.signal, work);
       } catch {
         // The work reports its own failures; it rejects only when aborted.
       } finally {
