@@ -557,4 +557,38 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.press('Escape');
     expect(await picker.page.evaluate(() => document.documentElement.scrollWidth <= 390)).toBe(true);
   });
+
+  it('works on a page of Prototype.js or MooTools, which replace functions of the language', async () => {
+    const picker = await service().open();
+    await picker.press('Escape');
+    // As Prototype 1.7.3 and MooTools 1.4.5 with the code for older versions do.
+    await picker.page.evaluate(`{
+      delete Array.prototype.entries;
+      Array.from = (list) => Array.prototype.slice.call(list);
+      Function.prototype.bind = function (that, given) {
+        const own = this;
+        return function () { return own.apply(that, given === undefined ? arguments : [given]); };
+      };
+      window.Event = class {};
+    }`);
+    await picker.page.focus('#browse');
+    await picker.press('Enter');
+    await picker.eventually(() => picker.names()).toEqual(['closed', 'pets', 'one.jpg', 'two.jpg']);
+    await picker.press('End', 'Shift+ArrowLeft');
+    await picker.tool('remove');
+    await picker.first('dialog [type="submit"]');
+    await picker.press('Enter');
+    await picker.says('2 items were deleted.');
+    expect(await service().namesIn()).toEqual(['closed', 'pets']);
+    await writeFile(service().at('gr\u00fc\u00dfe.txt'), Buffer.alloc(9 * 2 ** 20));
+    await picker.upload(service().at('gr\u00fc\u00dfe.txt'));
+    await picker.says('gr\u00fc\u00dfe.txt was uploaded.');
+    await picker.press('Escape');
+    await picker.page.evaluate('void fill()');
+    await picker.first('.cell.file');
+    await picker.press('End', 'Enter');
+    await picker
+      .eventually(() => picker.page.$eval('#field', (field) => (field as HTMLInputElement).value))
+      .toMatch(/\.txt$/u);
+  });
 });

@@ -44,7 +44,7 @@ export class ConnectorError extends Error {
 const appendTo = (form: FormData, name: string, value: unknown): void => {
   if (value instanceof Blob) form.append(name, value);
   else if (Array.isArray(value)) {
-    for (const [index, member] of value.entries()) appendTo(form, `${name}[${String(index)}]`, member);
+    value.forEach((member, index) => appendTo(form, `${name}[${String(index)}]`, member));
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, member] of Object.entries(value)) appendTo(form, `${name}[${key}]`, member);
   } else if (typeof value === 'string') form.append(name, value);
@@ -153,27 +153,28 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
   const base = String(url).replace(/\/*$/u, '/');
   const send = own ?? globalThis.fetch.bind(globalThis);
 
-  const call = async (
-    name: keyof Actions,
-    parameters: Readonly<Record<string, unknown>> = {},
-    { signal }: CallOptions = {},
-  ): Promise<unknown> => {
-    const response = await send(`${base}${name}`, {
-      method: 'POST',
-      body: toForm(parameters),
-      headers: (typeof headers === 'function' ? await headers() : headers) ?? {},
-      ...(credentials === undefined ? {} : { credentials }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    const isJson = isOfType(response, 'application/json');
-    // No action returns an HTML page: it is one of a login or a proxy, perhaps after a redirect.
-    const isOther = isJson || isOfType(response, 'text/html');
-    if (answerKinds[name] === 'file' && response.ok && !isOther) return response;
-    const text = isJson ? await response.text() : await beginningOf(response);
-    return dataOf({ status: response.status, phrase: response.statusText, text });
-  };
+  const methodOf =
+    (name: keyof Actions) =>
+    async (
+      parameters: Readonly<Record<string, unknown>> = {},
+      { signal }: CallOptions = {},
+    ): Promise<unknown> => {
+      const response = await send(`${base}${name}`, {
+        method: 'POST',
+        body: toForm(parameters),
+        headers: (typeof headers === 'function' ? await headers() : headers) ?? {},
+        ...(credentials === undefined ? {} : { credentials }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      const isJson = isOfType(response, 'application/json');
+      // No action returns an HTML page: it is one of a login or a proxy, perhaps after a redirect.
+      const isOther = isJson || isOfType(response, 'text/html');
+      if (answerKinds[name] === 'file' && response.ok && !isOther) return response;
+      const text = isJson ? await response.text() : await beginningOf(response);
+      return dataOf({ status: response.status, phrase: response.statusText, text });
+    };
 
-  const methods = Object.keys(answerKinds).map((name) => [name, call.bind(undefined, name as keyof Actions)]);
+  const methods = Object.keys(answerKinds).map((name) => [name, methodOf(name as keyof Actions)]);
   // Has the same names as `Actions`, and each method returns the result of its action: the types are
   // generated from the same registry.
   return Object.fromEntries(methods) as Client;

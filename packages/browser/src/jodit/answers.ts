@@ -4,7 +4,7 @@ import { englishTexts, fill, loadTexts, type Texts } from '../picker/texts.ts';
 /** Statuses for which the body is read instead of the reason phrase. */
 export const readableStatuses: readonly number[] = [
   ...[200, 201, 202],
-  ...Array.from({ length: 200 }, (_, index) => 400 + index),
+  ...[...new Uint8Array(200)].map((_, index) => 400 + index),
 ];
 
 /**

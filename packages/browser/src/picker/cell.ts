@@ -64,7 +64,6 @@ export const contentOfCell = (
           'data-src': versioned(thumb, entry.version),
           alt: '',
           loading: 'lazy',
-          decoding: 'async',
           draggable: 'false',
         });
   const openMenu = (event: MouseEvent): void => {

@@ -58,7 +58,7 @@ export type IconName = keyof typeof ICONS;
 export const icon = (name: IconName): SVGElement => {
   const namespace = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(namespace, 'svg');
-  setAttributes(svg, { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true', focusable: 'false' });
+  setAttributes(svg, { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
   const path = document.createElementNS(namespace, 'path');
   path.setAttribute('d', ICONS[name]);
   svg.append(path);

@@ -240,8 +240,12 @@ export class Grid {
   }
 
   #selectTo(index: number): void {
-    const [from, to] = [Math.min(this.#anchor, index), Math.max(this.#anchor, index)];
-    const entries = Array.from({ length: to - from + 1 }, (_, step) => this.#listing?.at(from + step));
-    this.#selection.set(entries.filter((entry) => entry !== undefined));
+    const entries: Entry[] = [];
+    const end = Math.max(this.#anchor, index);
+    for (let at = Math.min(this.#anchor, index); at <= end; at += 1) {
+      const entry = this.#listing?.at(at);
+      if (entry !== undefined) entries.push(entry);
+    }
+    this.#selection.set(entries);
   }
 }

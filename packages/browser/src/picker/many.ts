@@ -63,9 +63,7 @@ export const doToMany = async (
     JSON.stringify([source, path, type === 'folder']),
   );
   const parts = [...groups.values()].flatMap((group) =>
-    Array.from({ length: Math.ceil(group.length / TOGETHER) }, (_, index) =>
-      group.slice(index * TOGETHER, (index + 1) * TOGETHER),
-    ),
+    group.flatMap((_, index) => (index % TOGETHER === 0 ? [group.slice(index, index + TOGETHER)] : [])),
   );
   const done: Entry[] = [];
   const named: Entry[] = [];

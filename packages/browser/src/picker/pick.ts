@@ -91,7 +91,7 @@ export const pickInto = async (
   // With the prototype's setter, like user input: React would treat a value from the field's own setter as
   // already known, and revert it.
   Reflect.set(Reflect.getPrototypeOf(field) ?? field, 'value', file.url, field);
-  field.dispatchEvent(new Event('input', { bubbles: true }));
-  field.dispatchEvent(new Event('change', { bubbles: true }));
+  field.dispatchEvent(new CustomEvent('input', { bubbles: true }));
+  field.dispatchEvent(new CustomEvent('change', { bubbles: true }));
   return file;
 };

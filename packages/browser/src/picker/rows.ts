@@ -254,13 +254,13 @@ export class Rows {
     while (element.children.length < cells)
       element.append(h('div', { role: 'gridcell', part: 'item', class: 'cell' }));
     let isWaiting = false;
-    for (const [column, cell] of [...element.children].entries()) {
-      if (!(cell instanceof HTMLElement)) continue;
+    [...element.children].forEach((cell, column) => {
+      if (!(cell instanceof HTMLElement)) return;
       const index = from + column;
       cell.dataset['index'] = String(index);
       setAttributes(cell, { 'aria-colindex': column + 1, tabindex: index === this.#active ? 0 : -1 });
       isWaiting = this.#source.draw(cell, index, this.#isPassing && !isFresh) || isWaiting;
-    }
+    });
     element.classList.toggle('waiting', isWaiting);
   }
 

@@ -8,9 +8,8 @@ interface Use {
   readonly url: string;
 }
 
-/** Maximum number of files that are checked before an operation on many, and of concurrent requests. */
+/** Maximum number of files that are checked before an operation on many. */
 const MOST = 40;
-const AT_ONCE = 4;
 /** Time limit of the host in milliseconds, so that it does not block the user. */
 const PATIENCE = 8000;
 
@@ -32,7 +31,7 @@ const usesOf = async (service: Service, entries: readonly Entry[]): Promise<read
       for (const use of answer?.uses ?? []) found.set(`${use.url}\n${use.title}`, use);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, ask));
+  await Promise.all([ask(), ask(), ask(), ask()]);
   return [...found.values()];
 };
 

@@ -47,8 +47,7 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
     if (signal.aborted) end();
   });
 
-const base64 = (text: string): string =>
-  btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(''));
+const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 /** Answers of the connector that a retry does not change soon. */
 const FULL = /"(?:STORAGE_FULL|QUOTA_EXCEEDED)"/u;
