@@ -591,4 +591,13 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .eventually(() => picker.page.$eval('#field', (field) => (field as HTMLInputElement).value))
       .toMatch(/\.txt$/u);
   });
+
+  it('shows all of its parts in a window that is low, such as that of a telephone on its side', async () => {
+    const picker = await service().open({}, { width: 667, height: 280 });
+    await picker.page.mouse.move(300, 40);
+    await picker.page.mouse.wheel({ deltaY: 300 });
+    const end = async (): Promise<number> =>
+      (await picker.first('.foot .primary')).evaluate((insert) => insert.getBoundingClientRect().bottom);
+    await picker.eventually(end).toBeLessThanOrEqual(280 - 16);
+  });
 });

@@ -9,10 +9,10 @@ import { languageFor, loadTexts } from './texts.ts';
 const DIALOG = `
   :host { all: initial; }
   dialog { box-sizing: border-box; width: min(1200px, 100vw - 2rem); height: min(800px, 100dvh - 2rem);
-    max-width: none; max-height: none; padding: 0; border: 0; border-radius: 10px; overflow: hidden;
+    max-width: none; max-height: none; padding: 0; border: 0; border-radius: 10px; overflow: auto;
     box-shadow: 0 12px 48px rgb(0 0 0 / 40%); }
   dialog::backdrop { background: rgb(0 0 0 / 45%); }
-  stowage-picker { display: block; height: 100%; }
+  stowage-picker { height: 100%; }
   @media (max-width: 600px) { dialog { width: 100vw; height: 100dvh; border-radius: 0; } }
 `;
 
