@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Viewport } from 'puppeteer-core';
+import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { chromium, needsChromium } from './chromium.ts';
 import type { PickerPage } from './picker-page.ts';
@@ -131,4 +132,39 @@ describe.skipIf(chromium === undefined)(`the looks of the picker${needsChromium}
       await state('empty');
     },
   );
+
+  it('tells what is chosen in high contrast, where backgrounds are not drawn', async () => {
+    const picker = await service().open();
+    const session = await picker.page.createCDPSession();
+    await session.send('Emulation.setEmulatedMedia', {
+      features: [{ name: 'forced-colors', value: 'active' }],
+    });
+    await picker.press('End', ' ', 'ArrowLeft');
+    /** Whether something is drawn in the middle of the mark of an entry. */
+    const isMarked = async (name: string): Promise<boolean> => {
+      const mark = await (await picker.cell(name)).$('.check');
+      const middle = { left: 7, top: 7, width: 10, height: 10 };
+      const drawn = await sharp(await mark?.screenshot())
+        .extract(middle)
+        .toBuffer();
+      const { channels } = await sharp(drawn).stats();
+      return channels.some(({ stdev }) => stdev > 1);
+    };
+    expect(await isMarked('two.jpg')).toBe(true);
+    expect(await isMarked('one.jpg')).toBe(false);
+    const borders = (selector: string): Promise<string[]> =>
+      picker.page.$$eval(`>>> ${selector}`, (all) => all.map((one) => getComputedStyle(one).borderTopWidth));
+    expect(await borders('[data-view]')).toEqual(['3px', '1px']);
+    expect(new Set(await borders('[role="treeitem"]'))).toEqual(new Set(['3px', '0px']));
+  });
+
+  it('has fields that a telephone does not enlarge with the page when they get the focus', async () => {
+    const picker = await service().open({}, { width: 390, height: 844, hasTouch: true, isMobile: true });
+    await picker.tool('newFolder');
+    await picker.first('dialog input');
+    const sizes = await picker.page.$$eval('>>> .picker :is(input:not([type="file"]), select)', (all) =>
+      all.map((one) => getComputedStyle(one).fontSize),
+    );
+    expect(new Set(sizes)).toEqual(new Set(['16px']));
+  });
 });
