@@ -107,6 +107,21 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     expect(await service().namesIn()).toContain('second.jpg');
   });
 
+  it('still says that a change has had no answer when the list is there again', async () => {
+    const picker = await service().open();
+    service().proxy = (request, response) => {
+      if (request.url !== '/connector/folderCreate') return false;
+      response.destroy();
+      return true;
+    };
+    await picker.tool('newFolder');
+    await picker.first('dialog h2');
+    await writeFile(service().inPhotos('three.jpg'), await jpeg(40, 30));
+    await picker.answer('summer');
+    await names(picker).toContain('three.jpg');
+    await picker.says('The file service cannot be reached.');
+  });
+
   it('leaves a folder whose answer never comes', async () => {
     await writeFile(service().inPhotos('pets', 'cat.jpg'), await jpeg(40, 30));
     const picker = await service().open();

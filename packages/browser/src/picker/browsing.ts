@@ -1,7 +1,7 @@
 import type { Frame } from './frame.ts';
 import type { Grid } from './grid.ts';
 import { FolderListing, type Listing, type ListingEvents, SearchListing, type Sorting } from './listing.ts';
-import type { Notices } from './notices.ts';
+import type { Notices, Offer } from './notices.ts';
 import type { PickerOptions } from './options.ts';
 import type { View } from './rows.ts';
 import type { Selection } from './selection.ts';
@@ -67,6 +67,8 @@ export class Browsing {
   #sortBy: Sorting;
   /** The folder that was open and no longer exists. */
   #lost: string | undefined;
+  /** The last message of `warn`. */
+  #warned = '';
   /** The entry to focus once it is listed. */
   #awaited: (Folder & { readonly name: string }) | undefined;
 
@@ -202,7 +204,13 @@ export class Browsing {
     this.#listing = make(
       { sortBy: this.#sortBy, onlyImages: options.types === 'image' },
       {
-        changed: () => this.#listed(),
+        changed: () => {
+          // The service responds again: these warnings are obsolete, but not that of a change that has failed.
+          notices.take(texts.trouble.offline);
+          notices.take(this.#warned);
+          this.#warned = '';
+          this.#listed();
+        },
         failed: (error) => this.#failed(error),
         said: (messages) => notices.warn(messages.join(' ')),
       },
@@ -217,8 +225,6 @@ export class Browsing {
     const found = listing.isComplete ? texts.found : texts.foundSoFar;
     frame.showCount(counted(texts, this.isSearch ? found : texts.items, listing.count));
     frame.showState(listing.count > 0 ? undefined : this.#emptyText(listing));
-    // The service responds again: these warnings are obsolete.
-    for (const text of [texts.trouble.unreachable, texts.trouble.offline]) notices.take(text);
     if (this.#lost !== undefined) notices.warn(fill(texts.trouble.gone, { folder: this.#lost }));
     this.#lost = undefined;
     if (this.#awaited !== undefined && grid.goTo(this.#awaited)) this.#awaited = undefined;
@@ -243,7 +249,13 @@ export class Browsing {
     if (this.#listing?.count === undefined) {
       frame.showState(message, true);
       notices.speak(message);
-    } else notices.warn(message, { label: texts.tryAgain, run: () => this.reload() });
+    } else this.warn(message, { label: texts.tryAgain, run: () => this.reload() });
+  }
+
+  /** Shows the failure of a request that changes nothing, until the service responds again. */
+  warn(message: string, offer?: Offer): void {
+    this.#warned = message;
+    this.#parts.notices.warn(message, offer);
   }
 
   async #learnRights(folder: Folder): Promise<void> {
