@@ -26,6 +26,9 @@ const html = `<!doctype html><html lang="en"><meta name="viewport" content="widt
     document.body.classList.add('ready');
   </script></html>`;
 
+/** A service worker that sends every request by itself. */
+const worker = 'onfetch = (event) => event.respondWith(fetch(event.request));';
+
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** What stands in front of the connector; true: it answers by itself, or never. */
@@ -136,11 +139,19 @@ export class PickerService {
     return picker;
   }
 
+  /** Lets the connector respond to a request that the proxy has held. */
+  pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return this.#router.handler(request, response);
+  }
+
   async closePages(): Promise<void> {
     for (const page of await this.#chromium.browser.pages()) {
       if (page.url() === 'about:blank') continue;
       // The next test begins as a new visitor.
-      await page.evaluate(() => localStorage.clear());
+      await page.evaluate(async () => {
+        localStorage.clear();
+        for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
+      });
       await page.close();
     }
   }
@@ -149,8 +160,10 @@ export class PickerService {
     const url = request.url ?? '/';
     if (url.startsWith('/connector')) {
       if (request.method === 'POST') this.requests.push(url.slice('/connector/'.length));
-      if (this.proxy?.(request, response) !== true) await this.#router.handler(request, response);
-    } else if (/^\/[\w-]+\.js$/u.test(url)) {
+      if (this.proxy?.(request, response) !== true) await this.pass(request, response);
+    } else if (url === '/worker.js')
+      response.writeHead(200, { 'content-type': 'text/javascript' }).end(worker);
+    else if (/^\/[\w-]+\.js$/u.test(url)) {
       response.writeHead(200, { 'content-type': 'text/javascript' });
       response.end(await readFile(path.join(dist, url)));
     } else response.writeHead(200, { 'content-type': 'text/html', ...this.pageHeaders }).end(html);

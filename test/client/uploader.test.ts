@@ -120,10 +120,37 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
     const uploaded = page.evaluate(`import('/editors.js').then(({ createUploader }) =>
       createUploader({ url: '/connector' })(new File([new Uint8Array(${String(bytes)})], 'notes.txt')))`);
     await hanging;
+    await page.waitForFunction('limits.size > 0');
     await page.evaluate('pass()');
     expect(await uploaded).toMatchObject({ name: 'notes.txt', bytes });
     expect((await stat(service().inPhotos('notes.txt'))).size).toBe(bytes);
     expect(await page.evaluate('limits.size')).toBe(0);
+  });
+
+  it('sends a file for as long as that takes where a service worker hides its progress', async () => {
+    const { page } = await service().open();
+    await page.evaluate(`navigator.serviceWorker.register('/worker.js')
+      .then(() => navigator.serviceWorker.ready)`);
+    await page.reload();
+    await page.evaluate(clock);
+    let forms = 0;
+    let goOn: (() => void) | undefined;
+    const arrived = new Promise<void>((resolve) => {
+      service().proxy = (request, response) => {
+        if (request.url !== '/connector/fileUpload') return false;
+        forms += 1;
+        goOn = () => void service().pass(request, response);
+        resolve();
+        return true;
+      };
+    });
+    const uploaded = page.evaluate(`import('/editors.js').then(({ createUploader }) =>
+      createUploader({ url: '/connector' })(new File(['Dear reader'], 'letter.txt')))`);
+    await arrived;
+    await page.evaluate('pass()');
+    goOn?.();
+    expect(await uploaded).toMatchObject({ name: 'letter.txt' });
+    expect(forms).toBe(1);
   });
 
   it('gives links that lead to the connector from a page whose base is elsewhere', async () => {

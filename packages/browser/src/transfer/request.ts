@@ -86,7 +86,8 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
         wait(isPatient && loaded === total);
         onProgress(loaded);
       };
-    wait();
+    // From the first progress on: browsers report none of a body that a service worker of the page sends.
+    wait(onProgress !== undefined);
     sending.send(body);
   });
   if (reply.status === 0) await requireReadable(body);
