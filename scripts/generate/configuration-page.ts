@@ -124,7 +124,7 @@ An action key is the name of the action in capitals, with underscores between it
 
 Some actions need several keys: ${code('fileUploadRemote')} needs ${code('FILE_UPLOAD')} too, ${code('fileReplace')} ${code('FILE_UPLOAD')} and ${code('FILE_REMOVE')} (with ${code('url')} also ${code('FILE_UPLOAD_REMOTE')}), ${code('trashRestore')} ${code('FILE_UPLOAD')} or ${code('FOLDER_CREATE')}, ${code('trashRemove')} and ${code('trashEmpty')} ${code('FILE_REMOVE')} or ${code('FOLDER_REMOVE')}. ${code('stowage explain')} and ${code('permissions')} evaluate all of them. In rules that the hook ${code('accessControl')} returns, every action key must be true or false: null and undefined are rejected, because they would allow the action.
 
-Listings leave out denied items: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. The contents of a folder count as well: to copy, move or remove the folder, the role needs the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) for the files in it. Renaming a folder needs only ${code('FOLDER_RENAME')}, in every action that renames.
+Listings leave out denied items: files by ${code('FILES')}, folders by ${code('FILES')} or ${code('FOLDERS')}. The contents of a folder count as well: to copy, move or remove the folder, the role needs the key of the action on files (${code('FILE_MOVE')} for ${code('FOLDER_MOVE')}) for the files in it. Renaming a folder needs only ${code('FOLDER_RENAME')}, in every action that renames. A copy, move or rename is refused if it would show the role what it cannot see: items that ${code('FILES')}, ${code('FOLDERS')} or ${code('FILE_DOWNLOAD')} deny at the old path and allow at the new one.
 
 ## Sources
 

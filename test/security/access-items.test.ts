@@ -304,3 +304,42 @@ it('denies before it says what is missing, by the key that the name of the actio
   expect((await service.call('fileRename', { name: 'a.txt' })).status).toBe(403);
   expect((await service.call('folderRename', { name: 'a.txt' })).status).toBe(400);
 });
+
+describe.each([
+  ['READ', { READ: false }],
+  ['FILES and FOLDERS', { FILES: false, FOLDERS: false }],
+  ['FILE_DOWNLOAD', { FILE_DOWNLOAD: false }],
+])('what %s hides from a role', (_, denied) => {
+  const hidden = { path: '/d/secret', ...denied };
+
+  it.each<readonly [action: string, fields: Fields]>([
+    ['folderCopy', { from: 'd', path: 'to' }],
+    ['folderMove', { from: 'd', path: 'to' }],
+    ['folderCopy', { from: 'd', source: 'other', path: 'to' }],
+    ['folderMove', { from: 'd', source: 'other', path: 'to' }],
+    ['folderRename', { name: 'd', newname: 'e' }],
+    ['fileCopy', { from: 'd/secret/x.txt', path: 'to' }],
+    ['fileMove', { from: 'd/secret/x.txt', path: 'to' }],
+    ['folderCopy', { from: 'd/secret', path: 'to' }],
+  ])('%s %j does not carry to where the role sees it', async (action, fields) => {
+    const service = await startService({ accessControl: [hidden], sources: { files: {}, other: {} } });
+    const [files, other] = [service.source('files'), service.source('other')];
+    await files.put({ 'd/secret/x.txt': SECRET, 'd/y.txt': 'y', 'to/': '' });
+    await other.put({ 'to/': '' });
+    const from = fields['source'] === undefined ? {} : { fromSource: 'files' };
+    expect((await service.call(action, { ...fields, ...from })).status).toBe(403);
+    expect(await files.paths()).toEqual(['d/', 'd/secret/', 'd/secret/x.txt', 'd/y.txt', 'to/']);
+    expect(await other.paths()).toEqual(['to/']);
+  });
+
+  it('may move where it is hidden too, beside what the role sees', async () => {
+    const rules = [hidden, { path: '/to', ...denied }];
+    const service = await startService({ accessControl: rules, sources: { files: {} } });
+    const files = service.source('files');
+    await files.put({ 'd/secret/x.txt': SECRET, 'd/y.txt': 'y', 'to/': '' });
+    expect((await service.call('folderCopy', { from: 'd', path: 'to' })).status).toBe(200);
+    expect((await service.call('fileMove', { from: 'd/y.txt' })).status).toBe(200);
+    expect(await files.paths()).toContain('to/d/secret/x.txt');
+    expect(await files.paths()).toContain('y.txt');
+  });
+});

@@ -5,7 +5,7 @@ import { tallyOf } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
 import { missing } from '../view/folder-view.ts';
-import { itemKey, type KeysByKind, requireBothLocations, RESTORE_KEYS } from '../view/rights.ts';
+import { itemKey, type KeysByKind, requireBothLocations, RESTORE_KEYS, SEEING_KEYS } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
@@ -124,7 +124,7 @@ const isNameableThroughout = async (
 /**
  * Rejects a change of a folder when a rule denies it for an item inside, at its old or new location: folders
  * by the folder's key, files by the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); renaming a folder needs
- * FOLDER_RENAME only. Also rejects a change that makes paths longer than requests can name. Walks the folder
+ * FOLDER_RENAME only. Nothing becomes visible by a change of its path. Also rejects a change that makes paths longer than requests can name. Walks the folder
  * unless every key is allowed for all paths inside and none becomes longer. Reserved items move along
  * unchecked.
  */
@@ -133,7 +133,10 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
   const folder = [`FOLDER_${verb}`];
   const file = verb === 'RENAME' ? folder : [`FILE_${verb}`, ...folder];
   const isLonger = makesPathsLonger(change);
-  const hasRules = [from, to].some((path) => path !== undefined && view.mayDiffer(file, path));
+  const seeing = to === undefined ? [] : Object.values(SEEING_KEYS).flat();
+  const hasRules = [from, to].some(
+    (path) => path !== undefined && view.mayDiffer([...file, ...seeing], path),
+  );
   if (!hasRules && (!isLonger || (await isNameableThroughout(view, from, to, signal)))) return;
   const enters = (path: SourcePath): boolean => !view.reserves(path.name);
   const options = { detail: 'names', signal, enters } as const;
@@ -142,8 +145,8 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
     const target = to?.join(from.relative(path));
     if (isLonger && target !== undefined) requireNameable(target);
     const keys = { file, folder }[entry.kind];
-    view.require(keys, path, entry.kind);
-    if (target !== undefined) view.require(keys, target, entry.kind);
+    if (target === undefined) view.require(keys, path, entry.kind);
+    else requireBothLocations({ from: view, to: view }, keys, { from: path, to: target, kind: entry.kind });
   }
 };
 

@@ -10,7 +10,7 @@ import { moveItem } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { reservedNames } from '../view/rights.ts';
+import { requireBothLocations, reservedNames } from '../view/rights.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Done, Passage, Renamed, Transfer } from './change.ts';
 import { incomingContent } from './incoming.ts';
@@ -97,8 +97,7 @@ const nameInOtherSource = (transfer: Transfer): NonNullable<CopyTreeOptions['nam
     }
     const name = incomingName(to.source.settings, entry);
     const target = targetFolder.below(name);
-    from.require(keys[entry.kind], path, entry.kind);
-    to.require(keys[entry.kind], target, entry.kind);
+    requireBothLocations({ from, to }, keys[entry.kind], { from: path, to: target, kind: entry.kind });
     return name;
   };
 };

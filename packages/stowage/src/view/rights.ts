@@ -36,14 +36,23 @@ export const FILE_KEYS: readonly string[] = ['FILE_DOWNLOAD'];
 /** The keys for a link to a variant, which shows the content of the file too. */
 export const VARIANT_KEYS: readonly string[] = [...FILE_KEYS, 'IMAGE_VARIANT'];
 
-/** Checks a key at the current path and at the target. @throws AccessDeniedError */
+/** The keys for seeing an item and its content. */
+export const SEEING_KEYS: KeysByKind = { file: ['FILES', ...FILE_KEYS], folder: ['FOLDERS'] };
+
+/**
+ * Checks keys at the current path and at the target. A transfer must not show what the role could not see: a
+ * key for seeing the item that is allowed at the target must be allowed at the current path too.
+ * @throws AccessDeniedError
+ */
 export const requireBothLocations = (
   rights: { readonly from: Access; readonly to: Access },
-  key: string,
-  paths: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
+  keys: string | readonly string[],
+  { from, to, kind }: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
 ): void => {
-  rights.from.require(key, paths.from, paths.kind);
-  rights.to.require(key, paths.to, paths.kind);
+  rights.from.require(keys, from, kind);
+  rights.to.require(keys, to, kind);
+  const shown = SEEING_KEYS[kind].filter((key) => rights.to.may(key, to, kind));
+  rights.from.require(shown, from, kind);
 };
 
 export type ReservingSettings = Pick<
