@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';
 import { createApp } from 'stowage';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { DavStub } from '../../tools/test-servers/webdav-stub.js';
 import { login, programs, startApache, type DavServer } from '../../tools/test-servers/webdav.js';
+import { startService } from './service.js';
 
 const nothing = (): void => undefined;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
@@ -121,3 +123,23 @@ describe.skipIf(!programs.apache)(
     });
   },
 );
+
+it('edits pictures, makes thumbnails and copies elsewhere where the server reports no sizes and times', async () => {
+  const stub = await DavStub.start({ untold: ['getcontentlength', 'getlastmodified'] });
+  onTestFinished(() => stub.close());
+  const dav = { storageAdapter: 'webdav', webdav: { url: stub.url }, root: '/' };
+  const service = await startService({ sources: { dav, disk: {} } });
+  const picture = await sharp({ create: { width: 80, height: 60, channels: 3, background: '#36c' } })
+    .png()
+    .toBuffer();
+  const uploaded = await service.upload([['files[0]', 'a.png', new Uint8Array(picture)]], { source: 'dav' });
+  expect(uploaded.status).toBe(200);
+  const box = { 'box[w]': '40', 'box[h]': '30' };
+  expect((await service.call('imageResize', { source: 'dav', name: 'a.png', ...box })).status).toBe(200);
+  const from = { fromSource: 'dav', from: 'a.png' };
+  expect((await service.call('fileCopy', { source: 'disk', ...from })).status).toBe(200);
+  const { width, height } = await sharp(await service.source('disk').bytes('a.png')).metadata();
+  expect([width, height]).toEqual([40, 30]);
+  const { data } = await service.call('files', { source: 'dav' });
+  expect(data).toMatchObject({ sources: [{ files: [{ file: 'a.png', thumb: '_thumbs/a.png' }] }] });
+});
