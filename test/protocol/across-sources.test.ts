@@ -91,6 +91,25 @@ describe('copying and moving from one source into another', () => {
     },
   );
 
+  it('moves folders that have been listed, with the icons of their files, present and former', async () => {
+    const service = await startService({ sources: { photos: {}, archive: {} } });
+    const photos = service.source('photos');
+    await photos.put({ 'f/a.txt': '1', 'f/old.zip': '2', 'f/broken.png': 'no picture', 'f/deep/b.txt': '3' });
+    const list = (path: string) =>
+      service.call('files', { source: 'photos', path, 'mods[withFolders]': 'true' });
+    for (const path of ['f', 'f/deep']) expect((await list(path)).status).toBe(200);
+    for (const [path, name] of [
+      ['f', 'old.zip'],
+      ['f/deep', 'b.txt'],
+    ] as const)
+      expect((await service.call('fileRemove', { source: 'photos', path, name })).status).toBe(200);
+    expect(await photos.paths()).toContain('f/_thumbs/');
+    const answer = await service.call('folderMove', { source: 'archive', fromSource: 'photos', from: 'f' });
+    expect([answer.status, answer.messages]).toEqual([200, []]);
+    expect(await photos.paths()).toEqual([]);
+    expect(await service.source('archive').paths()).toEqual(['f/', 'f/a.txt', 'f/broken.png', 'f/deep/']);
+  });
+
   it('a move leaves what is no thumbnail in the folder of thumbnails, and says so', async () => {
     const service = await startService(two);
     const photos = service.source('photos');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
-import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
+import { isThumbnailFolder } from '../pictures/kept/plan.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import type { Entry, EntryKind, StorageAdapter } from '../storage/adapter.ts';
 import { type CopiedTree, copyFileTo, copyTree, type CopyTreeOptions } from '../storage/copy-tree.ts';
@@ -67,12 +67,8 @@ export const relocate = async (
 };
 
 /** Whether a folder holds thumbnails, which are made anew, or texts, which follow separately. */
-const isBesideFiles = ({ from }: Transfer, { kind, name }: Entry): boolean => {
-  const { settings } = from.source;
-  const isOfThumbnails =
-    hasThumbnailFolder(settings) && name.toLowerCase() === settings.thumbFolderName.toLowerCase();
-  return kind === 'folder' && (name === ABOUT_FOLDER || isOfThumbnails);
-};
+const isBesideFiles = ({ from }: Transfer, { kind, name }: Entry): boolean =>
+  kind === 'folder' && (name === ABOUT_FOLDER || isThumbnailFolder(from.source.settings, name));
 
 /**
  * Checks all contents of a folder before any of it is copied, and returns the name of each item in the other
@@ -136,7 +132,7 @@ export const transferAcross = async (passage: Passage, transfer: Transfer): Prom
     await (type === 'copy' ? copyFileTo : moveFileTo)(source, target, options);
     return { inspection, bytes, stored };
   }
-  const derivedOf = (path: SourcePath) => services.thumbnails.pathsOf({ source: from.source, path });
+  const derivedFrom = services.thumbnails.derivedIn(from.source);
   const onCopied = async (files: CopiedTree['files']): Promise<void> => {
     try {
       await services.about.carry(source.storage, target.storage, files);
@@ -153,7 +149,7 @@ export const transferAcross = async (passage: Passage, transfer: Transfer): Prom
       renamed.push({ kind: entry.kind, from: path, to: targetFolder.below(name) });
     return name;
   };
-  const treeOptions = { ...options, nameFor, derivedOf, onCopied };
+  const treeOptions = { ...options, nameFor, derivedFrom, onCopied };
   await (type === 'copy' ? copyTree : moveTree)(source, target, treeOptions);
   return { inspection, stored, renamed };
 };

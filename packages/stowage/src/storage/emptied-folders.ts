@@ -32,16 +32,26 @@ export const messageOf = (stayed: Stayed): string => {
   return `The folder was moved, but not all of it: ${what} (${reasons.join(', ')}).`;
 };
 
+/** Files derived from the contents of a folder, in a subfolder that is not moved. */
+export interface DerivedFrom {
+  /** Files that belong to this item alone, such as thumbnails. */
+  readonly of: (item: SourcePath) => readonly SourcePath[];
+  /** Whether this is a file that belongs to several items, such as an icon, or the folder of such files. */
+  readonly isShared: (path: SourcePath) => boolean;
+}
+
 /** Paths of the files derived from the contents of a folder, and of their folders. */
 class DerivedFiles {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();
   readonly #storage: StorageAdapter;
   readonly #folder: SourcePath;
+  readonly #isShared: DerivedFrom['isShared'];
 
-  constructor(storage: StorageAdapter, folder: SourcePath) {
+  constructor(storage: StorageAdapter, folder: SourcePath, isShared: DerivedFrom['isShared']) {
     this.#storage = storage;
     this.#folder = folder;
+    this.#isShared = isShared;
   }
 
   add(files: readonly SourcePath[]): void {
@@ -54,7 +64,7 @@ class DerivedFiles {
   }
 
   holds(folder: SourcePath): boolean {
-    return this.#folders.has(this.#keyOf(folder));
+    return this.#folders.has(this.#keyOf(folder)) || this.#isShared(folder);
   }
 
   /** Removes the derived files in a folder, and the folder. @throws NotEmptyError when it holds others */
@@ -63,7 +73,8 @@ class DerivedFiles {
     for await (const page of this.#storage.list(folder, { detail: 'names' })) {
       for (const { kind, name } of page) {
         const path = folder.below(name);
-        if (kind === 'file' && this.#files.has(this.#keyOf(path))) files.push(path);
+        const isDerived = this.#files.has(this.#keyOf(path)) || this.#isShared(path);
+        if (kind === 'file' && isDerived) files.push(path);
         if (kind === 'folder' && this.holds(path)) folders.push(path);
       }
     }
@@ -82,7 +93,7 @@ interface Moved {
   /** Whether a direct subfolder was moved. */
   readonly isMoved: (path: SourcePath) => boolean;
   /** The files derived from its direct items. */
-  readonly derived: () => Promise<DerivedFiles>;
+  readonly derived: () => Promise<DerivedFiles | undefined>;
 }
 
 /** Removes a folder after a move. Counts entries still in it: changed, added, hidden, or not listable. */
@@ -107,7 +118,7 @@ const removeEmptied = async (
   const derived = others.length > 0 ? await readDerived() : undefined;
   // The texts about moved files have been copied; others belong to files that no longer exist.
   const words = others.filter(({ name }) => name === ABOUT_FOLDER);
-  const holders = others.filter((path) => derived?.holds(path));
+  const holders = others.filter((path) => derived?.holds(path) === true);
   left += others.length - holders.length - words.length;
   stayed.omitted += omitted;
   stayed.changed += left;
@@ -140,18 +151,18 @@ const heldBy = (plan: TreePlan, index: number) => {
 export const removeFolders = async (
   storage: StorageAdapter,
   plan: TreePlan,
-  derivedOf: ((item: SourcePath) => readonly SourcePath[]) | undefined,
+  derivedFrom: DerivedFrom | undefined,
   stayed: Stayed,
 ): Promise<void> => {
   for (let index = plan.folders.length - 1; index >= 0; index -= 1) {
     const { from: folder } = plan.folders[index] as TreePlan['folders'][number];
     const { folders, files } = heldBy(plan, index);
     const moved = new Set(folders.map(({ from }) => from.name));
-    const derived = async (): Promise<DerivedFiles> => {
-      const found = new DerivedFiles(storage, folder);
-      if (derivedOf === undefined) return found;
-      for (const { from } of folders) found.add(derivedOf(from));
-      for await (const file of files) found.add(derivedOf(locate(plan, file).from));
+    const derived = async (): Promise<DerivedFiles | undefined> => {
+      if (derivedFrom === undefined) return undefined;
+      const found = new DerivedFiles(storage, folder, derivedFrom.isShared);
+      for (const { from } of folders) found.add(derivedFrom.of(from));
+      for await (const file of files) found.add(derivedFrom.of(locate(plan, file).from));
       return found;
     };
     try {

@@ -19,19 +19,15 @@ import {
   type CopyFileOptions,
   type CopyTreeOptions,
 } from './copy-tree.ts';
-import { countOf, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
+import { countOf, type DerivedFrom, messageOf, removeFolders, type Stayed } from './emptied-folders.ts';
 import type { StoreLocation } from './location.ts';
 import { isSameVersion } from './entry.ts';
-import type { SourcePath } from './source-path.ts';
 
 const PARALLEL_REMOVALS = 8;
 
 export interface MoveTreeOptions extends CopyTreeOptions {
-  /**
-   * The files derived from an item (thumbnails), in a sibling folder that is not moved: removed after the
-   * item has moved; other files of their folder stay. Default: none.
-   */
-  readonly derivedOf?: ((item: SourcePath) => readonly SourcePath[]) | undefined;
+  /** Derived files are removed after their items have moved; other files of their folder stay. Default: none. */
+  readonly derivedFrom?: DerivedFrom | undefined;
   /**
    * Whether a removal and a following stat that both find nothing prove that another writer has taken the
    * original, so that the copy is withdrawn. Default: false, because after a lost response to a removal a
@@ -204,7 +200,7 @@ const removeCopied = async (
   to: StoreLocation,
   plan: TreePlan,
   copied: CopiedTree,
-  { derivedOf, missesAreCertain = false, onCopied }: MoveTreeOptions,
+  { derivedFrom, missesAreCertain = false, onCopied }: MoveTreeOptions,
 ): Promise<void> => {
   const stayed: Stayed = { changed: 0, omitted: 0, hidden: 0, refused: 0, cause: undefined };
   const removed = await removeOriginals(from.storage, to.storage, copied, { stayed, missesAreCertain });
@@ -222,6 +218,6 @@ const removeCopied = async (
     stayed.refused += 1;
     stayed.cause ??= error;
   }
-  if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedOf, stayed);
+  if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedFrom, stayed);
   if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
 };

@@ -1,11 +1,18 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { createImagePool, type ImagePool } from '../image-editor.ts';
 import { createPreviews } from '../previews/previews.ts';
-import { iconNamed } from './icon.ts';
+import { iconNamed, isDefaultIcon } from './icon.ts';
 import { type KeptContext, openKeptFolder } from './kept-pictures.ts';
 import { createBacklog, describeWith, makeAllWith } from './listing.ts';
 import { KeptMemory, type Target } from './memory.ts';
-import { drawnNames, drawnNamesOf, createPlanner, hasThumbnailFolder, thumbnailOf } from './plan.ts';
+import {
+  drawnNames,
+  drawnNamesOf,
+  createPlanner,
+  hasThumbnailFolder,
+  isThumbnailFolder,
+  thumbnailOf,
+} from './plan.ts';
 import { createPictureSizes, type PictureSizes } from './sizes.ts';
 import { showWith } from './show.ts';
 import { variantsWith, type ViewContext } from './thumbnail-view.ts';
@@ -183,7 +190,7 @@ const keep = async (
 /** Updates thumbnails along with their images. Failures are logged and never reach the client. */
 const followersWith = (
   context: ViewContext,
-): Pick<Thumbnails, 'pathsOf' | 'removed' | 'moved' | 'copied' | 'changed' | 'draw' | 'keep'> => {
+): Pick<Thumbnails, 'derivedIn' | 'removed' | 'moved' | 'copied' | 'changed' | 'draw' | 'keep'> => {
   const quietly = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();
@@ -193,10 +200,15 @@ const followersWith = (
   };
   const changed = (location: SourceLocation): Promise<void> => quietly(() => dropAll(context, location));
   return {
-    pathsOf: (location) => {
-      const { pictures, icons } = pathsOf(context.svgGenerator !== undefined, location);
-      return [...pictures, ...icons];
-    },
+    derivedIn: (source) => ({
+      of: (path) => {
+        const { pictures, icons } = pathsOf(context.svgGenerator !== undefined, { source, path });
+        return [...pictures, ...icons];
+      },
+      isShared: ({ name, parent }) =>
+        isThumbnailFolder(source.settings, name) ||
+        (isThumbnailFolder(source.settings, parent.name) && isDefaultIcon(name)),
+    }),
     removed: (location) =>
       quietly(async () => {
         await dropAll(context, location);

@@ -110,6 +110,9 @@ export const folderIcon = (size: IconSize): Icon => named('folder', frame(size, 
 
 const ICON_NAME = /^(?:(file)(?:-([0-9a-z._-]+))?|folder)~[0-9a-f]{10}\.svg$/iu;
 
+/** Whether a file in a thumbnail folder is a default icon, of any size. */
+export const isDefaultIcon = (name: string): boolean => ICON_NAME.test(name);
+
 /**
  * The markup of a default icon by its name, in this size; undefined for other names. Extensions outside ASCII
  * get the drawing of their ASCII form.

@@ -42,6 +42,10 @@ export const hasThumbnailFolder = ({
 }: Pick<Settings, 'createThumb' | 'imagePresets'>): boolean =>
   createThumb || Object.keys(imagePresets).length > 0;
 
+/** Whether this is the name of the source's folder of thumbnails, in any letter case. */
+export const isThumbnailFolder = (settings: Settings, name: string): boolean =>
+  hasThumbnailFolder(settings) && name.toLowerCase() === settings.thumbFolderName.toLowerCase();
+
 interface ThumbnailName {
   readonly name: string;
   readonly format: ThumbnailFormat;

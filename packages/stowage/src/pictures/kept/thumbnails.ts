@@ -117,8 +117,14 @@ export interface Thumbnails {
     onEnd: (picture: Entry, outcome: BatchOutcome) => void,
   ): Promise<void>;
 
-  /** Possible paths of thumbnails, variants and icons of an item; they need not exist. */
-  pathsOf(location: SourceLocation): readonly SourcePath[];
+  /**
+   * Files that may be derived from items: `of` has the possible paths of an item's thumbnail, variants and own
+   * icons; `isShared` recognises icons of several items, and their folder.
+   */
+  derivedIn(source: Source): {
+    readonly of: (item: SourcePath) => readonly SourcePath[];
+    readonly isShared: (path: SourcePath) => boolean;
+  };
 
   /**
    * Paths relative to its folder, in the form of `describe` and `variants`, of the files that may be derived
