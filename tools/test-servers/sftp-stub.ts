@@ -18,7 +18,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -113,7 +113,6 @@ const announceLinks = (sftp: SFTPWrapper): void => {
 
 /** Serves a folder of this machine in a session. */
 const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, hangUp: () => void): void => {
-  let last = 0;
   if (stub.dialect.deniesLinks === true) announceLinks(sftp);
   sftp.on('EXTENDED', (id) => sftp.status(id, PERMISSION_DENIED));
   const whole = (path: string): string => {
@@ -138,10 +137,9 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
       sftp.status(id, OK);
     });
   const keep = (id: number, handle: Handle): void => {
-    last += 1;
-    handles.set(last, handle);
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32BE(last);
+    // All sessions share the handles.
+    const bytes = randomBytes(4);
+    handles.set(bytes.readUInt32BE(), handle);
     sftp.handle(id, bytes);
   };
   const known = (bytes: Buffer): Handle => {
