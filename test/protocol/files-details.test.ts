@@ -140,6 +140,19 @@ describe('mods[details]', () => {
     expect(byName.get('trip')).not.toHaveProperty('bytes');
   });
 
+  it.each([0, 1])(
+    'says the size of a GIF as browsers show it where its canvas is %i pixels wide',
+    async (side) => {
+      const service = await startService({ createThumb: false });
+      const gif = await picture(40, 30).gif().toBuffer();
+      gif.writeUInt16LE(side, 6);
+      gif.writeUInt16LE(side, 8);
+      await service.source('files').put({ 'a.gif': gif });
+      const { files } = await listed(service, { details: '1' });
+      expect(files.map(({ width, height }) => [width, height])).toEqual([[40, 30]]);
+    },
+  );
+
   it('counts what a page leaves out, and follows what has changed', async () => {
     const service = await start();
     const page = await listed(service, { details: '1', offset: '3', limit: '2' });

@@ -191,7 +191,9 @@ export const sizeInHeader = (
 ): { readonly width: number; readonly height: number; readonly isRotated: boolean } | undefined => {
   const format = beginning.length < 30 ? undefined : sniffPicture(beginning);
   if (format === 'gif') {
-    return { width: beginning.readUInt16LE(6), height: beginning.readUInt16LE(8), isRotated: false };
+    const [width, height] = [beginning.readUInt16LE(6), beginning.readUInt16LE(8)];
+    // Some programs write a canvas of 0 or 1 pixels: browsers and the library enlarge it to the first frame.
+    return Math.min(width, height) < 2 ? undefined : { width, height, isRotated: false };
   }
   if (format !== 'webp') return undefined;
   // The library can read a complete file, including its EXIF data.
