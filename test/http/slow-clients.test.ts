@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { stageContent } from 'stowage/storage';
 import { FileAnswer, MemoryAdapter, defineAction } from '#internals';
@@ -48,6 +48,20 @@ describe('a client that sends slowly', () => {
       await connection.write(whole.subarray(at, at + 2000));
       await pause(300);
     }
+    expect((await connection.answer()).status).toBe(200);
+    connection.destroy();
+  });
+
+  it('is waited for although the clock is set meanwhile', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const edge = await startEdge({ times: generous });
+    const file = filePart('files[0]', 'a.png', randomBytes(20_000));
+    const connection = await begin(edge, formType, file.length + formEnd.length);
+    await connection.write(file.subarray(0, 10));
+    await expect.poll(edge.leases).toBe(1);
+    vi.setSystemTime(Date.now() + 3_600_000);
+    await connection.write(Buffer.concat([file.subarray(10), formEnd]));
     expect((await connection.answer()).status).toBe(200);
     connection.destroy();
   });

@@ -34,7 +34,7 @@ export interface PourOptions {
 
 class Pace {
   readonly #options: PourOptions;
-  readonly #begun = Date.now();
+  readonly #begun = performance.now();
   #bytes = 0;
   /** Time spent in the writer, which does not count against the client. */
   pausedMs = 0;
@@ -48,7 +48,7 @@ class Pace {
     const { isPaced = false, times } = this.#options;
     this.#bytes += bytes;
     const allowed = times.formMs + this.#bytes / times.formBytesPerMs;
-    if (isPaced && Date.now() - this.#begun - this.pausedMs > allowed) throw new RequestTimeoutError();
+    if (isPaced && performance.now() - this.#begun - this.pausedMs > allowed) throw new RequestTimeoutError();
   }
 }
 
@@ -86,11 +86,11 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
       reject(error instanceof Error ? error : new Error('The request was given up.', { cause: error }));
     };
     const pauseUntil = (end: Promise<void>): void => {
-      const pausedAt = Date.now();
+      const pausedAt = performance.now();
       body.pause();
       end.then(() => {
         if (settled) return;
-        pace.pausedMs += Date.now() - pausedAt;
+        pace.pausedMs += performance.now() - pausedAt;
         stalled.refresh();
         body.resume();
       }, fail);
