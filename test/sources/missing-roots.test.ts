@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteBucketCommand, DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { createApp } from 'stowage';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   azuriteMissing,
   makeContainer,
@@ -56,6 +56,14 @@ const deaf = (proxy: FaultProxy) => {
   };
 };
 
+const openDav = async (): Promise<Removable> => {
+  const server = await DavStub.start();
+  onTestFinished(() => server.close());
+  const proxy = await FaultProxy.start(server.url, ({ method = '' }) => method);
+  const url = proxy.endpoint + new URL(server.url).pathname;
+  return { storageAdapter: 'webdav', options: { url }, ...deaf(proxy) };
+};
+
 const stores: Readonly<Record<string, readonly [missing: unknown, open: () => Promise<Removable>]>> = {
   'a local folder': [
     undefined,
@@ -97,16 +105,7 @@ const stores: Readonly<Record<string, readonly [missing: unknown, open: () => Pr
       return { storageAdapter: 'webdav', options, ...movable(join(data, 'root')) };
     },
   ],
-  'a WebDAV server behind a proxy that finds nothing': [
-    undefined,
-    async () => {
-      const server = await DavStub.start();
-      onTestFinished(() => server.close());
-      const proxy = await FaultProxy.start(server.url, ({ method = '' }) => method);
-      const url = proxy.endpoint + new URL(server.url).pathname;
-      return { storageAdapter: 'webdav', options: { url }, ...deaf(proxy) };
-    },
-  ],
+  'a WebDAV server behind a proxy that finds nothing': [undefined, openDav],
   'a bucket that is deleted': [
     radosgwMissing,
     async () => {
@@ -213,4 +212,28 @@ describe('a source whose root is missing', () => {
     expect(await call('trashList?source=far')).toMatchObject({ status: 200 });
     expect((await call('fileDownload?source=far&name=gone.txt')).status).toBe(404);
   });
+});
+
+it('is out of reach also while a clock that was set back catches up', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { options, storageAdapter, take } = await openDav();
+  const far = {
+    title: 'Far',
+    storageAdapter,
+    baseurl: 'https://far.test/',
+    ...(options === undefined ? {} : { [storageAdapter]: options }),
+  };
+  const app = createApp({ sources: { far } }, {}, { logger: silent });
+  onTestFinished(() => app.close());
+  const missing = async (): Promise<number> =>
+    (await app.fetch(new Request('http://service/fileDownload?name=gone.txt'))).status;
+  const now = Date.now();
+  vi.setSystemTime(now + 3_600_000);
+  expect(await missing()).toBe(404);
+  vi.setSystemTime(now);
+  // Each second a few checks are made anew.
+  for (let turn = 0; turn < 40; turn += 1) expect(await missing()).toBe(404);
+  await take();
+  await expect.poll(missing, { timeout: 5000 }).toBe(500);
 });

@@ -45,10 +45,11 @@ const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
 const createRootChecks = (adapter: StorageAdapter): (() => Promise<void>) => {
   let last: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
-  let [since, checks] = [0, 0];
+  let [since, checks] = [-SECOND, 0];
   const check = async (): Promise<void> => {
     next = undefined;
-    if (Date.now() - since >= SECOND) [since, checks] = [Date.now(), 0];
+    const now = performance.now();
+    if (now - since >= SECOND) [since, checks] = [now, 0];
     if (checks >= MOST_CHECKS) return;
     checks += 1;
     try {
