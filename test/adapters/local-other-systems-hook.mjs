@@ -114,5 +114,13 @@ const SYSTEMS = {
   },
 };
 
+/** Where MOUNTED names, the system says that an exFAT volume is mounted. */
+replace('readFile', (path, ...given) => {
+  const done = given.at(-1);
+  if (path !== '/proc/self/mountinfo' || process.env.MOUNTED === undefined)
+    return original.readFile(path, ...given);
+  return done(null, `36 35 8:17 / ${process.env.MOUNTED} rw,noatime shared:1 - fuseblk /dev/sdb1 rw\n`);
+});
+
 SYSTEMS[process.env.SYSTEM]();
 syncBuiltinESMExports();

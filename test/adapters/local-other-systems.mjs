@@ -32,7 +32,14 @@ const check = async (name, work) => {
 for (const { theme, name, skipReason, run } of storageConformance({ open }))
   if (skipReason === undefined && THEMES.includes(theme)) await check(`${theme}: ${name}`, run);
 
-const { adapter, root, cleanup } = await open();
+const { adapter, root, another, cleanup } = await open();
+await check('rules ignore letter case where a volume below the root may ignore it', async () => {
+  process.env.MOUNTED = join(root, 'volume');
+  const store = await another();
+  delete process.env.MOUNTED;
+  await store.close();
+  if (store.capabilities.caseSensitive) throw new Error('case-sensitive');
+});
 await check('a large file is copied', async () => {
   await writeFile(join(root, 'big.txt'), 'x'.repeat(2_000_000));
   await adapter.copyFile(at('big.txt'), at('copy.txt'), { createOnly: true });

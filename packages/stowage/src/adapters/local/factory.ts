@@ -14,7 +14,7 @@ import { SharedFolders, FolderWalker } from './folder-walker.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
-import { lstatOf, makeDirectory, openDirectory, removeEmpty } from './system.ts';
+import { lstatOf, makeDirectory, openDirectory, readMounts, removeEmpty } from './system.ts';
 import { SystemCopies } from './copies.ts';
 import { TempAreas } from './temp-area.ts';
 import { constants } from 'node:fs';
@@ -101,6 +101,19 @@ const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
   }
 };
 
+const SENSITIVE =
+  /^(?:ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|ramfs|overlay|squashfs|erofs|nfs4?|ceph|fuse\.(?:sshfs|mergerfs|glusterfs))$/u;
+
+/**
+ * Whether no file system below the root may ignore letter case, as those of Windows and macOS do: a rule about
+ * a folder there must cover its other spellings. Decided by their types alone, since one of them may hang.
+ */
+const isSensitiveBelow = async (root: string): Promise<boolean> => {
+  const prefix = `${(await realpath(root)).replace(/\/$/u, '')}/`;
+  const below = (await readMounts()).filter(({ point }) => point.startsWith(prefix));
+  return below.every(({ type }) => SENSITIVE.test(type));
+};
+
 /** Repeated, because leftovers of other machines are recognised only after a day. */
 const SWEEP_MS = 6 * 60 * 60 * 1000;
 
@@ -185,7 +198,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const scans = options.scans ?? { thread: own, release: () => own.close() };
     const capabilities = {
       ...capabilitiesOf('local'),
-      caseSensitive: await isCaseSensitive(confinement),
+      caseSensitive: (await isCaseSensitive(confinement)) && (await isSensitiveBelow(root)),
     };
     const locks = options.locks ?? createNameLocks();
     const identity = {

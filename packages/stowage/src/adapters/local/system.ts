@@ -94,17 +94,22 @@ export const readNames: (path: Name) => Promise<string[]> = promisify(fs.readdir
 
 export const realPathOf: (path: string) => Promise<string> = promisify(fs.realpath.native);
 
-/** Mount points, bind mounts included; empty on systems other than Linux. */
-export const readMountPoints = async (): Promise<readonly string[]> => {
+/** Mounts, bind mounts included, with the types of their file systems; empty on systems other than Linux. */
+export const readMounts = async (): Promise<readonly { readonly point: string; readonly type: string }[]> => {
   const table = await readTextFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return table.split('\n').flatMap((line) => {
-    const point = line.split(' ')[4];
+    const fields = line.split(' ');
+    const type = fields[fields.indexOf('-', 6) + 1] ?? '';
     // Space, tab, newline and backslash are escaped as octal numbers.
-    return point === undefined
-      ? []
-      : [point.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)))];
+    const point = fields[4]?.replace(/\\([0-7]{3})/g, (_, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 8)),
+    );
+    return point === undefined ? [] : [{ point, type }];
   });
 };
+
+export const readMountPoints = async (): Promise<readonly string[]> =>
+  (await readMounts()).map(({ point }) => point);
 
 /** An entry from its stats; undefined for links, sockets, pipes and devices. */
 export const entryOf = (name: string, stats: fs.Stats | fs.BigIntStats): Entry | undefined => {
