@@ -35,6 +35,11 @@ const realPath = (path) => original.realpathSync(String(path));
 const isFolder = (path) => statsOf(path)?.isDirectory() === true;
 const replacesFolder = (from, to) => isFolder(from) && isFolder(to);
 
+const damage = () => {
+  for (const name of ['lstat', 'lstatSync'])
+    fail(name, 'EIO', (path) => String(path).endsWith('/damaged.txt'));
+};
+
 const SYSTEMS = {
   'Linux without /proc': () => {
     for (const name of ['readlinkSync', 'stat', 'lstat', 'open', 'opendir'])
@@ -48,6 +53,7 @@ const SYSTEMS = {
   },
   'rclone mount': () => {
     fail('link', 'EIO');
+    damage();
     fail('rename', 'EEXIST', replacesFolder);
   },
   'SMB and Docker Desktop': () => {
@@ -66,12 +72,13 @@ const SYSTEMS = {
         return done(null);
       }),
     );
+    damage();
     const withoutKinds = (path, { encoding = 'utf8' } = {}) => {
       const names = original.readdirSync(path, { encoding });
       const readSync = () => {
         const name = names.shift();
         if (name === undefined) return null;
-        const stats = original.lstatSync(Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name)]));
+        const stats = fs.lstatSync(Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name)]));
         return Object.assign(stats, { name });
       };
       const closeSync = () => undefined;

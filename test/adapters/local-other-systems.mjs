@@ -1,6 +1,6 @@
 // What the local adapter does not keep of its contract on another system. Answers with one JSON line.
 // Usage: SYSTEM=... node --import local-other-systems-hook.mjs local-other-systems.mjs FOLDER HANDLES
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createSilentLogger, openLocalAdapter } from '#internals';
@@ -69,6 +69,17 @@ await check('names that are not text are left out, in a small folder and in a bi
     const { files } = await adapter.tally(at(`n${String(others)}`), { of: 'sizes' });
     if (files !== others + 1) throw new Error(`${String(files)} files`);
     await adapter.removeFolder(at(`n${String(others)}`));
+  }
+});
+await check('a damaged file does not hide the others, in a small folder and in a big one', async () => {
+  for (const others of [1, 100]) {
+    const folder = `d${String(others)}`;
+    await adapter.makeFolder(at(folder));
+    const names = Array.from({ length: others }, (_, index) => `${String(index)}.txt`);
+    for (const name of [...names, 'damaged.txt']) await writeFile(join(root, folder, name), '');
+    const listed = await namesIn(adapter, folder);
+    if (!names.every((name) => listed.includes(name))) throw new Error(listed.join());
+    await unlink(join(root, folder, 'damaged.txt'));
   }
 });
 await check('a folder is removed while a file in it is read', async () => {

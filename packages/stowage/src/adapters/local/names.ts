@@ -138,7 +138,7 @@ async function* entriesIn(
       yield entry;
     }
   } catch (error) {
-    if (!isGone(error)) throw error;
+    if (!isGone(error) && !isUnreadable(error)) throw error;
     yield* (await readNames(folder.self)).slice(read);
   } finally {
     await directory.close();

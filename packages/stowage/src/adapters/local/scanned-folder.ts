@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { O_PATH } from './confinement.ts';
 import { isSameEntry, type ListedName, type NameFilter } from './names.ts';
-import { isGone } from './system.ts';
+import { isGone, isUnreadable } from './system.ts';
 
 /**
  * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
@@ -135,7 +135,7 @@ function* entriesIn(folder: string): Generator<fs.Dirent | string, void, undefin
       yield entry;
     }
   } catch (error) {
-    if (!isGone(error)) throw error;
+    if (!isGone(error) && !isUnreadable(error)) throw error;
     yield* fs.readdirSync(folder).slice(read);
   } finally {
     directory.closeSync();

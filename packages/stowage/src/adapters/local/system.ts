@@ -57,7 +57,7 @@ export const readPart = async (fd: number, into: Buffer, at: number | null = nul
 
 /**
  * A directory whose entries are read in batches. Where the file system reports no kinds (sshfs, some NFS), Node
- * looks at each entry, and the read fails with ENOENT when one is gone or its name is not valid text.
+ * looks at each entry, and the read fails when one is gone or damaged, or its name is not valid text (ENOENT).
  */
 export const openDirectory: (
   path: string,
@@ -181,11 +181,14 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set([
   'ENOTCONN',
   'ESTALE',
   'EHOSTDOWN',
+  'EIO',
+  // EUCLEAN, which libuv does not name.
+  'Unknown system error -117',
 ]);
 
 /**
- * Whether the error is about this entry alone: missing read permission, or a file system that is mounted there
- * and has ended.
+ * Whether the error is about this entry alone: missing read permission, a damaged entry, or a file system that
+ * is mounted there and has ended.
  */
 export const isUnreadable = (error: unknown): boolean => UNREADABLE.has(systemCode(error));
 
