@@ -1,9 +1,12 @@
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRouter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { hosts, quiet } from '../http/hosts.ts';
+import { hosts, listening, quiet } from '../http/hosts.ts';
 
 const withPhoto = async (): Promise<string> => {
   const root = await mkdtemp(join(tmpdir(), 'stowage-serving-'));
@@ -25,17 +28,51 @@ const baseOf = async (url: string, action = ''): Promise<string> => {
   return data.sources[0]?.baseurl ?? '';
 };
 
+/** Files are served at the path that listings name, however the mount is written. */
+const expectServed = async (url: string): Promise<void> => {
+  for (const action of ['', '/', '/files']) {
+    const base = await baseOf(url, action);
+    const file = await fetch(new URL(`${base}a%20b.txt`, url));
+    expect([action, file.status, await file.text()]).toEqual([action, 200, 'hello']);
+  }
+};
+
+const serve = async (listener: RequestListener): Promise<string> => {
+  const host = await listening(createServer(listener));
+  onTestFinished(() => host.close());
+  return host.url;
+};
+
 describe('files below a mount', () => {
   // A host that cuts the prefix by itself keeps it to itself.
   const knowing = Object.entries(hosts).filter(([name]) => name !== 'node:http');
   it.each(knowing)('%s: listings name the path that the file is served at', async (_name, { start }) => {
     const host = await start(await configOf(), {});
     onTestFinished(() => host.close());
-    for (const action of ['', '/', '/files']) {
-      const base = await baseOf(host.url, action);
-      const file = await fetch(new URL(`${base}a%20b.txt`, host.url));
-      expect([action, file.status, await file.text()]).toEqual([action, 200, 'hello']);
-    }
+    await expectServed(host.url);
+  });
+
+  it('a host that cuts the prefix and keeps the whole URL, as Connect, Vite, Polka and h3 do', async () => {
+    const { handler } = createRouter(await configOf(), {}, quiet);
+    const url = await serve((request: IncomingMessage & { originalUrl?: string | undefined }, response) => {
+      request.originalUrl = request.url;
+      request.url = (request.url ?? '').replace(/^\/fb\/?/u, '/');
+      void handler(request, response);
+    });
+    await expectServed(url);
+    expect((await fetch(`${url}/nope/files`)).status).toBe(404);
+  });
+
+  it('a host that cuts the prefix without a trace, with the base path', async () => {
+    const config = await configOf();
+    const { fetch: answer, handler } = createRouter(config, {}, { ...quiet, basePath: '/fb' });
+    const hono = getRequestListener(new Hono().mount('/fb', answer).fetch);
+    await expectServed(await serve((request, response) => void hono(request, response)));
+    const cut: RequestListener = (request, response) => {
+      request.url = (request.url ?? '').replace(/^\/fb\/?/u, '/');
+      void handler(request, response);
+    };
+    await expectServed(await serve(cut));
   });
 
   it('a base path and a public URL say what a request cannot', async () => {

@@ -10,10 +10,11 @@ import type { Handle } from './http/message.ts';
 /** Options of a mounted connector. */
 export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'> {
   /**
-   * The prefix of the mount: `/api/connector`. Mounts of Express and prefixes of Fastify supply it
-   * themselves. Elsewhere it may still be part of the URL: without this option the last segment of a path
-   * names the action, regardless of the segments before it, and a path without the name of an action is the
-   * mount itself. Needed when the last segment of the prefix is the name of an action (`/api/files`).
+   * The prefix of the mount: `/api/connector`. Mounts of Express, Connect, Polka and h3 and prefixes of
+   * Fastify supply it themselves. Elsewhere it may still be part of the URL: without this option the last
+   * segment of a path names the action, regardless of the segments before it, and a path without the name of
+   * an action is the mount itself. Needed when the last segment of the prefix is the name of an action
+   * (`/api/files`), and for links when the host removes the prefix without a trace, as `mount` of Hono does.
    */
   readonly basePath?: string | undefined;
 }

@@ -37,20 +37,18 @@ export interface MountOptions {
   readonly basePath?: string | undefined;
 }
 
-/**
- * Returns a function that removes a base path from a URL, by whole segments: `/files2` is not below `/files`.
- * It returns undefined for URLs that are not below the base path.
- */
-export const createCut = (basePath: string): ((url: string) => string | undefined) => {
+/** A base path in the encoding of URLs (`/größe` is sent as `/gr%C3%B6%C3%9Fe`), without a slash at its end. */
+export const encodedBase = (basePath: string): string => {
   const segments = basePath.split('/').filter((segment) => segment !== '');
-  // In the encoding of URLs: `/größe` is sent as `/gr%C3%B6%C3%9Fe`.
-  const base = segments.length === 0 ? '' : new URL(`/${segments.join('/')}`, 'http://host').pathname;
-  return (url) => {
-    if (!url.startsWith(base)) return undefined;
-    const rest = url.slice(base.length);
-    if (rest.startsWith('/')) return rest;
-    return rest === '' || rest.startsWith('?') ? `/${rest}` : undefined;
-  };
+  return segments.length === 0 ? '' : new URL(`/${segments.join('/')}`, 'http://host').pathname;
+};
+
+/** The URL below a base, by whole segments: `/files2` is not below `/files`. Undefined when it is not below it. */
+export const belowBase = (base: string, url: string): string | undefined => {
+  if (!url.startsWith(base)) return undefined;
+  const rest = url.slice(base.length);
+  if (rest.startsWith('/')) return rest;
+  return rest === '' || rest.startsWith('?') ? `/${rest}` : undefined;
 };
 
 /** The part of a URL before the rest. */
@@ -121,16 +119,16 @@ const toBody = (body: ConnectorResponse['body']): WebBody =>
   (body instanceof Readable ? Readable.toWeb(body) : (body ?? null)) as WebBody;
 
 export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions = {}): FetchHandler => {
-  const cut = createCut(basePath);
+  const base = encodedBase(basePath);
   return async (request, native = request) => {
     const { pathname, search } = new URL(request.url);
     const given = bodyOf(request);
     const { body } = given;
-    const rest = cut(pathname) ?? pathname;
     const message: ConnectorRequest = {
       method: request.method,
-      url: rest + search,
-      mount: mountOf(pathname, rest),
+      // The host may have removed the base already, as mounts of Hono do.
+      url: (belowBase(base, pathname) ?? pathname) + search,
+      mount: base,
       headers: Object.fromEntries(request.headers),
       native,
       peer: peerAddress(native),

@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
-import { createCut, drain, mountOf, type MountOptions, peerAddress } from './fetch.ts';
+import { belowBase, drain, encodedBase, mountOf, type MountOptions, peerAddress } from './fetch.ts';
 import { hostBody } from './host-body.ts';
 
 /**
@@ -220,38 +220,41 @@ interface MountedUrl {
   /** Whether the path is known to begin at the mount. */
   readonly isExact: boolean;
   /** The prefix that was removed. */
-  readonly mount?: string | undefined;
+  readonly mount: string;
 }
 
-interface ExpressMarks {
-  /** The part of the URL that mounts have removed. */
+interface HostMarks {
+  /** Express: the part of the URL that mounts have removed. */
   readonly baseUrl?: unknown;
+  /** Connect (Vite), Polka, h3 (Nitro), Express: the URL before mounts have removed a part. */
   readonly originalUrl?: unknown;
-  /** The matched route; a route removes nothing. */
+  /** Express: the matched route. It removes nothing, so its path is still in the URL. */
   readonly route?: unknown;
 }
 
-/** Express has removed the whole mount, unless a route is in between: its path is still in the URL. */
-const isCutByExpress = ({ baseUrl, route }: ExpressMarks): boolean =>
-  typeof baseUrl === 'string' && baseUrl !== '' && route === undefined;
+/** The prefix that a mount of the host has removed from the URL; empty if the URL may still contain one. */
+const removedPrefix = (url: string, { baseUrl, originalUrl, route }: HostMarks): string => {
+  if (route !== undefined) return '';
+  if (typeof baseUrl === 'string') return baseUrl;
+  return typeof originalUrl === 'string' ? mountOf(originalUrl, url) : '';
+};
 
 const createMountReader = ({
   basePath,
-}: MountOptions): ((request: IncomingMessage & ExpressMarks) => MountedUrl) => {
+}: MountOptions): ((request: IncomingMessage & HostMarks) => MountedUrl) => {
   if (basePath === undefined) {
     return (request) => {
       const url = request.url ?? '/';
-      const isExact = isCutByExpress(request);
-      return { url, isExact, ...(isExact ? { mount: String(request.baseUrl) } : {}) };
+      const mount = removedPrefix(url, request);
+      return { url, isExact: mount !== '', mount };
     };
   }
-  const cut = createCut(basePath);
+  const base = encodedBase(basePath);
   return (request) => {
     const url = request.url ?? '/';
     const whole = typeof request.originalUrl === 'string' ? request.originalUrl : url;
     // The host may have removed it already.
-    const rest = cut(whole) ?? url;
-    return { url: rest, isExact: true, mount: mountOf(whole, rest) };
+    return { url: belowBase(base, whole) ?? url, isExact: true, mount: base };
   };
 };
 
