@@ -171,6 +171,19 @@ describe('the packed package', () => {
     expect(faults).toEqual([]);
   });
 
+  it('needs no optional package for its types, but Fastify for those of its bridge', async () => {
+    const optional = Object.keys(manifest.peerDependencies);
+    const needed: string[] = [];
+    for (const file of files) {
+      if (!file.endsWith('.d.ts')) continue;
+      const text = await readFile(join(project, 'node_modules/stowage', file), 'utf8');
+      for (const { fileName: specifier } of ts.preProcessFile(text).importedFiles)
+        if (optional.some((name) => specifier === name || specifier.startsWith(`${name}/`)))
+          needed.push(`${file}: ${specifier}`);
+    }
+    expect(needed).toEqual(['dist/http/bridges/fastify.d.ts: fastify']);
+  });
+
   it('gives its schema, its description and its manifest', () => {
     const require = createRequire(join(project, 'index.js'));
     expect(require(`${manifest.name}/config.schema.json`)).toHaveProperty('properties.sources');
@@ -251,6 +264,27 @@ describe('the packed package', () => {
       `,
     );
     expect(await compile('host.ts', { module: 'nodenext', types: ['node'], skipLibCheck: true })).toBe('');
+  });
+
+  it('has types for compilers that know no exports, as with "module": "commonjs" until TypeScript 5', async () => {
+    await link('@types/node').catch(() => undefined);
+    const subpaths = Object.entries(manifest.exports).flatMap(([path, target]) =>
+      typeof target === 'object' && path !== './fastify' ? [`'${manifest.name}${path.slice(1)}'`] : [],
+    );
+    expect(subpaths.length).toBeGreaterThan(6);
+    await writeFile(
+      join(project, 'old.cts'),
+      `import { createRouter } from '${manifest.name}';
+       import { createClient } from '${manifest.name}/client';
+       import { connectJodit } from '${manifest.name}/jodit';
+       ${subpaths.map((path, index) => `import * as part${String(index)} from ${path};`).join('\n')}
+       export const all = [${subpaths.map((_, index) => `part${String(index)}`).join()}, createClient, connectJodit];
+       // @ts-expect-error: not a setting
+       createRouter({ qualty: 1 });`,
+    );
+    const old = { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' };
+    const lib = ['es2022', 'dom', 'dom.iterable'];
+    expect(await compile('old.cts', { ...old, lib, types: ['node'], skipLibCheck: true })).toBe('');
   });
 
   it('tells editors what settings and options of stores mean', async () => {

@@ -2,21 +2,7 @@ import type { Token, Tokenizer, TokenizerMode } from 'parse5';
 import type { TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import { InvalidParametersError } from '../../errors/errors.ts';
 import { importOptional } from '../../errors/optional-package.ts';
-
-export interface TagAttribute {
-  /** Value with its character references decoded. */
-  readonly value: string;
-  /** Offsets of the value in the text, without quotes. */
-  readonly start: number;
-  readonly end: number;
-  readonly quote: '"' | "'" | '';
-}
-
-/** A start tag with its attributes by their names in lower case. */
-export interface Tag {
-  readonly name: string;
-  readonly attributes: ReadonlyMap<string, TagAttribute>;
-}
+import type { Tag, TagAttribute } from './tag.ts';
 
 /** Maximum length of a text in characters: 10 MB and a margin. */
 const MOST_LENGTH = 16 * 1024 * 1024;

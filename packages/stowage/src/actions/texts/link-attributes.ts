@@ -1,4 +1,4 @@
-import type { Tag, TagAttribute } from './html-tags.ts';
+import type { Tag, TagAttribute } from './tag.ts';
 
 type Reading = 'url' | 'srcset' | 'css';
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../basics/log/logger.ts';
 import { InvalidParametersError } from '../../errors/errors.ts';
 import { requireLifetime } from '../../view/links.ts';
 import type { SourceViews } from '../../view/source-views.ts';
-import { createParserLoader, type Tag, tagsOf } from './html-tags.ts';
+import { createParserLoader, tagsOf } from './html-tags.ts';
 import {
   addAttributes,
   type Edit,
@@ -14,6 +14,7 @@ import {
 } from './link-attributes.ts';
 import { type OwnLink, OwnLinks, renewedUrl } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
+import type { Tag } from './tag.ts';
 
 /** The context of a text. */
 export interface TextOptions {

@@ -59,7 +59,7 @@ export const boundedBytes = async (
   stream: AsyncIterable<Uint8Array>,
   most: number,
   refuse: () => Error,
-): Promise<Buffer<ArrayBuffer>> => {
+): Promise<Buffer> => {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of stream) {
