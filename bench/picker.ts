@@ -83,7 +83,8 @@ export const picker: Measurement = {
         root,
         async ({ url }) => {
           const browser = await launch({
-            executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+            executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium-headless-shell',
+            headless: 'shell',
             args: ['--no-sandbox'],
           });
           try {

@@ -45,7 +45,8 @@ const server = createServer((request, response) => {
 });
 await once(server.listen(0, '127.0.0.1'), 'listening');
 const browser = await launch({
-  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium-headless-shell',
+  headless: 'shell',
   args: ['--no-sandbox'],
 });
 try {

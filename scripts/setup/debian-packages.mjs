@@ -4,8 +4,7 @@ import { unpackVsftpd } from './vsftpd.mjs';
 
 /** Debian programs that tests use, and what is skipped without them. */
 export const packages = [
-  ['chromium', 'tests of the real editor in a browser'],
-  ['chromium-headless-shell', 'tests that print PDF'],
+  ['chromium-headless-shell', 'tests of the real editor in a browser, tests that print PDF'],
   ['libatomic1', 'all tests on Node 26'],
   ['fonts-liberation', 'line breaks of rendered DOCX'],
   ['fonts-noto-cjk', 'looks of Chinese, Japanese and Korean text in PDF'],
