@@ -105,6 +105,12 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
         credit: 'Фотограф Петрова / Агентство',
       },
     ],
+    [
+      'IPTC first, also where XMP goes on after the same beginning',
+      'jpeg',
+      ['-IPTC:ObjectName=Bridge', '-XMP-dc:Title=Bridge at night'],
+      { title: 'Bridge' },
+    ],
     ['old IPTC of one byte a letter', 'jpeg', ['-IPTC:Caption-Abstract=Café'], { caption: 'Café' }],
     ['XMP in PNG', 'png', [...XMP, ...EXIF], OF_XMP],
     ['EXIF in PNG', 'png', EXIF, { caption: 'EXIF words' }],

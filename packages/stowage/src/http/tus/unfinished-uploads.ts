@@ -173,9 +173,10 @@ export class UnfinishedUploads {
   ): Promise<number> {
     const { id, bytes } = upload.announced;
     let position = offset;
-    const handle = await open(this.#bytesOf(id), 'r+').catch((error: unknown) => {
+    const refuse = (error: unknown): never => {
       throw fromSystemError(error, 'continuing an upload');
-    });
+    };
+    const handle = await open(this.#bytesOf(id), 'r+').catch(refuse);
     try {
       for await (const chunks of content) {
         const length = lengthOf(chunks);
@@ -186,8 +187,12 @@ export class UnfinishedUploads {
       }
       return position;
     } finally {
-      if (position > offset) await handle.datasync();
-      await handle.close();
+      try {
+        // Network file systems report a full disk only here.
+        if (position > offset) await handle.datasync().catch(refuse);
+      } finally {
+        await handle.close();
+      }
     }
   }
 

@@ -114,9 +114,16 @@ const captionOf = (text: string | undefined, make: string): string | undefined =
   return MODE_WRITERS.test(make) && MODE.test(caption) ? undefined : caption;
 };
 
-/** A text of IPTC data, or of XMP data if IPTC data has only its beginning: its fields hold few bytes. */
-const wholeOf = (iptc: string | undefined, xmp: string | undefined): string | undefined =>
-  iptc === undefined || xmp?.startsWith(iptc) === true ? xmp : iptc;
+/** A text of IPTC data, or that of XMP data where it begins alike and the IPTC field of so many bytes is full. */
+const wholeOf = (
+  iptc: string | undefined,
+  xmp: string | undefined,
+  mostBytes: number,
+): string | undefined => {
+  // A letter that did not fit is missing, and spaces at the end are.
+  const isFull = Buffer.byteLength(iptc ?? '') > mostBytes - 6;
+  return iptc === undefined || (isFull && xmp?.startsWith(iptc) === true) ? xmp : iptc;
+};
 
 const boundedTags = (tags: readonly string[] | undefined): string[] | undefined => {
   const short = (tags ?? []).slice(0, 20 * MOST_TAGS).flatMap((tag) => bounded(tag, MOST_TAG) ?? []);
@@ -149,11 +156,11 @@ export const textsOf = async (
   const first = (key: string): string | undefined => records?.get(key)?.[0];
   const about: About = {
     alt: plain(xmp.alt),
-    title: wholeOf(plain(first('2:5')), plain(xmp.title)),
+    title: wholeOf(plain(first('2:5')), plain(xmp.title), 64),
     caption:
-      wholeOf(caption(first('2:120')), caption(xmp.caption)) ??
+      wholeOf(caption(first('2:120')), caption(xmp.caption), 2000) ??
       caption(description && decodedText(description).split('\0')[0]),
-    credit: wholeOf(plain(first('2:110')), plain(xmp.credit)),
+    credit: wholeOf(plain(first('2:110')), plain(xmp.credit), 32),
     tags: boundedTags(records?.get('2:25')) ?? boundedTags(xmp.tags),
   };
   return isNothing(about) ? undefined : about;
