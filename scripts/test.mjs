@@ -6,7 +6,7 @@
  */
 import { installPackages } from './setup/debian-packages.mjs';
 import { installDependencies } from './setup/dependencies.mjs';
-import { nodesToTest } from './setup/other-node.mjs';
+import { fetchNodes, nodesToTest } from './setup/other-node.mjs';
 import { npm, npmAside } from './setup/process.mjs';
 import { runTests } from './setup/vitest.mjs';
 
@@ -25,9 +25,8 @@ const ONCE = [
   'test/http/{access,languages,rate-limits}.test.ts',
 ];
 
-const [, leftOut] = await Promise.all([installDependencies(), installPackages()]);
-// The newest Node needs a library that is among the packages.
-const { nodes, failed: missingNodes } = await nodesToTest();
+const [, leftOut] = await Promise.all([installDependencies(), installPackages(), fetchNodes()]);
+const { nodes, failed: missingNodes } = nodesToTest();
 
 process.stdout.write('\nBuild\n');
 const built = (await npm(['run', '--silent', 'build'])) === 0;

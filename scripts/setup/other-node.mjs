@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { npm, outputOf, root } from './process.mjs';
 
@@ -12,24 +13,26 @@ const packageName = () => {
 
 const versionOf = (binary) => outputOf(binary, ['--version'])?.trim();
 
+const folderOf = (line) => join(root, '.cache', `node${line}`);
+
+const binaryOf = (line) => {
+  const name = process.platform === 'win32' ? 'node.exe' : 'node';
+  return join(folderOf(line), 'node_modules', packageName(), 'bin', name);
+};
+
+const own = Number(process.versions.node.split('.')[0]);
+const others = LINES.filter((line) => line !== own);
+
 /**
- * The binary of another Node line, from npm, in a separate folder: among the other dependencies it would
- * replace the Node that runs npm scripts. Undefined when it is not available.
+ * Fetches the other Node lines from npm, each into a separate folder: among the other dependencies it would
+ * replace the Node that runs npm scripts.
  */
-const fetchNode = async (line) => {
-  const folder = join(root, '.cache', `node${line}`);
-  const binary = join(
-    folder,
-    'node_modules',
-    packageName(),
-    'bin',
-    process.platform === 'win32' ? 'node.exe' : 'node',
-  );
-  if (!versionOf(binary)?.startsWith(`v${line}.`)) {
+export const fetchNodes = async () => {
+  for (const line of others.filter((one) => !existsSync(binaryOf(one)))) {
     process.stdout.write(`Fetching Node ${line}\n`);
-    await npm(['install', '--prefix', folder, '--no-audit', '--no-fund', `${packageName()}@${line}`]);
+    const wanted = `${packageName()}@${line}`;
+    await npm(['install', '--prefix', folderOf(line), '--no-audit', '--no-fund', wanted]);
   }
-  return versionOf(binary)?.startsWith(`v${line}.`) ? binary : undefined;
 };
 
 /** A Node for tests; `environment` puts it first in the path. */
@@ -41,16 +44,15 @@ const nodeAt = (binary) => ({
 
 /**
  * The Nodes for tests: this one and the other line, or both lines when this is neither. Also returns the
- * lines that are not available.
+ * lines that are not available. Some need a library that is among the Debian packages.
  */
-export const nodesToTest = async () => {
-  const own = Number(process.versions.node.split('.')[0]);
+export const nodesToTest = () => {
   const nodes = LINES.includes(own) ? [nodeAt(process.execPath)] : [];
   const failed = [];
-  for (const line of LINES.filter((one) => one !== own)) {
-    const binary = await fetchNode(line);
-    if (binary === undefined) failed.push(`Node ${line} could not be fetched. Left out: all tests on it`);
-    else nodes.push(nodeAt(binary));
+  for (const line of others) {
+    const node = nodeAt(binaryOf(line));
+    if (node.version?.startsWith(`v${line}.`)) nodes.push(node);
+    else failed.push(`Node ${line} could not be fetched. Left out: all tests on it`);
   }
   return { nodes, failed };
 };
