@@ -122,6 +122,48 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     await picker.says('The file service cannot be reached.');
   });
 
+  it.each(['permissions', 'folders'])(
+    'says that %s had no answer where the list had one, and asks again',
+    async (action) => {
+      await mkdir(service().inPhotos('pets', 'cats'));
+      const picker = await service().open();
+      fail(action);
+      const failing = service().proxy;
+      const lists: (() => Promise<void>)[] = [];
+      service().proxy = (request, response) => {
+        if (request.url !== '/connector/files') return failing?.(request, response) ?? false;
+        lists.push(() => service().pass(request, response));
+        return true;
+      };
+      await (await picker.cell('pets')).click({ count: 2 });
+      await picker.says('The server answered: 503 Service Unavailable');
+      await lists[0]?.();
+      await names(picker).toEqual(['cats']);
+      expect(await picker.texts('.notice')).toHaveLength(1);
+      service().proxy = undefined;
+      await picker.click('.notice .offer');
+      await picker.eventually(() => picker.folders()).toContain('cats');
+      await picker.first('[data-deed="upload"]:not([hidden])');
+      expect(await picker.texts('.notice')).toEqual([]);
+    },
+  );
+
+  it('says nothing where a role may not ask for its rights', async () => {
+    const picker = await service().open();
+    service().proxy = (request, response) => {
+      if (request.url !== '/connector/permissions') return false;
+      const data = { code: 403, error: 'FORBIDDEN', messages: ['This is not allowed.'] };
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ success: false, data }));
+      return true;
+    };
+    await Promise.all([
+      picker.page.waitForResponse((response) => response.url().endsWith('/permissions')),
+      picker.enter('pets'),
+    ]);
+    expect(await picker.texts('.notice')).toEqual([]);
+  });
+
   it('leaves a folder whose answer never comes', async () => {
     await writeFile(service().inPhotos('pets', 'cat.jpg'), await jpeg(40, 30));
     const picker = await service().open();

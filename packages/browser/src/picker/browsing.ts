@@ -1,7 +1,7 @@
 import type { Frame } from './frame.ts';
 import type { Grid } from './grid.ts';
 import { FolderListing, type Listing, type ListingEvents, SearchListing, type Sorting } from './listing.ts';
-import type { Notices, Offer } from './notices.ts';
+import type { Notices } from './notices.ts';
 import type { PickerOptions } from './options.ts';
 import type { View } from './rows.ts';
 import type { Selection } from './selection.ts';
@@ -10,10 +10,12 @@ import {
   type Folder,
   isGone,
   isSameFolder,
+  NO_RIGHTS,
   parentOf,
   type Rights,
   type Service,
   type SourceInfo,
+  uniqueFolders,
 } from './service.ts';
 import { counted, fill, type Texts } from './texts.ts';
 import type { Tree } from './tree.ts';
@@ -38,8 +40,6 @@ const keepChosen = (chosen: { readonly view: View; readonly sortBy: Sorting }): 
   }
 };
 
-const NONE: Rights = { permissions: {} };
-
 /** Elements and services that browsing works with. */
 export interface BrowsingParts {
   readonly service: Service;
@@ -60,15 +60,15 @@ export class Browsing {
   readonly #ending = new AbortController();
   #sources: readonly SourceInfo[] = [];
   #folder: Folder = { source: '', path: '' };
-  #rights = NONE;
+  #rights: Rights = NO_RIGHTS;
   #listing: Listing | undefined;
   #query = '';
   #isEverywhere = false;
   #sortBy: Sorting;
   /** The folder that was open and no longer exists. */
   #lost: string | undefined;
-  /** The last message of `warn`. */
-  #warned = '';
+  /** The messages of `warn`. */
+  readonly #warned = new Set<string>();
   /** The entry to focus once it is listed. */
   #awaited: (Folder & { readonly name: string }) | undefined;
 
@@ -127,12 +127,13 @@ export class Browsing {
   /** `focus`: the entry of the folder to focus. */
   open(folder: Folder, focus?: Entry): void {
     const { service, frame, selection, tree } = this.#parts;
+    this.#clearWarnings();
     this.#folder = folder;
     this.#query = '';
     frame.query = '';
     selection.clear();
     this.#awaited = focus;
-    this.#rights = NONE;
+    this.#rights = NO_RIGHTS;
     frame.showWay(folder, this.#sources);
     void tree.show(folder);
     this.#list((wish, events) => new FolderListing(service, folder, wish, events));
@@ -172,6 +173,7 @@ export class Browsing {
     if (this.#sources.length === 0) void this.start();
     else if (isEmpty && !this.isSearch) this.open(this.#folder);
     else {
+      this.#clearWarnings();
       if (isEmpty) frame.showState(texts.loading);
       this.#listing?.reload();
       void this.#parts.tree.refresh(this.#folder);
@@ -184,10 +186,7 @@ export class Browsing {
     this.#awaited = focus;
     if (this.isSearch || folders.some((folder) => isSameFolder(folder, this.#folder)))
       this.#listing?.reload();
-    const unique = new Map(
-      folders.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
-    );
-    for (const folder of unique.values()) void this.#parts.tree.refresh(folder);
+    for (const folder of uniqueFolders(folders)) void this.#parts.tree.refresh(folder);
   }
 
   /** Readable name of a folder: its source and path. */
@@ -205,10 +204,7 @@ export class Browsing {
       { sortBy: this.#sortBy, onlyImages: options.types === 'image' },
       {
         changed: () => {
-          // The service responds again: these warnings are obsolete, but not that of a change that has failed.
           notices.take(texts.trouble.offline);
-          notices.take(this.#warned);
-          this.#warned = '';
           this.#listed();
         },
         failed: (error) => this.#failed(error),
@@ -238,30 +234,37 @@ export class Browsing {
   }
 
   #failed(error: unknown): void {
-    const { service, texts, frame, notices } = this.#parts;
     if (isGone(error) && this.#folder.path !== '') {
       // It was removed elsewhere, and its parent perhaps too.
       this.#lost ??= this.nameOf(this.#folder);
       return this.openParent();
     }
-    const message = service.messageOf(error, texts);
     // The list stays visible after a failure.
-    if (this.#listing?.count === undefined) {
-      frame.showState(message, true);
-      notices.speak(message);
-    } else this.warn(message, { label: texts.tryAgain, run: () => this.reload() });
+    if (this.#listing?.count !== undefined) return this.warn(error);
+    const { service, texts, frame, notices } = this.#parts;
+    const message = service.messageOf(error, texts);
+    frame.showState(message, true);
+    notices.speak(message);
   }
 
-  /** Shows the failure of a request that changes nothing, until the service responds again. */
-  warn(message: string, offer?: Offer): void {
-    this.#warned = message;
-    this.#parts.notices.warn(message, offer);
+  /** Shows the failure of a request that is repeated when the folder is loaded again. */
+  warn(error: unknown): void {
+    const { service, texts, notices } = this.#parts;
+    const message = service.messageOf(error, texts);
+    this.#warned.add(message);
+    notices.warn(message, { label: texts.tryAgain, run: () => this.reload() });
+  }
+
+  #clearWarnings(): void {
+    for (const message of this.#warned) this.#parts.notices.take(message);
+    this.#warned.clear();
   }
 
   async #learnRights(folder: Folder): Promise<void> {
     const rights = await this.#parts.service.rightsIn(folder);
     if (!isSameFolder(folder, this.#folder)) return;
     this.#rights = rights;
+    if (rights.failure !== undefined) this.warn(rights.failure);
     this.#listed();
     this.#parts.rightsChanged();
   }

@@ -3,12 +3,10 @@ import { openDetails } from './details-dialog.ts';
 import type { Frame } from './frame.ts';
 import { openImageEditor } from './image-editor.ts';
 import type { Selection } from './selection.ts';
-import { type Entry, type Folder, isSameFolder, keyOf, type Rights } from './service.ts';
+import { type Entry, type Folder, isSameFolder, keyOf, NO_RIGHTS, type Rights } from './service.ts';
 import { counted } from './texts.ts';
 import { type Deed, isOffered } from './toolbar.ts';
 import { openTrash } from './trash-dialog.ts';
-
-const NONE: Rights = { permissions: {} };
 
 /** The context of the operations. */
 export interface Stage {
@@ -31,7 +29,7 @@ export class Deeds {
   readonly #selection: Selection;
   readonly #commands: Commands;
   readonly #surroundings: Surroundings;
-  #rightsOfChosen = NONE;
+  #rightsOfChosen: Rights = NO_RIGHTS;
   #held: { readonly way: 'move' | 'copy'; readonly entries: readonly Entry[] } | undefined;
 
   constructor(stage: Stage, selection: Selection, commands: Commands, surroundings: Surroundings) {
@@ -49,7 +47,7 @@ export class Deeds {
     const { entries } = this.#selection;
     const folder = this.#stage.folder();
     const isHere = entries.every((entry) => isSameFolder(entry, folder));
-    this.#rightsOfChosen = isHere ? this.#stage.rights() : NONE;
+    this.#rightsOfChosen = isHere ? this.#stage.rights() : NO_RIGHTS;
     this.#stage.offersChanged();
     if (isHere) return;
     void this.#surroundings.service.rightsInAll(entries).then((rights) => {

@@ -63,7 +63,7 @@ export class Picker {
         if (this.#frame.fold()) this.#grid.focus();
         this.#browsing.open(folder);
       },
-      failed: (error) => this.#browsing.warn(service.messageOf(error, texts)),
+      failed: (error) => this.#browsing.warn(error),
     });
     this.#grid = new Grid(this.#selection, texts, this.#gridEvents());
     this.#uploads = new Uploads(service, notices, texts, (stored) => {

@@ -45,7 +45,11 @@ export interface SourceInfo {
 export interface Rights {
   readonly permissions: Partial<PermissionsData['permissions']>;
   readonly limits?: PermissionsData['limits'];
+  /** The reason why they could not be loaded. */
+  readonly failure?: unknown;
 }
+
+export const NO_RIGHTS: Rights = { permissions: {} };
 
 /** A source in the response of a listing. */
 export type ListedSource = FilesData['sources'][number];
@@ -61,6 +65,11 @@ export const parentOf = (path: string): string => path.slice(0, Math.max(0, path
 
 export const isSameFolder = (one: Folder, other: Folder): boolean =>
   one.source === other.source && one.path === other.path;
+
+/** The folders, or those of the entries, each once. */
+export const uniqueFolders = (folders: readonly Folder[]): readonly Folder[] => [
+  ...new Map(folders.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }])).values(),
+];
 
 /** Unique among the entries of all sources. */
 export const keyOf = ({ source, path, name }: Pick<Entry, 'source' | 'path' | 'name'>): string =>
@@ -131,10 +140,12 @@ export class Service {
     const known = this.#rights.get(key);
     if (known !== undefined && known.until > Date.now()) return known.rights;
     if (this.#rights.size > 200) this.#rights.clear();
-    const rights = this.client.permissions({ source, path }).catch(() => {
+    const rights = this.client.permissions({ source, path }).catch((failure: unknown) => {
       if (known === undefined) this.#rights.delete(key);
       else this.#rights.set(key, known);
-      return known?.rights ?? { permissions: {} };
+      // A role that may not ask for its rights has none.
+      const isDenied = failure instanceof ConnectorError && failure.code === 403;
+      return known?.rights ?? (isDenied ? NO_RIGHTS : { ...NO_RIGHTS, failure });
     });
     this.#rights.set(key, { until: Date.now() + 60_000, rights });
     return rights;
@@ -142,10 +153,7 @@ export class Service {
 
   /** The rights that apply in all of several folders. */
   async rightsInAll(folders: readonly Folder[]): Promise<Rights> {
-    const unique = new Map(
-      folders.map(({ source, path }) => [JSON.stringify([source, path]), { source, path }]),
-    );
-    const all = await Promise.all([...unique.values()].map((folder) => this.rightsIn(folder)));
+    const all = await Promise.all(uniqueFolders(folders).map((folder) => this.rightsIn(folder)));
     const isEverywhere = (key: string): boolean =>
       all.every(({ permissions }) => (permissions as Readonly<Record<string, boolean>>)[key] === true);
     const keys = Object.keys(all[0]?.permissions ?? {});

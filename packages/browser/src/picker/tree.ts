@@ -78,14 +78,13 @@ export class Tree {
     if (branch !== undefined) await this.#open(branch);
   }
 
-  /** Requests the subfolders of a folder again, if they are shown. */
+  /** Requests the subfolders of a folder again, if they are shown, and what the way to the open folder lacks. */
   async refresh({ source, path }: Folder): Promise<void> {
     const branch = this.#find(this.#roots, source, path);
     // A running request may have been processed before the change.
     await branch?.coming;
-    if (branch?.children === undefined) return;
-    if (branch.element.getAttribute('aria-expanded') === 'false') branch.children = undefined;
-    else {
+    if (branch?.element.getAttribute('aria-expanded') === 'false') branch.children = undefined;
+    else if (branch !== undefined) {
       await this.#load(branch);
       this.#unfold(branch);
     }
