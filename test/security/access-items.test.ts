@@ -343,3 +343,22 @@ describe.each([
     expect(await files.paths()).toContain('y.txt');
   });
 });
+
+it.each([
+  ['fileRemove', 'd/secret', 'x.txt'],
+  ['folderRemove', 'd', 'secret'],
+  ['folderRemove', '', 'd'],
+])(
+  '%s in %j and a restore elsewhere do not let a role download what it could not',
+  async (action, path, name) => {
+    const accessControl = [{ path: '/d/secret', FILE_DOWNLOAD: false }];
+    const service = await startService({ accessControl, trash: {} });
+    await service.source('files').put({ 'd/secret/x.txt': SECRET, 'to/': '' });
+    await service.call(action, { path, name });
+    const { items } = (await service.call('trashList')).data as { items: readonly { id: string }[] };
+    const id = items[0]?.id ?? '';
+    expect((await service.call('trashRestore', { id, path: 'to' })).status).toBe(403);
+    expect((await service.call('trashRestore', { id })).status).toBe(200);
+    expect(await service.source('files').text('d/secret/x.txt')).toBe(SECRET);
+  },
+);

@@ -5,7 +5,15 @@ import { tallyOf } from '../storage/measure.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireNameable } from '../storage/tree-plan.ts';
 import { missing } from '../view/folder-view.ts';
-import { itemKey, type KeysByKind, requireBothLocations, RESTORE_KEYS, SEEING_KEYS } from '../view/rights.ts';
+import {
+  itemKey,
+  type ItemPaths,
+  type KeysByKind,
+  requireBothLocations,
+  requireStaysHidden,
+  RESTORE_KEYS,
+  SEEING_KEYS,
+} from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
@@ -29,6 +37,12 @@ const requireTransfer = (change: Transfer): void => {
       ? item.path.equals(to)
       : isSameLocation({ storage: storeOf(from), path: item.path }, { storage: storeOf(open), path: to });
   if (isItself) throw new AlreadyExistsError();
+};
+
+/** Checks the rules for a restored item, or a part of it, with its former path. */
+const requireRestored = (open: SourceView, paths: ItemPaths): void => {
+  open.require(RESTORE_KEYS[paths.kind], paths.to, paths.kind);
+  requireStaysHidden({ from: open, to: open }, paths);
 };
 
 /** The HTTP layer enforces the largest limit of all sources; this enforces the source's own. */
@@ -67,7 +81,11 @@ export const requireRights = async (change: Change): Promise<void> => {
     case 'copy':
       return requireTransfer(change);
     case 'restore':
-      return change.open.require(RESTORE_KEYS[change.record.kind], change.path, change.record.kind);
+      return requireRestored(change.open, {
+        from: change.record.path,
+        to: change.path,
+        kind: change.record.kind,
+      });
     case 'edit':
       return change.open.require(change.key, change.path, 'file');
     case 'put':
@@ -124,9 +142,9 @@ const isNameableThroughout = async (
 /**
  * Rejects a change of a folder when a rule denies it for an item inside, at its old or new location: folders
  * by the folder's key, files by the file's key as well (`FOLDER_MOVE`, `FILE_MOVE`); renaming a folder needs
- * FOLDER_RENAME only. Nothing becomes visible by a change of its path. Also rejects a change that makes paths longer than requests can name. Walks the folder
- * unless every key is allowed for all paths inside and none becomes longer. Reserved items move along
- * unchecked.
+ * FOLDER_RENAME only. Also rejects a change that would show a hidden item, or make paths longer than requests
+ * can name. Walks the folder unless every key is allowed for all paths inside, the rules for seeing them are
+ * the same at both locations, and none becomes longer. Reserved items move along unchecked.
  */
 const requireInside = async ({ signal }: Aborted, view: SourceView, change: FolderChange): Promise<void> => {
   const { verb, from, to } = change;
@@ -158,7 +176,7 @@ const requireRestorable = async (aborted: Aborted, { open, record, path: to }: R
   for await (const { below, kind } of partsOf(aborted, open.source, storeOf(open), record)) {
     const target = below(to);
     requireNameable(target);
-    open.require(RESTORE_KEYS[kind], target, kind);
+    requireRestored(open, { from: below(record.path), to: target, kind });
   }
 };
 

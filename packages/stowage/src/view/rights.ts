@@ -39,20 +39,37 @@ export const VARIANT_KEYS: readonly string[] = [...FILE_KEYS, 'IMAGE_VARIANT'];
 /** The keys for seeing an item and its content. */
 export const SEEING_KEYS: KeysByKind = { file: ['FILES', ...FILE_KEYS], folder: ['FOLDERS'] };
 
+export interface Rights {
+  readonly from: Access;
+  readonly to: Access;
+}
+
+/** The current path of an item, and the one that it gets. */
+export interface ItemPaths {
+  readonly from: SourcePath;
+  readonly to: SourcePath;
+  readonly kind: EntryKind;
+}
+
 /**
- * Checks keys at the current path and at the target. A transfer must not show what the role could not see: a
- * key for seeing the item that is allowed at the target must be allowed at the current path too.
+ * Rejects a new path that would show an item to a role that could not see it: each key for seeing it that is
+ * allowed at the target must be allowed at the current path too.
  * @throws AccessDeniedError
  */
-export const requireBothLocations = (
-  rights: { readonly from: Access; readonly to: Access },
-  keys: string | readonly string[],
-  { from, to, kind }: { readonly from: SourcePath; readonly to: SourcePath; readonly kind: EntryKind },
-): void => {
-  rights.from.require(keys, from, kind);
-  rights.to.require(keys, to, kind);
+export const requireStaysHidden = (rights: Rights, { from, to, kind }: ItemPaths): void => {
   const shown = SEEING_KEYS[kind].filter((key) => rights.to.may(key, to, kind));
   rights.from.require(shown, from, kind);
+};
+
+/** Checks keys at the current path and at the target. @see requireStaysHidden @throws AccessDeniedError */
+export const requireBothLocations = (
+  rights: Rights,
+  keys: string | readonly string[],
+  paths: ItemPaths,
+): void => {
+  rights.from.require(keys, paths.from, paths.kind);
+  rights.to.require(keys, paths.to, paths.kind);
+  requireStaysHidden(rights, paths);
 };
 
 export type ReservingSettings = Pick<
