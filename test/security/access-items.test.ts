@@ -1,15 +1,21 @@
 import { symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AccessRule } from 'stowage';
-import { describe, expect, it } from 'vitest';
-import { startService, type Fields, type Service } from '../protocol/service.ts';
+import { type AccessRule, createRouter } from 'stowage';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from '../protocol/changing-store.ts';
+import { silent, startService, type Fields, type Service } from '../protocol/service.ts';
 
 const SECRET = 'the canary sings';
 
 /** A root with a little of everything, links that lead out of it, and secrets beside it. */
 const startBaited = async (): Promise<Service> => {
   const service = await startService();
-  await service.outside.put({ 'secret.txt': SECRET, 'beside/secret.txt': SECRET });
+  await service.outside.put({
+    'secret.txt': SECRET,
+    'beside/secret.txt': SECRET,
+  });
   const files = service.source('files');
   await files.put({ 'a.txt': 'a', 'dir/b.txt': 'b', 'target/': '' });
   await symlink(service.outside.root, join(files.root, 'link'));
@@ -125,7 +131,10 @@ describe('values that try to leave the root', () => {
       const answer = await send(service, action, { ...others, [parameter]: value }, 'POST');
       expect(answer.status, what).toBeGreaterThanOrEqual(400);
       expect(answer.status, what).toBeLessThan(500);
-      expect(JSON.parse(answer.text), what).toMatchObject({ success: false, data: { code: answer.status } });
+      expect(JSON.parse(answer.text), what).toMatchObject({
+        success: false,
+        data: { code: answer.status },
+      });
       expectDiscreet(service, answer, what);
     }
     expect(await service.outside.paths()).toEqual(before);
@@ -152,7 +161,9 @@ describe('values that try to leave the root', () => {
     for (const value of traversals(service)) {
       const named = await service.upload([['files[0]', `${value}.txt`, 'x']]);
       expect([200, 400, 403], value.slice(0, 60)).toContain(named.status);
-      const placed = await service.upload([['files[0]', 'secret.txt', 'x']], { path: value });
+      const placed = await service.upload([['files[0]', 'secret.txt', 'x']], {
+        path: value,
+      });
       expect(placed.status, value.slice(0, 60)).toBeGreaterThanOrEqual(400);
       expect(placed.status, value.slice(0, 60)).toBeLessThan(500);
     }
@@ -218,12 +229,18 @@ describe('denied places', () => {
 
   it('are judged for the role of the request', async () => {
     const service = await startService(
-      { accessControl: [{ FILE_REMOVE: false }, { role: 'editor', FILE_REMOVE: true }] },
-      { checkAuthentication: (request) => request.headers['x-role'] ?? 'guest' },
+      {
+        accessControl: [{ FILE_REMOVE: false }, { role: 'editor', FILE_REMOVE: true }],
+      },
+      {
+        checkAuthentication: (request) => request.headers['x-role'] ?? 'guest',
+      },
     );
     await service.source('files').put({ 'a.txt': 'a' });
     const remove = (role: string): Promise<Response> =>
-      fetch(`${service.url}/fileRemove?name=a.txt`, { headers: { 'x-role': role } });
+      fetch(`${service.url}/fileRemove?name=a.txt`, {
+        headers: { 'x-role': role },
+      });
     expect((await remove('guest')).status).toBe(403);
     expect((await remove('Editor')).status).toBe(403);
     expect((await remove('editor')).status).toBe(200);
@@ -299,7 +316,9 @@ describe('actions for files and folders', () => {
 });
 
 it('denies before it says what is missing, by the key that the name of the action promises', async () => {
-  const service = await startService({ accessControl: [{ FILE_RENAME: false }] });
+  const service = await startService({
+    accessControl: [{ FILE_RENAME: false }],
+  });
   await service.source('files').put({ 'a.txt': 'a' });
   expect((await service.call('fileRename', { name: 'a.txt' })).status).toBe(403);
   expect((await service.call('folderRename', { name: 'a.txt' })).status).toBe(400);
@@ -322,7 +341,10 @@ describe.each([
     ['fileMove', { from: 'd/secret/x.txt', path: 'to' }],
     ['folderCopy', { from: 'd/secret', path: 'to' }],
   ])('%s %j does not carry to where the role sees it', async (action, fields) => {
-    const service = await startService({ accessControl: [hidden], sources: { files: {}, other: {} } });
+    const service = await startService({
+      accessControl: [hidden],
+      sources: { files: {}, other: {} },
+    });
     const [files, other] = [service.source('files'), service.source('other')];
     await files.put({ 'd/secret/x.txt': SECRET, 'd/y.txt': 'y', 'to/': '' });
     await other.put({ 'to/': '' });
@@ -334,7 +356,10 @@ describe.each([
 
   it('may move where it is hidden too, beside what the role sees', async () => {
     const rules = [hidden, { path: '/to', ...denied }];
-    const service = await startService({ accessControl: rules, sources: { files: {} } });
+    const service = await startService({
+      accessControl: rules,
+      sources: { files: {} },
+    });
     const files = service.source('files');
     await files.put({ 'd/secret/x.txt': SECRET, 'd/y.txt': 'y', 'to/': '' });
     expect((await service.call('folderCopy', { from: 'd', path: 'to' })).status).toBe(200);
@@ -355,10 +380,47 @@ it.each([
     const service = await startService({ accessControl, trash: {} });
     await service.source('files').put({ 'd/secret/x.txt': SECRET, 'to/': '' });
     await service.call(action, { path, name });
-    const { items } = (await service.call('trashList')).data as { items: readonly { id: string }[] };
+    const { items } = (await service.call('trashList')).data as {
+      items: readonly { id: string }[];
+    };
     const id = items[0]?.id ?? '';
     expect((await service.call('trashRestore', { id, path: 'to' })).status).toBe(403);
     expect((await service.call('trashRestore', { id })).status).toBe(200);
     expect(await service.source('files').text('d/secret/x.txt')).toBe(SECRET);
+  },
+);
+
+it.each<readonly [AccessRule[], number]>([
+  [[{ FILE_DOWNLOAD: false }], 0],
+  [[{ READ: false }, { path: '/home', READ: true }], 0],
+  [[{ extensions: 'pdf', FILES: false }], 0],
+  [[{ path: '/home/abc/secret', FILES: false }], 2],
+])(
+  'with %j reads %i folders to rename one: only where its contents may become visible',
+  async (rules, read) => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'home/abc/secret/x.txt', 'x');
+    let listings = 0;
+    const store = replacing(inner, {
+      list: (...given) => {
+        listings += 1;
+        return inner.list(...given);
+      },
+    });
+    const files = {
+      title: 'Files',
+      baseurl: 'https://files.example/',
+      storageAdapter: 'own',
+      createThumb: false,
+    };
+    const router = createRouter(
+      { accessControl: rules, sources: { files } },
+      {},
+      { logger: silent, storageAdapters: { own: { create: () => store } } },
+    );
+    onTestFinished(() => router.close());
+    const url = 'https://site.test/folderRename?path=home&name=abc&newname=def';
+    expect((await router.fetch(new Request(url))).status).toBe(read === 0 ? 200 : 403);
+    expect(listings).toBe(read);
   },
 );

@@ -236,18 +236,36 @@ export class Access {
         throw new AccessDeniedError({ detail: this.explain(key, path, extension).reason });
   }
 
+  /** Whether one of the rules that name the key, by itself or by a fallback, passes the test. */
+  #hasRule(key: string, passes: (rule: CompiledRule) => boolean): boolean {
+    const { rules, keys } = this.#ruling;
+    const effectOf = effectsOf(key, keys.get(key), () => false);
+    return rules.some((rule) => effectOf(rule) !== undefined && passes(rule));
+  }
+
+  #coversAll({ path }: CompiledRule, folder: SourcePath): boolean {
+    return path === undefined || covers(path, folder, this.#ruling.foldsCase);
+  }
+
   /** Whether a rule covers only a part of the folder's contents, so that decisions differ between items. */
   dependsOnItem(key: string, folder: SourcePath): boolean {
-    const { rules, keys, foldsCase } = this.#ruling;
-    const effectOf = effectsOf(key, keys.get(key), () => false);
-    const coversAll = ({ path, extensions }: CompiledRule): boolean =>
-      extensions === undefined && (path === undefined || covers(path, folder, foldsCase));
-    return rules.some((rule) => effectOf(rule) !== undefined && meets(folder, rule) && !coversAll(rule));
+    return this.#hasRule(
+      key,
+      (rule) => meets(folder, rule) && !(rule.extensions === undefined && this.#coversAll(rule, folder)),
+    );
   }
 
   /** Whether the decision for parts of a folder may differ from the folder, for any of the keys. */
   mayDiffer(keys: readonly string[], folder: SourcePath): boolean {
     return keys.some((key) => this.dependsOnItem(key, folder) || !this.allows(key, folder));
+  }
+
+  /** Whether decisions for an item of one folder may differ from those for the same item in the other. */
+  mayDifferBetween(keys: readonly string[], one: SourcePath, other: SourcePath): boolean {
+    const differs = (rule: CompiledRule): boolean =>
+      (meets(one, rule) || meets(other, rule)) &&
+      !(this.#coversAll(rule, one) && this.#coversAll(rule, other));
+    return keys.some((key) => this.#hasRule(key, differs));
   }
 
   /**

@@ -104,7 +104,10 @@ export const requireRights = async (change: Change): Promise<void> => {
   }
 };
 
-const REMOVE_KEYS: KeysByKind = { file: ['FILE_REMOVE'], folder: ['FOLDER_REMOVE'] };
+const REMOVE_KEYS: KeysByKind = {
+  file: ['FILE_REMOVE'],
+  folder: ['FOLDER_REMOVE'],
+};
 
 /** Rejects a change that the rules deny at its own paths. */
 export const rights: Stage = async (_, change, next) => {
@@ -151,10 +154,9 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
   const folder = [`FOLDER_${verb}`];
   const file = verb === 'RENAME' ? folder : [`FILE_${verb}`, ...folder];
   const isLonger = makesPathsLonger(change);
-  const seeing = to === undefined ? [] : Object.values(SEEING_KEYS).flat();
-  const hasRules = [from, to].some(
-    (path) => path !== undefined && view.mayDiffer([...file, ...seeing], path),
-  );
+  const hasRules =
+    [from, to].some((path) => path !== undefined && view.mayDiffer(file, path)) ||
+    (to !== undefined && view.mayDifferBetween(Object.values(SEEING_KEYS).flat(), from, to));
   if (!hasRules && (!isLonger || (await isNameableThroughout(view, from, to, signal)))) return;
   const enters = (path: SourcePath): boolean => !view.reserves(path.name);
   const options = { detail: 'names', signal, enters } as const;
@@ -164,7 +166,12 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
     if (isLonger && target !== undefined) requireNameable(target);
     const keys = { file, folder }[entry.kind];
     if (target === undefined) view.require(keys, path, entry.kind);
-    else requireBothLocations({ from: view, to: view }, keys, { from: path, to: target, kind: entry.kind });
+    else
+      requireBothLocations({ from: view, to: view }, keys, {
+        from: path,
+        to: target,
+        kind: entry.kind,
+      });
   }
 };
 
@@ -204,12 +211,19 @@ const requireMakeable = async ({ open, path: to, record }: Restore): Promise<voi
  */
 export const requireContents = async (aborted: Aborted, change: Change): Promise<void> => {
   if (change.type === 'remove' && change.kind === 'folder')
-    await requireInside(aborted, change.open, { verb: 'REMOVE', from: change.path });
+    await requireInside(aborted, change.open, {
+      verb: 'REMOVE',
+      from: change.path,
+    });
   if (change.type === 'restore') await requireRestorable(aborted, change);
   if (!('item' in change) || change.item.stat.kind === 'file') return;
   const { open, from, item, path: to } = change;
   if (from.source === open.source)
-    await requireInside(aborted, open, { verb: verbOf(change), from: item.path, to });
+    await requireInside(aborted, open, {
+      verb: verbOf(change),
+      from: item.path,
+      to,
+    });
 };
 
 /** Rejects a change that the rules deny inside a folder, or for a parent folder to be created again. */
