@@ -74,7 +74,8 @@ const SYSTEMS = {
     );
     damage();
     const withoutKinds = (path, { encoding = 'utf8' } = {}) => {
-      const names = original.readdirSync(path, { encoding });
+      // Of the two, only `readdir` sorts.
+      const names = original.readdirSync(path, { encoding }).reverse();
       const readSync = () => {
         const name = names.shift();
         if (name === undefined) return null;
@@ -130,4 +131,11 @@ replace('readFile', (path, ...given) => {
 });
 
 SYSTEMS[process.env.SYSTEM]();
+
+/** Where UNREADABLE names, the folder cannot be read for the moment. */
+const { opendir } = fs;
+replace('opendir', (path, ...given) => {
+  const isFailing = process.env.UNREADABLE !== undefined && realPath(path) === process.env.UNREADABLE;
+  return isFailing ? given.at(-1)(Object.assign(new Error('EIO'), { code: 'EIO' })) : opendir(path, ...given);
+});
 syncBuiltinESMExports();

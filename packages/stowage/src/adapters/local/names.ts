@@ -1,6 +1,7 @@
 import type { Dirent, Stats } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Entry } from '../../storage/adapter.ts';
+import { systemCode } from '../../basics/files/system-errors.ts';
 import { isSegment } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import {
@@ -123,6 +124,12 @@ export class NameFilter {
 export const isSameEntry = (one: Stats, other: Stats | undefined): boolean =>
   one.ino === other?.ino && one.dev === other.dev && (one.isDirectory() || one.nlink === 1);
 
+/** The names that have not been read. The system sorts them, while a directory has an order of its own. */
+export const namesBesides = (read: readonly string[], all: readonly string[]): readonly string[] => {
+  const known = new Set(read);
+  return all.filter((name) => !known.has(name));
+};
+
 const BATCH = 1000;
 
 /** The entries of a folder, read in batches; only names from the first one that could not be looked at. */
@@ -131,15 +138,15 @@ async function* entriesIn(
   bufferSize: number,
 ): AsyncGenerator<Dirent | string, void, undefined> {
   const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize });
-  let read = 0;
+  const read: string[] = [];
   try {
     for (let entry = await directory.read(); entry !== null; entry = await directory.read()) {
-      read += 1;
+      read.push(entry.name);
       yield entry;
     }
   } catch (error) {
     if (!isGone(error) && !isUnreadable(error)) throw error;
-    yield* (await readNames(folder.self)).slice(read);
+    yield* namesBesides(read, await readNames(folder.self));
   } finally {
     await directory.close();
   }
@@ -228,7 +235,7 @@ export class SpellingIndex {
         filter.take(typeof entry === 'string' ? entry : entry.name);
     } catch (error) {
       // A folder that may be entered but not read shows no names either.
-      if (!isUnreadable(error)) throw error;
+      if (!['EACCES', 'EPERM'].includes(systemCode(error) ?? '')) throw error;
     }
     const ended = Date.now();
     return {

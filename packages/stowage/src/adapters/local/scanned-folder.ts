@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { O_PATH } from './confinement.ts';
-import { isSameEntry, type ListedName, type NameFilter } from './names.ts';
+import { isSameEntry, type ListedName, namesBesides, type NameFilter } from './names.ts';
 import { isGone, isUnreadable } from './system.ts';
 
 /**
@@ -125,6 +125,22 @@ export const openScanned = (folder: FolderToScan): ScannedFolder =>
 
 const BATCH = 1000;
 
+/** The first names of a folder, read again: they are not kept, because a folder may hold millions. */
+const firstNames = (folder: string, count: number): readonly string[] => {
+  const directory = fs.opendirSync(folder, { bufferSize: BATCH });
+  const names: string[] = [];
+  try {
+    while (names.length < count) {
+      const entry = directory.readSync();
+      if (entry === null) break;
+      names.push(entry.name);
+    }
+    return names;
+  } finally {
+    directory.closeSync();
+  }
+};
+
 /** The entries of a folder; only names from the first one that could not be looked at. @see openDirectory */
 function* entriesIn(folder: string): Generator<fs.Dirent | string, void, undefined> {
   const directory = fs.opendirSync(folder, { bufferSize: BATCH });
@@ -136,7 +152,7 @@ function* entriesIn(folder: string): Generator<fs.Dirent | string, void, undefin
     }
   } catch (error) {
     if (!isGone(error) && !isUnreadable(error)) throw error;
-    yield* fs.readdirSync(folder).slice(read);
+    yield* namesBesides(firstNames(folder, read), fs.readdirSync(folder));
   } finally {
     directory.closeSync();
   }
