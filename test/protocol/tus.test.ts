@@ -90,6 +90,13 @@ describe('uploads in parts', () => {
     await expect.poll(() => service.kept()).toEqual([]);
   });
 
+  it('go on with `onlyPOST`, which rejects every GET', async () => {
+    const service = await startTus({ onlyPOST: true });
+    const { address } = await create(service.tus, 3, { filename: 'a.txt' });
+    expect((await ask('GET', address)).status).toBe(405);
+    expect(await offsetOf(address)).toBe(0);
+  });
+
   it('store a file once, however often its end is asked for', async () => {
     const service = await startTus();
     const { address } = await create(service.tus, 3, { filename: 'a.txt' });

@@ -24,11 +24,11 @@ import { TUS_ROUTE, type TusPath } from './target.ts';
 const announcedBounds = textBoundsOf([announcedUploadFields]);
 
 /**
- * Some proxies pass only GET and POST; the protocol has a header for them. Proxies that cache (Varnish, nginx)
- * send GET for HEAD.
+ * Some proxies pass only GET and POST; the protocol has a header for them. Proxies that cache (Varnish,
+ * nginx) send GET for HEAD; `onlyPOST` rejects every GET.
  */
-const methodOf = ({ method, headers }: ConnectorRequest): string => {
-  if (method === 'GET') return 'HEAD';
+const methodOf = ({ method, headers }: ConnectorRequest, onlyPOST: boolean): string => {
+  if (method === 'GET' && !onlyPOST) return 'HEAD';
   const override = headers['x-http-method-override']?.toUpperCase();
   return method === 'POST' && override !== undefined ? override : method;
 };
@@ -129,7 +129,7 @@ export const answerTus = async (
   scope.isTus = true;
   scope.about.action = TUS_ROUTE;
   if (cors.origin === 'failed') throw cors.failure;
-  const method = methodOf(request);
+  const method = methodOf(request, edge.settings.onlyPOST);
   const { id } = path;
   requireMethod(method, path);
   if (method === 'OPTIONS') {
