@@ -60,7 +60,8 @@ describe('files below a mount', () => {
       void handler(request, response);
     });
     await expectServed(url);
-    expect((await fetch(`${url}/nope/files`)).status).toBe(404);
+    // Nuxt removes its base path, and leaves that of the route.
+    await expectServed(`${url}/connector`);
   });
 
   it('a host that cuts the prefix without a trace, with the base path', async () => {

@@ -246,7 +246,8 @@ const createMountReader = ({
     return (request) => {
       const url = request.url ?? '/';
       const mount = removedPrefix(url, request);
-      return { url, isExact: mount !== '', mount };
+      // Only Express names the whole mount: Nuxt removes its base path, and leaves that of the route.
+      return { url, isExact: mount !== '' && mount === request.baseUrl, mount };
     };
   }
   const base = encodedBase(basePath);
