@@ -19,9 +19,9 @@ export const orAborted = <Value>(
 };
 
 /**
- * Runs work with a signal of its own, which aborts with the outer one; both take any number of listeners. For an
- * outer signal that outlives the work: each `AbortSignal.any` leaves an entry in its signals, on Node 20 for as long
- * as they live.
+ * Runs work with a signal of its own, which aborts with the outer one; both take any number of listeners. For
+ * an outer signal that outlives the work: each `AbortSignal.any` leaves an entry in its signals, on Node 20
+ * for as long as they live.
  */
 export const withOwnSignal = async <Result>(
   outer: AbortSignal,
