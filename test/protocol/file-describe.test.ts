@@ -1,7 +1,12 @@
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ServiceEvent } from 'stowage';
+import { registerStorageAdapter, type ServiceEvent } from 'stowage';
+import { type SourcePath, StorageDeniedError } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
+import { MemoryAdapter } from '#internals';
+import { put } from '../pictures/gallery.ts';
+import { replacing } from './changing-store.ts';
 import { startService, type Fields, type FormFile, type Service } from './service.ts';
 
 interface Item {
@@ -320,6 +325,59 @@ describe('words about a file', () => {
     await rm(join(folder, record));
     await mkdir(join(folder, record));
     expect(await aboutOf(service, 'a.txt')).toBeUndefined();
+  });
+});
+
+describe('words that the store refuses to show, as those of another user after a restore', () => {
+  const start = async (refused: (path: SourcePath) => boolean): Promise<Service & { deny: () => void }> => {
+    const memory = new MemoryAdapter();
+    for (const name of ['a.txt', 'b.txt']) await put(memory, name, name);
+    let isDenied = false;
+    const check = (path: SourcePath): void => {
+      if (isDenied && refused(path)) throw new StorageDeniedError();
+    };
+    const storage = replacing(memory, {
+      read: async (path, options) => {
+        check(path);
+        return memory.read(path, options);
+      },
+      list: (folder, options) => {
+        check(folder);
+        return memory.list(folder, options);
+      },
+      statMany: async (folder, names, options) => {
+        check(folder);
+        return memory.statMany(folder, names, options);
+      },
+    });
+    const storageAdapter = `refusing-words-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, { create: () => storage });
+    const service = await startService({ createThumb: false, sources: { files: { storageAdapter } } });
+    for (const name of ['a.txt', 'b.txt']) await say(service, name);
+    return { ...service, deny: () => (isDenied = true) };
+  };
+  const found = async (service: Service): Promise<unknown> => {
+    const { status, data } = await service.call('filesSearch', { in: 'about', query: 'roof' });
+    return [status, (data['items'] as Item[] | undefined)?.map(({ name }) => name)];
+  };
+
+  it('are missing alone in listings and searches', async () => {
+    const own = createHash('sha256').update('a.txt').digest('hex').slice(0, 40);
+    const service = await start(({ name }) => name === `${own}.json`);
+    service.deny();
+    const items = await listed(service);
+    expect(items.map(({ name, about }) => [name, about])).toEqual([
+      ['a.txt', undefined],
+      ['b.txt', ABOUT],
+    ]);
+    expect(await found(service)).toEqual([200, ['b.txt']]);
+  });
+
+  it('hide no file where their whole folder is closed', async () => {
+    const service = await start(({ name }) => name === '.stowage-about');
+    service.deny();
+    expect((await listed(service)).map(({ name }) => name)).toEqual(['a.txt', 'b.txt']);
+    expect(await found(service)).toEqual([200, []]);
   });
 });
 

@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
-import { ChangedMeanwhileError, ifNoSuch, ifOnly } from '../../errors/errors.ts';
+import type { Logger } from '../../basics/log/logger.ts';
+import { ChangedMeanwhileError, ifNoSuch, ifOnly, isRefusal } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import type { CopiedTree } from '../copy-tree.ts';
 import { streamOf } from '../content.ts';
@@ -84,6 +85,12 @@ export class AboutKeeper {
     sizeCalculation: ({ about }) => BYTES_OF_A_KEY + JSON.stringify(about).length,
   });
   readonly #written = new LRUCache<string, true>(WRITTEN);
+  readonly #complained = new WeakSet<ReadableStore>();
+  readonly #log: Logger;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
 
   /** Whether this process has recently changed texts in a folder, so that earlier lookups may be outdated. */
   isWrittenLately(store: ReadableStore, folder: SourcePath): boolean {
@@ -92,8 +99,9 @@ export class AboutKeeper {
 
   /**
    * The texts about files of one folder, in the order of their names. Costs one request for the folder, and a
-   * read for each file that has texts which are not cached.
-   * @throws errors of the store, the signal's reason
+   * read for each file that has texts which are not cached. Texts that the store refuses to show, such as
+   * those of another user after a restore, are left out, which is logged.
+   * @throws other errors of the store, the signal's reason
    */
   async of(
     store: ReadableStore,
@@ -101,17 +109,19 @@ export class AboutKeeper {
     names: readonly string[],
     signal: AbortSignal | undefined,
   ): Promise<readonly (About | undefined)[]> {
-    const records = await this.#namesOf(store, folder, names, signal);
-    if (records === undefined) return names.map(() => undefined);
-    const existing = await findNames(store, aboutPaths.all(folder), new Set(records), { signal });
+    const all = aboutPaths.all(folder);
+    const leaveOut = (error: unknown): undefined => this.#leaveOut(store, folder, error);
     const found: (About | undefined)[] = names.map(() => undefined);
+    const records = await this.#namesOf(store, folder, names, signal).catch(leaveOut);
+    if (records === undefined) return found;
+    const existing = await findNames(store, all, new Set(records), { signal }).catch(leaveOut);
     const read = records.flatMap((record, index) => {
-      const entry = existing.get(record);
-      return entry === undefined ? [] : [{ path: aboutPaths.all(folder).below(record), index, entry }];
+      const entry = existing?.get(record);
+      return entry === undefined ? [] : [{ path: all.below(record), index, entry }];
     });
     await forEachAtOnce(READS_AT_ONCE, read, async ({ path, index, entry }) => {
       signal?.throwIfAborted();
-      found[index] = await this.#read(store, path, entry, signal);
+      found[index] = await this.#read(store, path, entry, signal).catch(leaveOut);
     });
     return found;
   }
@@ -244,6 +254,14 @@ export class AboutKeeper {
     const about = isOurs ? aboutOf(await readRecord(store, record, { signal })) : undefined;
     if (about !== undefined) this.#known.set(key, { version, about });
     return about;
+  }
+
+  /** @throws the error, unless the store has only refused to show texts */
+  #leaveOut(store: ReadableStore, folder: SourcePath, error: unknown): undefined {
+    if (!isRefusal(error)) throw error;
+    const level = this.#complained.has(store) ? 'debug' : 'warn';
+    this.#complained.add(store);
+    this.#log[level]('Words about files cannot be read.', { folder: folder.toString(), error });
   }
 
   /** Serializes the changes of this process to one record, and drops it from the cache. */
