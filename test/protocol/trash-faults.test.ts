@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { registerStorageAdapter } from 'stowage';
 import { withFaults } from 'stowage/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -189,6 +191,22 @@ describe('the old content of a file', () => {
     },
   );
 
+  it('is erased one by one where the whole trash cannot be moved, as one that is a volume of its own', async () => {
+    const memory = new MemoryAdapter();
+    for (const name of ['a.txt', 'b.txt']) await put(memory, name, name);
+    const storage = replacing(memory, {
+      moveFolder: async (from, to, options) => {
+        if (from.toString() === '.stowage-trash') throw new StorageDeniedError();
+        return memory.moveFolder(from, to, options);
+      },
+    });
+    const service = await start(storage);
+    for (const name of ['a.txt', 'b.txt']) await service.call('fileRemove', { name });
+    const { status, data } = await service.call('trashEmpty');
+    expect([status, data['removed']]).toEqual([200, 2]);
+    expect(await filesIn(memory)).toEqual([]);
+  });
+
   it('stays in the trash when a store refuses what it has done', async () => {
     const memory = new MemoryAdapter();
     await put(memory, 'a.txt', 'old');
@@ -360,4 +378,18 @@ it('a trash is emptied but for the item that the store does not remove, which fa
   expect([answer.status, answer.data['error']]).toEqual([500, 'STORAGE_DENIED']);
   const itemsLeft = async () => (await filesIn(memory)).filter((path) => path.includes('/item/'));
   expect(await itemsLeft()).toEqual([expect.stringContaining(held)]);
+});
+
+describe('a trash that an administrator has replaced by a link', () => {
+  it('takes nothing, and is not reported as a missing file', async () => {
+    const service = await startService({ trash: {} });
+    const files = service.source('files');
+    await files.put({ 'a.txt': 'a' });
+    await service.outside.put({ 'elsewhere/': '' });
+    await symlink(join(service.outside.root, 'elsewhere'), join(files.root, '.stowage-trash'));
+    const { status, data } = await service.call('fileRemove', { name: 'a.txt' });
+    expect([status, data['error']]).toEqual([500, 'STORAGE_DENIED']);
+    expect(await files.text('a.txt')).toBe('a');
+    expect(await service.outside.paths()).toContain('elsewhere/');
+  });
 });

@@ -4,10 +4,9 @@ import {
   AlreadyExistsError,
   BusyError,
   ifMissing,
-  ifOnly,
+  ifRefused,
   isRefusal,
   NotFoundError,
-  StorageFullError,
 } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
@@ -171,8 +170,9 @@ const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> =
       if (some.length === MOST) await eraseEach(passage, change, some.splice(0), failures);
     }
     if (some.length > 0) {
-      // On a full disk the folder that takes them cannot be created.
-      const isErased = await eraseTogether(passage, change, some).catch(ifOnly(StorageFullError));
+      // On a full disk the folder that takes them cannot be created. A trash that is a volume of its own, or in
+      // a root that may not be written, cannot be renamed.
+      const isErased = await eraseTogether(passage, change, some).catch(ifRefused);
       if (isErased !== true) await eraseEach(passage, change, some, failures);
     }
   } else await eraseEach(passage, change, records, failures);

@@ -275,3 +275,8 @@ export const isRefusal = (error: unknown): boolean => {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   return isCode(code) && REFUSALS.has(code);
 };
+
+/** As `ifMissing`, where the store may also have rejected the operation. @throws any other error */
+export const ifRefused = (error: unknown): undefined => {
+  if (!isRefusal(error)) throw error;
+};

@@ -1,4 +1,4 @@
-import { ifMissing, ifNoSuch, isRefusal, NotFoundError } from '../../errors/errors.ts';
+import { ifMissing, ifNoSuch, isRefusal, NotFoundError, StorageDeniedError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions } from '../adapter.ts';
 import type { About } from '../about/about.ts';
 import { moveItem } from '../folders.ts';
@@ -7,7 +7,7 @@ import { untilNotOvertaken } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 import { forgetId, forgetRecord } from './erase.ts';
 import { type TrashRecord, writeTrashRecord } from './record.ts';
-import { newTrashId, timeOf, trashPaths } from './trash-folder.ts';
+import { newTrashId, timeOf, TRASH_FOLDER, trashPaths } from './trash-folder.ts';
 import { trashedPath } from './trashed.ts';
 
 export interface Remover {
@@ -41,7 +41,13 @@ const enter = async (
   const isMissing = (error: unknown): boolean => error instanceof NotFoundError;
   const isStillThere = async (error: unknown): Promise<boolean> =>
     isMissing(error) && (await storage.stat(path, options).catch(ifMissing)) !== undefined;
-  await untilNotOvertaken(() => writeTrashRecord(storage, record, options), isMissing);
+  await untilNotOvertaken(() => writeTrashRecord(storage, record, options), isMissing).catch(
+    (cause: unknown) => {
+      ifNoSuch(cause);
+      // An administrator may have put a link there; nothing is wrong with the item itself.
+      throw new StorageDeniedError({ detail: `${TRASH_FOLDER} is not a folder`, cause });
+    },
+  );
   try {
     await untilNotOvertaken(() => bring(trashPaths.item(id, path.name)), isStillThere);
   } catch (error) {
