@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import sharp, { type Sharp } from 'sharp';
 import { registerStorageAdapter } from 'stowage';
-import { StorageFullError } from 'stowage/storage';
+import { type SourcePath, StorageDeniedError, StorageFullError } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { put } from '../pictures/gallery.ts';
@@ -183,6 +183,48 @@ describe('thumbnails of served sources', () => {
     const drawn = await fetch(`${other.url}/file/files/_thumbs/b.jpg`);
     expect(drawn.headers.get('cache-control')).toBe('public, max-age=86400');
     expect((await sharp(Buffer.from(await drawn.arrayBuffer())).metadata()).width).toBe(250);
+  });
+
+  it('are made anew where the store refuses to show them, as those of another user after a restore', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.jpg', await picture().jpeg().toBuffer());
+    let isClosed = false;
+    const check = (path: SourcePath): void => {
+      if (isClosed && path.segments.includes('_thumbs')) throw new StorageDeniedError();
+    };
+    const storageAdapter = `closed-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, {
+      create: () =>
+        replacing(inner, {
+          stat: async (path, options) => {
+            check(path);
+            return inner.stat(path, options);
+          },
+          read: async (path, options) => {
+            check(path);
+            return inner.read(path, options);
+          },
+          list: (folder, options) => {
+            check(folder);
+            return inner.list(folder, options);
+          },
+          write: async (...input) => {
+            isClosed = false;
+            return inner.write(...input);
+          },
+        }),
+    });
+    const files = { storageAdapter, baseurl: undefined, serve: 'public' };
+    const shown = { ...files, serve: 'off', baseurl: '/photos/' };
+    const service = await startService({ imagePresets: { card: { width: 20 } }, sources: { files, shown } });
+    for (const path of ['_thumbs/a.jpg', '_thumbs/card/a.jpg']) {
+      isClosed = true;
+      const answer = await fetch(`${service.url}/file/files/${path}`);
+      expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 200, 'image/jpeg']);
+    }
+    isClosed = true;
+    const { status } = await service.call('files', { source: 'shown', 'mods[variants]': '1' });
+    expect(status).toBe(200);
   });
 
   it('are the pictures themselves where the store takes no thumbnails', async () => {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../basics/log/logger.ts';
-import { BrokenImageError, BusyError, NotFoundError } from '../../errors/errors.ts';
+import { BrokenImageError, BusyError, ifRefused, NotFoundError } from '../../errors/errors.ts';
 import { type DerivedStore, derivedStoreOf } from '../../sources/derived-store.ts';
 import type { Source } from '../../sources/source.ts';
 import type { About } from '../../storage/about/about.ts';
@@ -245,7 +245,8 @@ export class KeptFolder {
 
 /**
  * Reads which of these names exist in a folder's thumbnail folder, or in that of a preset: one request to the
- * store, none without names. @throws errors of the store
+ * store, none without names. Those that the store refuses to show, such as files of another user after a
+ * restore, count as missing, and are made again. @throws other errors of the store
  */
 export const openKeptFolder = async (
   context: KeptContext,
@@ -258,7 +259,7 @@ export const openKeptFolder = async (
   const thumbs = folder.child(source.settings.thumbFolderName);
   const kept = preset === undefined ? thumbs : thumbs.child(preset);
   const request = { since: context.memory.sequence, signal };
-  const found = await find(store.files, kept, names, { signal });
-  const existing = new Map([...found].filter(([, entry]) => isWhole(entry)));
+  const found = await find(store.files, kept, names, { signal }).catch(ifRefused);
+  const existing = new Map([...(found ?? [])].filter(([, entry]) => isWhole(entry)));
   return new KeptFolder(context, store, { originals: folder, kept }, existing, request);
 };
