@@ -1,4 +1,5 @@
 import { createApp, registerStorageAdapter } from 'stowage';
+import { StorageDeniedError } from 'stowage/storage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryAdapter, memoryFactory } from '#internals';
 import { put } from '../pictures/gallery.ts';
@@ -111,6 +112,26 @@ describe('the old link of a file', () => {
     await app.fetch(request).catch(() => undefined);
     const answer = await app.fetch(new Request('http://host/file/files/a.txt'));
     expect([answer.status, answer.headers.get('location')]).toEqual([308, '/file/files/b.txt']);
+  });
+
+  it('is missing, and no failure, where the store refuses to show what has moved', async () => {
+    const store = new MemoryAdapter();
+    let isClosed = false;
+    const read: MemoryAdapter['read'] = async (path, options) => {
+      if (isClosed && path.segments[0] === '.stowage-moved') throw new StorageDeniedError();
+      return store.read(path, options);
+    };
+    registerStorageAdapter('closed-histories', {
+      ...memoryFactory,
+      create: async () => replacing(store, { read }),
+    });
+    await put(store, 'a.txt', Buffer.from('hello'));
+    const service = await start({ storageAdapter: 'closed-histories' });
+    await rename(service, 'a.txt', 'b.txt');
+    isClosed = true;
+    expect(await seen(service, '/file/files/a.txt')).toBe('404');
+    isClosed = false;
+    expect(await seen(service, '/file/files/a.txt')).toBe('308 /file/files/b.txt');
   });
 
   it('shows what came back, and nothing that was removed', async () => {

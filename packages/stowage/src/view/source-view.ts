@@ -1,12 +1,12 @@
 import { Access } from '../access/access.ts';
 import { TimeSlice } from '../basics/concurrency/time-slice.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
-import { ifNoSuch, NotFoundError, WrongKindError } from '../errors/errors.ts';
+import { ifNoSuch, ifRefused, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Entry, EntryKind, Stat } from '../storage/entry.ts';
 import { containsLocation } from '../storage/location.ts';
-import { readHistory, type NameHistory } from '../storage/moved/name-events.ts';
+import { NO_HISTORY, readHistory, type NameHistory } from '../storage/moved/name-events.ts';
 import type { ReadableStore, ReadManyOptions, ReadResult, ReusedMemory } from '../storage/readable.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { TrashQuery } from '../storage/trash/trashed.ts';
@@ -237,9 +237,9 @@ export class SourceView extends Access {
     return (await this[WRITABLE].stat(path, { signal }).catch(ifNoSuch)) === undefined;
   }
 
-  /** @see readHistory */
-  history(path: SourcePath): Promise<NameHistory> {
-    return readHistory(this[WRITABLE], path, this.#life);
+  /** The history of a name; empty where the store refuses to show it. @see readHistory */
+  async history(path: SourcePath): Promise<NameHistory> {
+    return (await readHistory(this[WRITABLE], path, this.#life).catch(ifRefused)) ?? NO_HISTORY;
   }
 
   /** @see KnownRecords.historyOf */
