@@ -3,6 +3,7 @@
 import { mkdtemp, rm, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { createApp } from 'stowage';
 import { createSilentLogger, openLocalAdapter } from '#internals';
 import { SourcePath } from 'stowage/storage';
 import { storageConformance } from 'stowage/testing';
@@ -39,6 +40,22 @@ await check('rules ignore letter case where a volume below the root may ignore i
   delete process.env.MOUNTED;
   await store.close();
   if (store.capabilities.caseSensitive) throw new Error('case-sensitive');
+});
+await check('words about files stay when such a volume is mounted', async () => {
+  const described = await mkdtemp(join(base, 'words-'));
+  await writeFile(join(described, 'cat.txt'), '');
+  const ask = async (query) => {
+    const app = createApp({ sources: { files: { title: 'Files', root: described, serve: 'public' } } });
+    const answer = await app.fetch(new Request(`http://localhost/${query}`));
+    await app.close();
+    return answer.text();
+  };
+  await ask('fileDescribe?name=cat.txt&alt=A+cat');
+  process.env.MOUNTED = join(described, 'volume');
+  const listed = await ask('files?mods[details]=1');
+  delete process.env.MOUNTED;
+  await rm(described, { recursive: true });
+  if (!listed.includes('A cat')) throw new Error(listed);
 });
 await check('a large file is copied', async () => {
   await writeFile(join(root, 'big.txt'), 'x'.repeat(2_000_000));

@@ -146,6 +146,12 @@ export interface ReadableStore {
    */
   readonly identity?: StoreIdentity | undefined;
 
+  /**
+   * Whether the names of internal records ignore letter case: must not change with what is mounted below the
+   * root, or records would be lost. Default: where `capabilities` says that names do.
+   */
+  readonly foldsRecords?: boolean | undefined;
+
   /** @throws NotFoundError. The root always exists and is a folder. */
   stat(path: SourcePath, options?: StatOptions): Promise<Stat>;
 

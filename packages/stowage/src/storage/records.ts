@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { foldedFor } from '../basics/content/file-name.ts';
+import { withoutCase } from '../basics/content/file-name.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -30,9 +30,17 @@ export interface RecordOptions extends OperationOptions {
   readonly isListed?: boolean | undefined;
 }
 
+/** The properties of a store that decide the names of records. */
+export type RecordNaming = Pick<ReadableStore, 'capabilities' | 'foldsRecords'>;
+
 /** The file name of the record about a subject; independent of letter case where the store ignores it. */
-export const recordName = (store: Pick<ReadableStore, 'capabilities'>, about: string): string =>
-  `${createHash('sha256').update(foldedFor(store, about)).digest('hex').slice(0, 40)}.json`;
+export const recordName = (
+  { capabilities, foldsRecords = !capabilities.caseSensitive }: RecordNaming,
+  about: string,
+): string => {
+  const text = foldsRecords ? withoutCase(about) : about;
+  return `${createHash('sha256').update(text).digest('hex').slice(0, 40)}.json`;
+};
 
 /**
  * Reads a record; undefined when there is none. Costs a `stat`, and a read where it exists; only the read

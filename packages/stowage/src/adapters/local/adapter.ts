@@ -80,6 +80,7 @@ const wholeFile = (stat: Stat, bytes: Uint8Array): ReadResult => ({
 export class LocalAdapter implements StorageAdapter {
   readonly capabilities: StorageCapabilities;
   readonly identity: StoreIdentity;
+  readonly foldsRecords: boolean;
   readonly #store: LocalStore;
   readonly #release: () => Promise<void>;
   #closing: Promise<void> | undefined;
@@ -87,12 +88,17 @@ export class LocalAdapter implements StorageAdapter {
   /** @param release releases resources that the store shares with others */
   constructor(
     store: LocalStore,
-    { capabilities, identity }: Pick<LocalAdapter, 'capabilities' | 'identity'>,
+    {
+      capabilities,
+      identity,
+      foldsRecords,
+    }: Pick<LocalAdapter, 'capabilities' | 'identity' | 'foldsRecords'>,
     release: () => Promise<void>,
   ) {
     this.#store = store;
     this.capabilities = capabilities;
     this.identity = identity;
+    this.foldsRecords = foldsRecords;
     this.#release = release;
   }
 

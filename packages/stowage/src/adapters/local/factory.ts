@@ -196,9 +196,10 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     const areas = await TempAreas.create(root, walker);
     const own = new ScanThread();
     const scans = options.scans ?? { thread: own, release: () => own.close() };
+    const foldsRecords = !(await isCaseSensitive(confinement));
     const capabilities = {
       ...capabilitiesOf('local'),
-      caseSensitive: (await isCaseSensitive(confinement)) && (await isSensitiveBelow(root)),
+      caseSensitive: !foldsRecords && (await isSensitiveBelow(root)),
     };
     const locks = options.locks ?? createNameLocks();
     const identity = {
@@ -217,7 +218,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         copies: new SystemCopies(confinement.holds),
         shared: new SharedFolders(walker),
       },
-      { capabilities, identity },
+      { capabilities, identity, foldsRecords },
       async () => {
         await sweeping?.stop();
         await scans.release();

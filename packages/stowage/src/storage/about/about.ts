@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { ReadableStore } from '../readable.ts';
-import { parsedRecord, recordName } from '../records.ts';
+import { parsedRecord, recordName, type RecordNaming } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 
 /**
@@ -65,7 +64,7 @@ export const plainText = (value: string): string =>
 /** Paths of the records with the texts about the files of a folder, named by a hash of the file's name. */
 export const aboutPaths = {
   all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
-  record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>
+  record: (store: RecordNaming, path: SourcePath): SourcePath =>
     aboutPaths.all(path.parent).below(recordName(store, path.name)),
 };
 

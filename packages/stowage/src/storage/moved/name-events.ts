@@ -2,7 +2,14 @@ import * as z from 'zod';
 import type { EntryKind } from '../entry.ts';
 import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
-import { MOST_RECORD_BYTES, parsedRecord, readRecord, recordName, type RecordOptions } from '../records.ts';
+import {
+  MOST_RECORD_BYTES,
+  parsedRecord,
+  readRecord,
+  recordName,
+  type RecordNaming,
+  type RecordOptions,
+} from '../records.ts';
 
 /** Hidden folder at the root of a source with the records of moved names. Reserved in every source. */
 export const MOVED_FOLDER = '.stowage-moved';
@@ -17,7 +24,7 @@ export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 export const movedPaths = {
   all: folder,
   isName: (name: string): boolean => RECORD.test(name),
-  record: (store: Pick<ReadableStore, 'capabilities'>, path: SourcePath): SourcePath =>
+  record: (store: RecordNaming, path: SourcePath): SourcePath =>
     folder.child(recordName(store, path.toString())),
 };
 
@@ -72,7 +79,7 @@ const schema = z.object({
 
 /** Undefined when the text is not a valid record, or a record of another path. */
 const parseHistory = (
-  store: Pick<ReadableStore, 'capabilities'>,
+  store: RecordNaming,
   record: SourcePath,
   text: string | undefined,
 ): NameHistory | undefined =>
