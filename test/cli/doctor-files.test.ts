@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -52,6 +52,18 @@ const folders: readonly Row[] = [
     'broken',
     /cannot be looked at: .*ENOTDIR/u,
     /^Correct sources\.photos\.root\.$/u,
+  ],
+  [
+    'a link in the place of the trash',
+    async () => {
+      await mkdir(join(here.root, 'a'));
+      await symlink(here.folder, join(here.root, 'a/.stowage-trash'));
+      return withSource({ root: join(here.root, 'a'), serve: 'public' });
+    },
+    'store.own',
+    'broken',
+    /a\/\.stowage-trash is not a folder/u,
+    /^Move it away: mv /u,
   ],
   [
     'too little room',

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { stat, statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, lstat, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { SourceConfig } from '../../config/types.ts';
@@ -9,7 +11,10 @@ import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import type { Source } from '../../sources/source.ts';
 import type { StorageAdapter } from '../../storage/adapter.ts';
 import { capabilityNames, capabilityTexts } from '../../storage/capabilities.ts';
+import { ABOUT_FOLDER } from '../../storage/about/about.ts';
+import { MOVED_FOLDER } from '../../storage/moved/name-events.ts';
 import { SourcePath } from '../../storage/source-path.ts';
+import { TRASH_FOLDER } from '../../storage/trash/trash-folder.ts';
 
 /** An operation on the files of a source. */
 export type Right = 'open' | 'write' | 'list' | 'read' | 'remove';
@@ -157,6 +162,23 @@ const checkRoom = async ({ root = '.', settings }: SourceConfig, findings: Findi
   else findings.ok('room', `${megabytes} of the disk are free`);
 };
 
+/** Checks the folders of the service in the root: after a restore they often belong to another user. */
+const checkOwnFolders = async (config: SourceConfig, findings: Findings): Promise<void> => {
+  const { root = '.', settings } = config;
+  for (const name of [TRASH_FOLDER, MOVED_FOLDER, ABOUT_FOLDER, settings.thumbFolderName]) {
+    const path = join(root, name);
+    try {
+      const isFolder = (await lstat(path)).isDirectory();
+      if (!isFolder) findings.broken('store.own', `${path} is not a folder`, `Move it away: mv ${path} /tmp`);
+      else await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
+      const text = `${path} cannot be used: ${reasonOf(error)}`;
+      findings.broken('store.own', text, adviceFor(config, 'write', error));
+    }
+  }
+};
+
 /** How long a disk may take to say whether a folder is there. */
 const FOLDER_MS = 10_000;
 const silent = (): Error => new Error('its disk has kept silent for ten seconds');
@@ -220,7 +242,10 @@ export const probeStore = async (
   source: Source,
   { findings, whileThere, signal }: Probing,
 ): Promise<void> => {
-  if (config.storageAdapter === 'local') await checkRoom(config, findings);
+  if (config.storageAdapter === 'local') {
+    await checkRoom(config, findings);
+    await checkOwnFolders(config, findings);
+  }
   /** Undefined when the step fails, which adds a finding. */
   const attempt = async <T>(right: Right, step: () => Promise<T>): Promise<T | undefined> => {
     try {
