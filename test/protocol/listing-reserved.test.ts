@@ -20,16 +20,30 @@ describe('reserved names', () => {
     'a+b (c)',
     'STRAẞE',
     'Strasse'.replace('ss', 'ß'),
+    '.stowage-trash',
+    '.Stowage-About',
+    '.stowage-trash.old',
+    '.stowage-about (conflicted copy 2026-11-26)',
   ])('reserves %s', (name) => {
     expect(isReservedName(settings, name)).toBe(true);
   });
 
-  it.each(['_thumbs2', 'x_thumbs', '_thumb', 'tmb', 'xtmb', 'aab (c)', '', '_thumbs\n', 'thumbs'])(
-    'does not reserve %j',
-    (name) => {
-      expect(isReservedName(settings, name)).toBe(false);
-    },
-  );
+  it.each([
+    '_thumbs2',
+    'x_thumbs',
+    '_thumb',
+    'tmb',
+    'xtmb',
+    'aab (c)',
+    '',
+    '_thumbs\n',
+    'thumbs',
+    '.stowage',
+    'stowage-a',
+    'a.stowage-a',
+  ])('does not reserve %j', (name) => {
+    expect(isReservedName(settings, name)).toBe(false);
+  });
 
   it('knows a name in either form of Unicode', () => {
     const accented = { ...settings, excludeDirectoryNames: ['cach\u00e9'] };

@@ -2,11 +2,8 @@ import type { Access } from '../access/access.ts';
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
-import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import type { EntryKind } from '../storage/entry.ts';
-import { MOVED_FOLDER } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import { EMPTIED_FOLDER, TRASH_FOLDER } from '../storage/trash/trash-folder.ts';
 
 export type { Access } from '../access/access.ts';
 
@@ -79,7 +76,11 @@ export type ReservingSettings = Pick<
 
 const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^$.*+?()[\]{}|/]/gu, '\\$&');
 
-const ALWAYS = [TRASH_FOLDER, EMPTIED_FOLDER, MOVED_FOLDER, ABOUT_FOLDER].map(escaped);
+/**
+ * The internal folders, those of later versions, and their copies: an administrator has put a trash aside as
+ * `.stowage-trash.old`, or a program that synchronizes folders has made a second one.
+ */
+const INTERNAL = String.raw`\.stowage-.*`;
 
 /** Matches reserved names in NFC. @see reservedNames */
 export const reservedPattern = (settings: ReservingSettings): RegExp => {
@@ -90,13 +91,13 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
     ...(originals === false ? [] : [originals]),
   ];
   // A pattern, not a set of folded names: it folds case as file systems do and stops at the first difference.
-  return new RegExp(`^(?:${[...ALWAYS, ...names.map(escaped)].join('|')})$`, 'iu');
+  return new RegExp(`^(?:${[INTERNAL, ...names.map(escaped)].join('|')})$`, 'iu');
 };
 
 /**
  * Compiles the test for reserved names: `excludeDirectoryNames`, the thumbnail folder while thumbnails or
- * variants are enabled, the folder of originals while they are kept, and the internal folders for the trash,
- * for moved names and for texts about files. Reserved names are hidden, no action can reach them, and no item
+ * variants are enabled, the folder of originals while they are kept, and all names that begin with `.stowage-`,
+ * as the internal folders do. Reserved names are hidden, no action can reach them, and no item
  * can be given one. Letter case is ignored, because a store may hold `_thumbs` and also find it as `_THUMBS`.
  * Compile once per request; then about 20 ns a name.
  */

@@ -8,7 +8,7 @@ import { SourcePath } from '../source-path.ts';
 export const TRASH_FOLDER = '.stowage-trash';
 
 /** Folder at the root with the leftovers of emptied trashes. Reserved like the trash. */
-export const EMPTIED_FOLDER = '.stowage-emptied';
+const EMPTIED_FOLDER = '.stowage-emptied';
 
 const trash = SourcePath.root.child(TRASH_FOLDER);
 const emptied = SourcePath.root.child(EMPTIED_FOLDER);
