@@ -36,7 +36,7 @@ describe('the cause of a refusal', () => {
     [503, 'INTERNAL'],
   ])('of a hook is told by its status %i, also from another realm', async (status, error) => {
     const thrown: unknown = runInNewContext(
-      `Object.assign(new Error('Not today.'), { name: 'HttpError', status: ${String(status)} })`,
+      `Object.assign(new Error('Not today.'), { [Symbol.for('stowage.HttpError')]: true, status: ${String(status)} })`,
     );
     const checkAuthentication = () => {
       throw thrown;
@@ -44,6 +44,21 @@ describe('the cause of a refusal', () => {
     expect(await answerTo({ checkAuthentication })).toEqual({
       status,
       body: { success: false, data: { code: status, error, messages: ['Not today.'] } },
+    });
+  });
+
+  it('is not told where the HttpError is that of a library, about a request of the host', async () => {
+    // As Octokit and many clients of APIs have it.
+    class HttpError extends Error {
+      override readonly name = 'HttpError';
+      readonly status = 401;
+    }
+    const checkAuthentication = (): never => {
+      throw new HttpError('GET http://users.internal:8080/me failed: Bad credentials');
+    };
+    expect(await answerTo({ checkAuthentication })).toEqual({
+      status: 500,
+      body: { success: false, data: { code: 500, error: 'INTERNAL', messages: ['Internal error.'] } },
     });
   });
 });

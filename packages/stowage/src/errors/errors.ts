@@ -165,6 +165,9 @@ export class ShuttingDownError extends errorOf('SHUTTING_DOWN') {}
 /** A bounded queue is full. */
 export class BusyError extends errorOf('BUSY', { headers: { 'Retry-After': '2' } }) {}
 
+/** Marks an `HttpError`, also that of a second copy of this package, or of a test runner. */
+const HTTP_ERROR = Symbol.for('stowage.HttpError');
+
 /**
  * For hooks: rejects the request with a status of the host's choice (for example 401). The message is sent to
  * the client unchanged.
@@ -177,6 +180,7 @@ export class HttpError extends Error {
     super(message, options);
     this.name = 'HttpError';
     this.status = status;
+    Object.defineProperty(this, HTTP_ERROR, { value: true });
   }
 }
 
@@ -191,15 +195,11 @@ export class FileRefusedByHost extends HttpError {
 }
 
 /**
- * Whether a hook rejects the request. Tests the shape instead of the class: a test runner, or a second copy
- * of this package, has other classes.
+ * Whether a hook rejects the request. Many libraries have an `HttpError` with a status too, which is about a
+ * request of theirs, and names its address.
  */
 export const isHttpError = (error: unknown): error is HttpError =>
-  typeof error === 'object' &&
-  error !== null &&
-  (error as { name?: unknown }).name === 'HttpError' &&
-  typeof (error as { status?: unknown }).status === 'number' &&
-  typeof (error as { message?: unknown }).message === 'string';
+  typeof error === 'object' && error !== null && HTTP_ERROR in error;
 
 /** The configuration is invalid. `problems` lists every fault, each with its dotted key. */
 export class ConfigError extends Error {
