@@ -94,6 +94,40 @@ describe('hooks as an instance of a class', () => {
     expect(hooks.asked).toEqual(['sources', 'role', 'rules']);
   });
 
+  it('are called as methods, also those for origins and icons', async () => {
+    class Hooks {
+      readonly #origin = 'https://editor.test';
+      readonly #svg = '<svg xmlns="http://www.w3.org/2000/svg"/>';
+
+      /** What is no hook is not touched. */
+      get connection(): never {
+        throw new Error('not connected yet');
+      }
+
+      allowedOrigins(origin: string): boolean {
+        return origin === this.#origin;
+      }
+
+      svgGenerator(): string {
+        return this.#svg;
+      }
+    }
+    const files = { title: 'Files', storageAdapter: 'memory', serve: 'public' as const };
+    const router = createRouter({ sources: { files }, allowCrossOrigin: true }, new Hooks(), quiet);
+    onTestFinished(() => router.close());
+    const get = (path: string) =>
+      router.fetch(new Request(`https://site.test${path}`, { headers: { origin: 'https://editor.test' } }));
+    expect((await get('/folderCreate?name=trip')).headers.get('access-control-allow-origin')).toBe(
+      'https://editor.test',
+    );
+    const { data } = (await (await get('/files?mods[withFolders]=1')).json()) as {
+      data: { sources: readonly { baseurl: string; files: readonly { thumb: string }[] }[] };
+    };
+    const [source] = data.sources;
+    const icon = await get(`${source?.baseurl ?? ''}${source?.files[0]?.thumb ?? ''}`);
+    expect(await icon.text()).toContain('<svg xmlns="http://www.w3.org/2000/svg"/>');
+  });
+
   it('stop the start when one of them is misspelt', () => {
     class Hooks {
       checkAuthentification(): string {

@@ -219,7 +219,7 @@ export const createConnector = <Native>(
     resolveSources,
     authenticate: authenticationOf(hooks, settings, log),
     accessFor: async (identity, request) => (await rulesFor(request, identity)).forRole(identity.role),
-    isOriginAllowed: hooks.allowedOrigins,
+    isOriginAllowed: hooks.allowedOrigins?.bind(hooks),
     stageUpload: (storage, content, { isReadWhole, near, signal }) =>
       (isReadWhole ? stageInMemory : stageContent)(storage, content, { near, signal }),
     rateLimits,

@@ -114,12 +114,9 @@ const membersOf = (hooks: object): readonly (readonly [name: string, hook: unkno
     for (const name of Object.getOwnPropertyNames(owner)) names.add(name);
   }
   return [...names]
+    .filter((name) => Object.hasOwn(hookNames, name) || hintAt(name, Object.keys(hookNames)) !== '')
     .map((name) => [name, (hooks as Record<string, unknown>)[name]] as const)
-    .filter(
-      ([name, hook]) =>
-        Object.hasOwn(hookNames, name) ||
-        (typeof hook === 'function' && hintAt(name, Object.keys(hookNames)) !== ''),
-    );
+    .filter(([name, hook]) => Object.hasOwn(hookNames, name) || typeof hook === 'function');
 };
 
 /**

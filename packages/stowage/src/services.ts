@@ -44,7 +44,7 @@ export const createServices = (
     pool,
     sizes: pictureSizes,
     focusOf,
-    svgGenerator: hooks.svgGenerator,
+    svgGenerator: hooks.svgGenerator?.bind(hooks),
   });
   return {
     links: createLinks(settings.signingSecret ?? [], thumbnails),
