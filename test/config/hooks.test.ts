@@ -59,6 +59,15 @@ describe('options', () => {
   });
 });
 
+describe('a logger', () => {
+  it('that lacks a method stops the start, as the one of Nest does', () => {
+    const nest = { log() {}, error() {}, warn() {}, debug() {}, verbose() {} } as unknown as typeof logger;
+    expect(() => createRouter({ sources: {} }, {}, { logger: nest })).toThrow(
+      'options.logger: lacks the method info',
+    );
+  });
+});
+
 describe('checkAuthentication', () => {
   it.each(['', ' ', { role: '' }, { role: 'member', subject: 5 }, undefined])(
     'lets nobody in with what is no role: %j',

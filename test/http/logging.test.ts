@@ -15,6 +15,7 @@ const thrown: readonly (readonly [what: string, value: unknown])[] = [
   ['an object that holds itself', circular],
   ['an error that is its own cause', endless],
   ['an error whose cause holds itself', new Error('no database', { cause: circular })],
+  ['several errors', new AggregateError([new Error('no database')], 'All promises were rejected')],
   ['an object with a large integer', { why: 'no database', rows: 10n }],
   ['an object without a prototype', Object.assign(Object.create(null) as object, { why: 'no database' })],
   ['a symbol', Symbol('no database')],
@@ -45,6 +46,84 @@ describe('whatever a hook throws', () => {
         await app.close();
       }
     }
+  });
+});
+
+describe('code of the host that fails where nothing waits for it', () => {
+  const sources = { files: { title: 'F', storageAdapter: 'memory', baseurl: 'http://files.test/' } };
+  const fail = (): never => {
+    throw new Error('the worker has exited');
+  };
+  const refuse = (): Promise<never> => Promise.reject(new Error('the worker has exited'));
+
+  // An error that reaches the process fails the run.
+  it.each([
+    ['throws', fail],
+    ['rejects', refuse],
+  ])('changes no answer: a logger that %s', async (_how, log) => {
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const hooks = {
+      onEvent: fail,
+      checkAuthentication: ({ url }: { url: string }) => (url === '/files' ? fail() : 'guest'),
+    };
+    const app = createApp({ sources, allowCrossOrigin: true, debug: true }, hooks, { logger });
+    try {
+      const ask = (path: string) =>
+        app.fetch(new Request(`http://localhost${path}`, { headers: { origin: 'http://other.test' } }));
+      expect((await ask('/folderCreate?name=a')).status).toBe(200);
+      expect((await ask('/folders')).status).toBe(200);
+      const failed = await ask('/files');
+      expect([failed.status, await failed.json()]).toMatchObject([500, { data: { error: 'INTERNAL' } }]);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it.each([
+    ['when a request begins', fail],
+    ['when it has ended', () => fail],
+  ])('changes no answer: an observer that fails %s', async (_when, observe) => {
+    const lines: string[] = [];
+    const app = createApp(
+      { sources, createThumb: false },
+      {},
+      { observe, logger: createLineLogger((line) => lines.push(line)) },
+    );
+    try {
+      const body = new FormData();
+      body.append('files[]', new Blob(['x']), 'a.txt');
+      const upload = await app.fetch(new Request('http://localhost/fileUpload', { method: 'POST', body }));
+      expect(upload.status).toBe(200);
+      const download = await app.fetch(new Request('http://localhost/fileDownload?name=a.txt'));
+      expect([download.status, await download.text()]).toEqual([200, 'x']);
+      await expect.poll(() => lines.filter((line) => line.includes('observe')).length).toBe(2);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('is answered also where its error cannot be read', async () => {
+    const lines: string[] = [];
+    const { proxy, revoke } = Proxy.revocable(new Error('gone'), {});
+    revoke();
+    const unreadable = Object.defineProperty(new Error(), 'message', { get: fail });
+    const thrown = [unreadable, new Error('outer', { cause: proxy }), { inner: proxy }];
+    for (const debug of [true, false]) {
+      for (const error of thrown) {
+        const refuseAll = () => {
+          throw error as Error;
+        };
+        const app = createApp(
+          { sources, debug },
+          { checkAuthentication: refuseAll },
+          { logger: createLineLogger((line) => lines.push(line)) },
+        );
+        const answer = await app.fetch(new Request('http://localhost/files'));
+        expect([answer.status, await answer.json()]).toMatchObject([500, { data: { error: 'INTERNAL' } }]);
+        await app.close();
+      }
+    }
+    expect(lines.filter((line) => line.includes('A request failed.'))).toHaveLength(2 * thrown.length);
   });
 });
 

@@ -155,8 +155,18 @@ const OPTIONS: readonly string[] = ['logger', 'storageAdapters', 'observe'];
 /** Options that routers and instances set themselves. */
 const OWN_OPTIONS: readonly string[] = ['version', 'isMounted', 'isInspection'];
 
-/** Returns the options. @throws ConfigError for each that would have no effect, such as a misspelled one */
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+
+/**
+ * Returns the options.
+ * @throws ConfigError for each that would have no effect, such as a misspelled one, and for a logger that lacks
+ *   a method
+ */
 const checkedOptions = (options: ConnectorOptions): ConnectorOptions => {
+  const { logger } = options;
+  const lacking = LEVELS.filter((level) => logger !== undefined && typeof logger[level] !== 'function');
+  if (lacking.length > 0)
+    throw new ConfigError([problemAt(['options', 'logger'], `lacks the method ${lacking.join(', ')}`)]);
   const isKnown = (key: string): boolean => OPTIONS.includes(key) || OWN_OPTIONS.includes(key);
   const unknown = Object.keys(options).filter(
     (key) => !isKnown(key) && Reflect.get(options, key) !== undefined,

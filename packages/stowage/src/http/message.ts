@@ -83,6 +83,6 @@ export interface RequestOutcome {
 
 /**
  * Called when a request arrives; the returned function is called once, when the request has ended and its
- * response has been handed over. Must not throw.
+ * response has been handed over. Failures of both are logged.
  */
 export type RequestObserver = () => (outcome: RequestOutcome) => void;

@@ -1,4 +1,5 @@
 import { asksForChange, editorFor } from '../actions/action.ts';
+import type { Logger } from '../basics/log/logger.ts';
 import { textBoundsOf } from '../parameters/fields.ts';
 import {
   answerOptions,
@@ -151,6 +152,16 @@ const outcomeOf = (
   };
 };
 
+/** Calls the host's observer. A failure, such as that of a histogram that gets no number, is only logged. */
+const observed = <Result>(log: Logger, call: () => Result): Result | undefined => {
+  try {
+    return call();
+  } catch (error) {
+    log.error('The option observe failed.', { error });
+    return undefined;
+  }
+};
+
 /**
  * Signed links are secrets next to names that other users may choose: the length of a compressed response
  * would reveal them (BREACH), and a cached copy on disk would outlive the session.
@@ -172,7 +183,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
 
   return async (request) => {
     const scope = new RequestScope(edge, request);
-    const ended = observe?.();
+    const ended = observe && observed(log, observe);
     const cors = await checkOrigin(request);
     let response: ConnectorResponse;
     let left = {};
@@ -183,7 +194,8 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
       response = answerError(error, scope);
       if (request.signal.aborted) left = { status: CLIENT_LEFT };
     }
-    if (ended !== undefined) scope.atEnd(() => ended(outcomeOf(scope, { ...response, ...left })));
+    if (ended !== undefined)
+      scope.atEnd(() => observed(log, () => ended(outcomeOf(scope, { ...response, ...left }))));
     await scope.endWith(response.body);
     return {
       status: response.status,

@@ -40,7 +40,8 @@ const identityFrom = (result: unknown): Identity => {
   const isRole = typeof role === 'string' && role.trim() !== '';
   if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
   const what = role === '' ? 'an empty text' : typeof result;
-  throw new InternalError({ detail: `checkAuthentication returned ${what}, not a role` });
+  const wrong = isRole ? `a subject of the type ${typeof subject}, not text` : `${what}, not a role`;
+  throw new InternalError({ detail: `checkAuthentication returned ${wrong}` });
 };
 
 /** Address of the request: the prefix that was removed from its URL, and the one that is left in it. */

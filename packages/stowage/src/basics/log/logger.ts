@@ -11,9 +11,19 @@ const isJson = (value: unknown): boolean => {
   }
 };
 
+/** The errors of an `AggregateError`, as of `Promise.any`, which itself says nothing. */
+const severalOf = (errors: unknown, stacks: boolean, causes: number): object =>
+  Array.isArray(errors) && errors.every((one) => one instanceof Error)
+    ? { errors: errors.slice(0, MOST_CAUSES).map((one) => plainValue(one, stacks, causes)) }
+    : {};
+
 const plainError = (error: Error, stacks: boolean, causes: number): unknown => {
   const { name, message, stack, cause } = error;
-  const { code, detail } = error as { readonly code?: unknown; readonly detail?: unknown };
+  const { code, detail, errors } = error as {
+    readonly code?: unknown;
+    readonly detail?: unknown;
+    readonly errors?: unknown;
+  };
   return {
     name,
     message,
@@ -21,17 +31,25 @@ const plainError = (error: Error, stacks: boolean, causes: number): unknown => {
     ...(typeof detail === 'string' ? { detail } : {}),
     ...(stacks ? { stack } : {}),
     ...(cause === undefined || causes === 0 ? {} : { cause: plainValue(cause, stacks, causes - 1) }),
+    ...(causes === 0 ? {} : severalOf(errors, stacks, causes - 1)),
   };
 };
+
+/** Stands for a value that throws when it is read, such as a revoked proxy. */
+const UNREADABLE = '[unreadable]';
 
 /**
  * Converts any logged or thrown value to JSON data: errors with their code, detail and up to five causes, and
  * optionally their stacks; values that JSON cannot represent (cycles, large integers, symbols) as text. Never
- * throws for such values.
+ * throws.
  */
 export const plainValue = (value: unknown, stacks: boolean, causes = MOST_CAUSES): unknown => {
-  if (value instanceof Error) return plainError(value, stacks, causes);
-  return isJson(value) ? value : inspect(value, { depth: 3, breakLength: Number.POSITIVE_INFINITY });
+  try {
+    if (value instanceof Error) return plainError(value, stacks, causes);
+    return isJson(value) ? value : inspect(value, { depth: 3, breakLength: Number.POSITIVE_INFINITY });
+  } catch {
+    return UNREADABLE;
+  }
 };
 
 /** Values of a log line. Never secrets: the caller leaves them out. */
@@ -148,17 +166,28 @@ const redactedObject = (value: object, depth: number): unknown => {
 };
 
 const redacted = (value: unknown, depth: number): unknown => {
-  if (typeof value === 'string') return withoutSecrets(value);
-  return typeof value === 'object' && value !== null ? redactedObject(value, depth) : value;
+  try {
+    if (typeof value === 'string') return withoutSecrets(value);
+    return typeof value === 'object' && value !== null ? redactedObject(value, depth) : value;
+  } catch {
+    return UNREADABLE;
+  }
 };
 
 /**
  * Wraps the host's logger; all log lines pass through this. Errors of libraries may contain request data,
  * passwords included: only names, messages, codes, stacks and causes of errors are logged, and all texts are
- * cleaned of passwords in URLs, signatures and keys.
+ * cleaned of passwords in URLs, signatures and keys. Never throws: a line that the logger rejects is lost.
  */
 export const createRedactingLogger = (logger: Logger): Logger =>
   createLogger((level) => (message, fields) => {
-    if (fields === undefined) logger[level](withoutSecrets(message));
-    else logger[level](withoutSecrets(message), redacted(fields, MAX_DEPTH) as LogFields);
+    const told = [withoutSecrets(message), ...(fields === undefined ? [] : [redacted(fields, MAX_DEPTH)])];
+    try {
+      // An asynchronous logger may reject later.
+      const write = logger[level].bind(logger) as (...told: readonly unknown[]) => unknown;
+      const written = write(...told);
+      if (written instanceof Promise) written.catch(loseLine);
+    } catch {
+      // As pino does when the worker of its transport has ended: requests continue without a log.
+    }
   });
