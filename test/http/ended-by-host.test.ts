@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createServer as createPlainServer, get as getPlainly } from 'node:http';
 import { createServer, get } from 'node:https';
@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import express from 'express';
 import { createRouter, type Logger } from 'stowage';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeCertificate, opensslMissing } from '../../tools/test-servers/tls-front.ts';
@@ -48,6 +49,31 @@ it.skipIf(opensslMissing)('lets a host end a download that takes too long (needs
   expect(answer.statusCode).toBe(200);
   expect(bytes).toBeGreaterThan(0);
   expect(bytes).toBeLessThan(FILES * BYTES);
+});
+
+it('does nothing for a request that the host has answered', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-ended-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const sources = { local: { root, title: 'Files', baseurl: 'http://files.test/' } };
+  const router = createRouter({ sources }, {}, quiet);
+  onTestFinished(() => router.close());
+  let isLoggedIn = false;
+  const app = express();
+  app.use((_request, response, next) => {
+    // The return that is missing here is a common mistake.
+    if (!isLoggedIn) response.status(401).send('Please log in.');
+    next();
+  });
+  app.use(router.handler);
+  const server = createPlainServer(app);
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+  const answer = await fetch(`${url}/folderCreate?name=refused`);
+  expect([answer.status, await answer.text()]).toEqual([401, 'Please log in.']);
+  isLoggedIn = true;
+  expect((await fetch(`${url}/folderCreate?name=allowed`)).status).toBe(200);
+  expect((await readdir(root)).filter((name) => !name.startsWith('.'))).toEqual(['allowed']);
 });
 
 it('says in its log who has ended an answer', async () => {

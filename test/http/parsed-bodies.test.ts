@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import express, { type Express } from 'express';
+import express, { type Express, type Request } from 'express';
 import multer from 'multer';
 import { createRouter } from 'stowage';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -124,6 +124,57 @@ describe('a body that the host has parsed', () => {
     const form = new FormData();
     form.append('files[0]', new Blob([new Uint8Array(17 * 1024 * 1024)]), 'a.bin');
     expect((await fetch(`${url}/fileUpload`, { method: 'POST', body: form })).status).toBe(403);
+  });
+
+  it('arrives whole where a middleware reads along', async () => {
+    const seen: Buffer[] = [];
+    let ended = 0;
+    const url = await mount((app) => {
+      app.use((request, _response, next) => {
+        request.on('data', (chunk: Buffer) => seen.push(chunk)).on('end', () => (ended += 1));
+        next();
+      });
+    });
+    await makeFolder(url);
+    expect(await upload(url)).toMatchObject({ status: 200, body: { data: { files: ['deep/фото.txt'] } } });
+    expect(Buffer.concat(seen).toString()).toContain('hello');
+    const json = '{"action":"folderCreate","name":"a"}';
+    expect(await post(url, 'application/json', json)).toMatchObject({ status: 200 });
+    // A body that no action reads.
+    expect((await post(`${url}/nonsense`, 'text/plain', 'x'.repeat(100_000))).status).toBe(404);
+    expect((await post(`${url}/nonsense`, 'text/plain', 'x')).status).toBe(404);
+    // With the request that makes the folder.
+    await expect.poll(() => ended).toBe(5);
+  });
+
+  it('is refused where its files were read as text: their bytes are lost', async () => {
+    type Read = (request: Request, next: () => void) => void;
+    const readers: readonly Read[] = [
+      (request, next) => {
+        request.setEncoding('utf8');
+        next();
+      },
+      (request, next) => {
+        let text = '';
+        request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        request.on('end', () => {
+          request.body = text;
+          next();
+        });
+      },
+    ];
+    for (const read of readers) {
+      const url = await mount((app) => {
+        app.use((request, _response, next) => read(request, next));
+      });
+      const json = '{"action":"folderCreate","name":"ä"}';
+      expect(await post(url, 'application/json', json)).toMatchObject({ status: 200 });
+      const form = new FormData();
+      form.append('files[0]', new Blob([Uint8Array.of(0x89, 0x50, 0xff)]), 'a.bin');
+      const answer = await fetch(`${url}/fileUpload`, { method: 'POST', body: form });
+      expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('read the body')]);
+      expect(await (await fetch(`${url}/files`)).text()).not.toContain('a.bin');
+    }
   });
 
   it('is missed with a word about the cause when another parser has kept it for itself', async () => {

@@ -97,7 +97,7 @@ export const pour = (body: Readable, options: PourOptions): Promise<void> =>
     };
     const onData = (data: Buffer | string): void => {
       // The host may have set an encoding.
-      const chunk = typeof data === 'string' ? Buffer.from(data) : data;
+      const chunk = typeof data === 'string' ? Buffer.from(data, body.readableEncoding ?? 'utf8') : data;
       stalled.refresh();
       try {
         pace.count(chunk.length);

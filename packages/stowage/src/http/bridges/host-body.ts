@@ -11,6 +11,7 @@ interface MulterFile {
 }
 
 interface WithParsedBody {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: unknown;
   readonly file?: unknown;
   readonly files?: unknown;
@@ -50,18 +51,25 @@ export type HostBody =
   | { readonly parsedBody: ParsedBody; readonly body?: undefined }
   | { readonly body: Readable; readonly parsedBody?: undefined };
 
+/** Whether the body carries files: decoded as text, their bytes would be damaged. */
+const hasFiles = ({ headers }: WithParsedBody): boolean =>
+  /^\s*(?:multipart\/|application\/offset\+)/iu.test(String(headers['content-type']));
+
 /**
  * The body that a body parser of the host has left on the request (`express.json()`, `express.urlencoded()`,
  * `express.raw()`, multer). Undefined while the stream is unread: some hosts set an empty `body` although the
- * stream is complete. Results of other parsers with other formats (express-fileupload) are not found.
+ * stream is complete. Results of other parsers with other formats (express-fileupload), and files that the host
+ * has decoded as text, are not found.
  */
 export const hostBody = <Request extends Readable & WithParsedBody>(
   request: Request,
   hasBody: (request: Request) => boolean,
 ): HostBody | undefined => {
-  if (!request.readableDidRead) return undefined;
+  const isDamaged =
+    hasFiles(request) && (request.readableEncoding !== null || typeof request.body === 'string');
+  if (!request.readableDidRead && !isDamaged) return undefined;
   const { body } = request;
-  if (typeof body === 'string' || body instanceof Uint8Array)
+  if (!isDamaged && (typeof body === 'string' || body instanceof Uint8Array))
     return {
       body: Readable.from(typeof body === 'string' ? Buffer.from(body) : body, { objectMode: false }),
     };
@@ -72,7 +80,7 @@ export const hostBody = <Request extends Readable & WithParsedBody>(
     parsedBody: {
       fields: Array.isArray(body) ? undefined : body,
       files: known.map(toContent),
-      isMissing: isNowhere || known.length < files.length,
+      isMissing: isNowhere || isDamaged || known.length < files.length,
     },
   };
 };

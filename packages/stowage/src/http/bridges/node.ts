@@ -97,6 +97,8 @@ class NodeConnectorRequest implements ConnectorRequest {
     this.headers = request.headers as ConnectorRequest['headers'];
     this.native = view.native ?? request;
     this.body = host === undefined && hasBody(request) ? request : host?.body;
+    // A middleware of the host reads along. Without a pause it alone would get what arrives while hooks run.
+    if (this.body === request && request.readableFlowing === true) request.pause();
     this.parsedBody = host?.parsedBody;
     this.#response = response;
   }
@@ -199,6 +201,8 @@ export const serveNode = async (
     response.destroy();
     return;
   }
+  // A middleware that responds, for example with 401, and then passes the request on: it must have no effect.
+  if (response.headersSent) return;
   const message = new NodeConnectorRequest(request, response, view);
   const answer = await handle(message);
   if (response.destroyed) {
@@ -207,6 +211,8 @@ export const serveNode = async (
   }
   try {
     await send(request, response, answer, message.body !== undefined && !request.complete, stallMs);
+    // A middleware of the host may wait for the end of a body that was not read.
+    if (message.body === request && request.complete) request.resume();
   } catch (error) {
     if (answer.body instanceof Readable) answer.body.destroy();
     if (!response.headersSent) throw error;
