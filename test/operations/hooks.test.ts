@@ -378,6 +378,19 @@ describe('events', () => {
   });
 });
 
+it('keeps events in the audit file as they were, whatever a hook does with its own', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-audit-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'audit.jsonl');
+  const onEvent = (event: ServiceEvent): void => {
+    Object.assign(event, { path: `/srv/${event.path}`, subject: undefined });
+  };
+  const { service } = await start({ onEvent }, { audit: { file } });
+  await service.call('folderCreate', { name: 'trip' });
+  await expect.poll(() => readFile(file, 'utf8').catch(() => '')).toContain('\n');
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ path: 'trip', subject: 'ann' });
+});
+
 describe('the audit file', () => {
   const linesOf = async (file: string): Promise<ServiceEvent[]> =>
     (await readFile(file, 'utf8').catch(() => ''))

@@ -36,7 +36,8 @@ export interface EventsParts {
 export const createEvents = ({ before, after, sinks, log }: EventsParts): Events => {
   const notify = async (event: ServiceEvent): Promise<void> => {
     try {
-      await after?.(event);
+      // A copy: what the host changes in it must not reach the audit file and the webhooks.
+      await after?.(structuredClone(event));
     } catch (error) {
       log.error('The hook onEvent failed.', { type: event.type, requestId: event.requestId, error });
     }
