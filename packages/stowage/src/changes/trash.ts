@@ -170,8 +170,8 @@ const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> =
       if (some.length === MOST) await eraseEach(passage, change, some.splice(0), failures);
     }
     if (some.length > 0) {
-      // On a full disk the folder that takes them cannot be created. A trash that is a volume of its own, or in
-      // a root that may not be written, cannot be renamed.
+      // On a full disk the folder that takes them cannot be created. A trash that is a volume of its own, or
+      // in a root that may not be written, cannot be renamed.
       const isErased = await eraseTogether(passage, change, some).catch(ifRefused);
       if (isErased !== true) await eraseEach(passage, change, some, failures);
     }
