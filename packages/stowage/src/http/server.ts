@@ -140,6 +140,9 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
       // minutes, Google ten, Cloudflare fifteen, Envoy and Istio an hour), so that the server never closes one
       // that the proxy is about to use.
       keepAliveTimeout: 3_620_000,
+      // Closes connections whose client is gone without a word.
+      keepAlive: true,
+      keepAliveInitialDelay: 60_000,
       // The connector rejects such requests itself, in its own format.
       requireHostHeader: false,
     },

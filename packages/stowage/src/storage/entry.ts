@@ -75,6 +75,7 @@ const opaque = (etag: string): string => etag.replace(/^W\//u, '');
 
 /** Whether two stats describe the same content, by all properties that both have. */
 export const isSameVersion = (one: Stat, other: Stat): boolean =>
+  one.kind === other.kind &&
   (one.size === undefined || other.size === undefined || one.size === other.size) &&
   (one.modifiedAt === undefined ||
     other.modifiedAt === undefined ||

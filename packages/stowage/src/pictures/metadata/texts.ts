@@ -108,10 +108,15 @@ const CAMERA_WORDS =
 const MODE_WRITERS = /^(?:HUAWEI|HONOR)/iu;
 const MODE = /^[_a-z]\w*$/u;
 
-const captionOf = (text: string | undefined, make: string): string | undefined => {
+const captionOf = (text: string | undefined): string | undefined => {
   const caption = bounded(text, MOST_TEXT);
-  if (caption === undefined || CAMERA_WORDS.test(caption)) return undefined;
-  return MODE_WRITERS.test(make) && MODE.test(caption) ? undefined : caption;
+  return caption === undefined || CAMERA_WORDS.test(caption) ? undefined : caption;
+};
+
+const cameraCaption = (description: Buffer | undefined, make: Buffer | undefined): string | undefined => {
+  const caption = captionOf(description && decodedText(description).split('\0')[0]);
+  const isMode = MODE_WRITERS.test(make?.toString('latin1') ?? '') && MODE.test(caption ?? '');
+  return isMode ? undefined : caption;
 };
 
 /** A text of IPTC data, or that of XMP data where it begins alike and the IPTC field of so many bytes is full. */
@@ -151,15 +156,12 @@ export const textsOf = async (
   const xmp = packet === undefined ? {} : (await import('./xmp-texts.ts')).xmpTexts(packet);
   const [description, make] = [DESCRIPTION, MAKE].map((tag) => inExif([tag])[0]);
   const plain = (text: string | undefined): string | undefined => bounded(text, MOST_TEXT);
-  const caption = (text: string | undefined): string | undefined =>
-    captionOf(text, make?.toString('latin1') ?? '');
   const first = (key: string): string | undefined => records?.get(key)?.[0];
   const about: About = {
     alt: plain(xmp.alt),
     title: wholeOf(plain(first('2:5')), plain(xmp.title), 64),
     caption:
-      wholeOf(caption(first('2:120')), caption(xmp.caption), 2000) ??
-      caption(description && decodedText(description).split('\0')[0]),
+      wholeOf(captionOf(first('2:120')), captionOf(xmp.caption), 2000) ?? cameraCaption(description, make),
     credit: wholeOf(plain(first('2:110')), plain(xmp.credit), 32),
     tags: boundedTags(records?.get('2:25')) ?? boundedTags(xmp.tags),
   };
