@@ -104,10 +104,7 @@ export const requireRights = async (change: Change): Promise<void> => {
   }
 };
 
-const REMOVE_KEYS: KeysByKind = {
-  file: ['FILE_REMOVE'],
-  folder: ['FOLDER_REMOVE'],
-};
+const REMOVE_KEYS: KeysByKind = { file: ['FILE_REMOVE'], folder: ['FOLDER_REMOVE'] };
 
 /** Rejects a change that the rules deny at its own paths. */
 export const rights: Stage = async (_, change, next) => {
@@ -166,12 +163,7 @@ const requireInside = async ({ signal }: Aborted, view: SourceView, change: Fold
     if (isLonger && target !== undefined) requireNameable(target);
     const keys = { file, folder }[entry.kind];
     if (target === undefined) view.require(keys, path, entry.kind);
-    else
-      requireBothLocations({ from: view, to: view }, keys, {
-        from: path,
-        to: target,
-        kind: entry.kind,
-      });
+    else requireBothLocations({ from: view, to: view }, keys, { from: path, to: target, kind: entry.kind });
   }
 };
 
@@ -211,19 +203,12 @@ const requireMakeable = async ({ open, path: to, record }: Restore): Promise<voi
  */
 export const requireContents = async (aborted: Aborted, change: Change): Promise<void> => {
   if (change.type === 'remove' && change.kind === 'folder')
-    await requireInside(aborted, change.open, {
-      verb: 'REMOVE',
-      from: change.path,
-    });
+    await requireInside(aborted, change.open, { verb: 'REMOVE', from: change.path });
   if (change.type === 'restore') await requireRestorable(aborted, change);
   if (!('item' in change) || change.item.stat.kind === 'file') return;
   const { open, from, item, path: to } = change;
   if (from.source === open.source)
-    await requireInside(aborted, open, {
-      verb: verbOf(change),
-      from: item.path,
-      to,
-    });
+    await requireInside(aborted, open, { verb: verbOf(change), from: item.path, to });
 };
 
 /** Rejects a change that the rules deny inside a folder, or for a parent folder to be created again. */
