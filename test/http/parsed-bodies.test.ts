@@ -70,6 +70,9 @@ describe('a body that the host has parsed', () => {
         status: 200,
       });
       expect(await post(url, 'application/json', '{"action"')).toMatchObject({ status: 400 });
+      const form = new FormData();
+      form.append('files[0]', new Blob(['Größe']), 'a.txt');
+      expect((await fetch(`${url}/fileUpload`, { method: 'POST', body: form })).status).toBe(200);
     }
   });
 

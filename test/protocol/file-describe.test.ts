@@ -361,11 +361,13 @@ describe('words that the store refuses to show, as those of another user after a
     return [status, (data['items'] as Item[] | undefined)?.map(({ name }) => name)];
   };
 
+  const BY_NAME = { 'mods[details]': '1', 'mods[sortBy]': 'name-asc' };
+
   it('are missing alone in listings and searches', async () => {
     const own = createHash('sha256').update('a.txt').digest('hex').slice(0, 40);
     const service = await start(({ name }) => name === `${own}.json`);
     service.deny();
-    const items = await listed(service);
+    const items = await listed(service, '', BY_NAME);
     expect(items.map(({ name, about }) => [name, about])).toEqual([
       ['a.txt', undefined],
       ['b.txt', ABOUT],
@@ -376,7 +378,7 @@ describe('words that the store refuses to show, as those of another user after a
   it('hide no file where their whole folder is closed', async () => {
     const service = await start(({ name }) => name === '.stowage-about');
     service.deny();
-    expect((await listed(service)).map(({ name }) => name)).toEqual(['a.txt', 'b.txt']);
+    expect((await listed(service, '', BY_NAME)).map(({ name }) => name)).toEqual(['a.txt', 'b.txt']);
     expect(await found(service)).toEqual([200, []]);
   });
 });

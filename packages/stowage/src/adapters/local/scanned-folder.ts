@@ -135,10 +135,12 @@ const firstNames = (folder: string, count: number): readonly string[] => {
       if (entry === null) break;
       names.push(entry.name);
     }
-    return names;
+  } catch (error) {
+    if (!isGone(error) && !isUnreadable(error)) throw error;
   } finally {
     directory.closeSync();
   }
+  return names;
 };
 
 /** The entries of a folder; only names from the first one that could not be looked at. @see openDirectory */

@@ -51,24 +51,35 @@ export type HostBody =
   | { readonly parsedBody: ParsedBody; readonly body?: undefined }
   | { readonly body: Readable; readonly parsedBody?: undefined };
 
-/** Whether the body carries files: decoded as text, their bytes would be damaged. */
+/** Whether the body carries files: decoded as text, their bytes may be damaged. */
 const hasFiles = ({ headers }: WithParsedBody): boolean =>
   /^\s*(?:multipart\/|application\/offset\+)/iu.test(String(headers['content-type']));
+
+/** Whether the body is not text in UTF-8, which decoding has damaged. */
+const isDamagedBy = (text: string, { headers }: WithParsedBody): boolean => {
+  const bytes = Buffer.byteLength(text);
+  return text.includes('\ufffd') || bytes !== Number(headers['content-length'] ?? bytes);
+};
+
+const areFilesDamaged = (request: Readable & WithParsedBody): boolean => {
+  const { body, readableDidRead, readableEncoding } = request;
+  if (!hasFiles(request)) return false;
+  return readableDidRead && typeof body === 'string' ? isDamagedBy(body, request) : readableEncoding !== null;
+};
 
 /**
  * The body that a body parser of the host has left on the request (`express.json()`, `express.urlencoded()`,
  * `express.raw()`, multer). Undefined while the stream is unread: some hosts set an empty `body` although the
- * stream is complete. Results of other parsers with other formats (express-fileupload), and files that the host
- * has decoded as text, are not found.
+ * stream is complete. Results of other parsers with other formats (express-fileupload), and files that were
+ * damaged by decoding them as text, are not found.
  */
 export const hostBody = <Request extends Readable & WithParsedBody>(
   request: Request,
   hasBody: (request: Request) => boolean,
 ): HostBody | undefined => {
-  const isDamaged =
-    hasFiles(request) && (request.readableEncoding !== null || typeof request.body === 'string');
-  if (!request.readableDidRead && !isDamaged) return undefined;
   const { body } = request;
+  const isDamaged = hasBody(request) && areFilesDamaged(request);
+  if (!request.readableDidRead && !isDamaged) return undefined;
   if (!isDamaged && (typeof body === 'string' || body instanceof Uint8Array))
     return {
       body: Readable.from(typeof body === 'string' ? Buffer.from(body) : body, { objectMode: false }),

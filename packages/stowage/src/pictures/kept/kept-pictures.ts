@@ -258,8 +258,10 @@ export const openKeptFolder = async (
   const store = await derivedStoreOf(source);
   const thumbs = folder.child(source.settings.thumbFolderName);
   const kept = preset === undefined ? thumbs : thumbs.child(preset);
-  const request = { since: context.memory.sequence, signal };
+  const since = context.memory.sequence;
   const found = await find(store.files, kept, names, { signal }).catch(ifRefused);
   const existing = new Map([...(found ?? [])].filter(([, entry]) => isWhole(entry)));
+  // Where nothing is shown, the pictures count that this process has made.
+  const request = { since: found === undefined ? 0 : since, signal };
   return new KeptFolder(context, store, { originals: folder, kept }, existing, request);
 };

@@ -112,7 +112,7 @@ const bringBackFrom = async (
 /**
  * Moves the whole trash away in one step, for stores with atomic folder moves. Items that are not in `ids`
  * arrived later and are moved back. The caller removes the returned folder; after a crash a sweep does.
- * @throws NotFoundError when there is no trash
+ * @throws NotFoundError when there is no trash; MovedInPartError
  */
 export const takeAll = async (
   storage: StorageAdapter,
@@ -122,10 +122,15 @@ export const takeAll = async (
   const id = newTrashId();
   const taken = trashPaths.taken(id);
   await moveFolder(storage, trashPaths.all, taken, options);
-  await bringBackFrom(storage, taken, (name) => !ids.has(name));
-  const doomed = trashPaths.doomed(id);
-  await moveFolder(storage, taken, doomed);
-  return doomed;
+  try {
+    await bringBackFrom(storage, taken, (name) => !ids.has(name));
+    const doomed = trashPaths.doomed(id);
+    await moveFolder(storage, taken, doomed);
+    return doomed;
+  } catch (cause) {
+    // From here on the items are no longer in the trash, until a sweep moves them back.
+    throw isRefusal(cause) ? new MovedInPartError({ detail: 'the trash was taken in part', cause }) : cause;
+  }
 };
 
 /** Removes the parent folder of emptied trashes when it is empty. */
