@@ -188,6 +188,7 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
   it('closes its window by the signal of the page', async () => {
     const picker = await service().open();
     await picker.press('Escape');
+    await picker.eventually(() => picker.all('.picker')).toEqual([]);
     const picked = picker.page.evaluate(`import('/picker.js').then(({ pickFiles }) => {
       window.ending = new AbortController();
       return pickFiles({ url: '/connector' }, { signal: window.ending.signal });
