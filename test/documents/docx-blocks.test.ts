@@ -210,6 +210,29 @@ describe('lists', () => {
     ]);
   });
 
+  it('items of Quill have the kind and the level that it writes beside them', async () => {
+    const item = (kind: string, text: string, level = ''): string =>
+      `<li data-list="${kind}" class="${level}"><span class="ql-ui" contenteditable="false"></span>${text}</li>`;
+    const html = `<style>.ql-editor li{list-style-type:none;padding-left:1.5em}</style><div class="ql-editor"><ol>${item('ordered', 'a')}
+      ${item('ordered', 'b', 'ql-indent-1')}${item('ordered', 'c', 'ql-indent-1')}${item('bullet', 'd')}${item('ordered', 'e')}
+      ${item('ordered', 'f', 'ql-align-center ql-indent-1')}${item('checked', 'g')}${item('unchecked', 'h', 'ql-indent-2')}</ol></div>`;
+    const docx = await convert(html);
+    const [, b, c] = listIdsOf(docx);
+    expect(b).toBe(c);
+    expect(itemsOf(docx)).toEqual([
+      ['a', 'decimal', '1', 0],
+      ['b', 'lowerLetter', '1', 1],
+      ['c', 'lowerLetter', '1', 1],
+      ['d', 'bullet', '•', 0],
+      ['e', 'decimal', '2', 0],
+      ['f', 'lowerLetter', '1', 1],
+      ['g', 'bullet', '☑', 0],
+      ['h', 'bullet', '☐', 2],
+    ]);
+    const indents = docx.paragraphs.map((one) => valueOf(one, 'w:ind', 'w:left'));
+    expect(indents).toEqual(['720', '1440', '1440', '720', '720', '1440', '720', '2160']);
+  });
+
   it('items without text or without a marker count', async () => {
     const docx = await convert(`<ol><li>a</li><li></li><li><p></p></li><li>b</li>
       <li style="list-style-type:none"><ol><li>c</li></ol></li><li>d</li><li><ol><li>e</li></ol></li><li>f</li></ol>`);

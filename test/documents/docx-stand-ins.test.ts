@@ -23,6 +23,41 @@ describe('what a text document has no counterpart for', () => {
     expect(docx.paragraphs.map(textIn)).toEqual(['☑ done', '☐ open', 'axb']);
   });
 
+  it('boxes to tick stand before their text, whatever an editor puts between them', async () => {
+    const docx = await convert(
+      `<ul data-type="taskList"><li data-type="taskItem"><label><input type="checkbox" checked="checked"><span></span></label><div><p>Tiptap</p><p>more</p></div></li></ul>
+      <ul class="todo-list"><li><label><input type="checkbox" disabled><span>CKEditor</span></label></li><li><input type="checkbox"><p>BlockNote</p></li><li><input type="checkbox"><ul><li>below</li></ul></li></ul>`,
+    );
+    const expected = ['☑ Tiptap', 'more', '☐ CKEditor', '☐ BlockNote', '☐', 'below'];
+    expect(docx.paragraphs.map(textIn)).toEqual(expected);
+  });
+
+  it('formulas keep their meaning in one line, each once', async () => {
+    const docx = await convert(
+      `<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac><mo>=</mo><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>10</mn></mfrac></math></p>
+      <p><math><msqrt><mn>2</mn></msqrt><mroot><mi>x</mi><mn>3</mn></mroot><msubsup><mo>∑</mo><mi>i</mi><mi>n</mi></msubsup><mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd><mtd>4</mtd></mtr></mtable></math></p>
+      <p><span class="katex"><span class="katex-mathml"><math><semantics><mrow><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation encoding="application/x-tex">c^2</annotation></semantics></math></span><span class="katex-html" aria-hidden="true"><span>c</span><span>2</span></span></span></p>
+      <p><math>${'<mfrac><mn>1</mn>'.repeat(3000)}</math></p>`,
+    );
+    const [fractions, roots, katex] = docx.paragraphs;
+    expect(docx.paragraphs.slice(0, 3).map(textIn)).toEqual(['1/2=(a+1)/10', '√23√x∑in1 2; 3 4', 'c2']);
+    const scripts = [fractions, roots, katex].map((one) =>
+      all(one ?? docx.body, 'w:r').flatMap((run) => {
+        const script = valueOf(run, 'w:vertAlign');
+        return script === undefined ? [] : [[textIn(run), script]];
+      }),
+    );
+    expect(scripts).toEqual([
+      [],
+      [
+        ['3', 'superscript'],
+        ['i', 'subscript'],
+        ['n', 'superscript'],
+      ],
+      [['2', 'superscript']],
+    ]);
+  });
+
   it('formulas, choices and fields keep their words', async () => {
     const docx = await convert(
       `<p>area <math><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup><annotation encoding="x">pi r</annotation></math></p>
@@ -51,13 +86,14 @@ describe('what a text document has no counterpart for', () => {
     const docx =
       await convert(`<p>see <iframe src="https://www.youtube.com/embed/1" title="Film">no frames</iframe></p>
       <video src="//cdn.example/a.mp4">no film</video><audio><source src="https://cdn.example/b.mp3"><p>no sound</p></audio>
-      <figure class="media"><oembed url="https://youtu.be/1"></oembed></figure>
+      <figure class="media"><oembed url="https://youtu.be/1"></oembed></figure><iframe src="https://youtu.be/2" style="display:block"></iframe>
       <iframe src="javascript:alert(1)" title="no"></iframe><iframe srcdoc="<p>no</p>"></iframe><video></video>`);
     expect(linksOf(docx)).toEqual([
       ['Film', 'https://www.youtube.com/embed/1'],
       ['https://cdn.example/a.mp4', 'https://cdn.example/a.mp4'],
       ['https://cdn.example/b.mp3', 'https://cdn.example/b.mp3'],
       ['https://youtu.be/1', 'https://youtu.be/1'],
+      ['https://youtu.be/2', 'https://youtu.be/2'],
     ]);
     expect(textIn(docx.body)).not.toMatch(/no /u);
   });

@@ -123,6 +123,17 @@ describe('letters', () => {
       { 'w:color': 'ff0000', 'w:b': true },
     ],
     [
+      '<style>:root{--a:#00f;--b:var(--a)} @layer base{i{color:var(--none, var(--B));font-weight:bold}} @supports not (color:red){i{color:lime}}</style><i>x</i>',
+      { 'w:color': '0000ff', 'w:b': true },
+    ],
+    [
+      `<style>${Array.from({ length: 40 }, (_, at) => `i{--v${at + 1}:var(--v${at}) var(--v${at})}`).join('')} i{color:var(--v40)}</style><i>x</i>`,
+      { 'w:color': undefined },
+    ],
+    // As in Chromium.
+    ['<i style="color:oklch(60% 0.2 30)">x</i>', { 'w:color': 'de3e2d' }],
+    ['<i style="color:oklch(0.8 0.15 140 / 50%)">x</i>', { 'w:color': 'c3eaba' }],
+    [
       '<style>@media screen{i{color:red}} @media print{i{color:lime}} i:hover{color:blue} bad{{}</style><i>x</i>',
       { 'w:color': '00ff00' },
     ],
@@ -141,16 +152,19 @@ describe('letters', () => {
   });
 
   it('backgrounds of letters and of paragraphs', async () => {
-    const docx = await convert('<p style="background:#eee">a <mark>x</mark></p>');
+    const docx = await convert(
+      '<p style="background:#eee">a <mark>x</mark></p><p style="background-image:linear-gradient(90deg, transparent, rgb(0, 51, 102) 20%, red);color:white">b</p><p style="--c:navy;background:var(--c)">c</p>',
+    );
+    const fills = docx.paragraphs.map((one) => valueOf(first(one, 'w:pPr'), 'w:shd', 'w:fill'));
+    expect(fills).toEqual(['eeeeee', '003366', '000080']);
     expect(valueOf(runOf(docx, 'x'), 'w:shd', 'w:fill')).toBe('ffff00');
-    expect(valueOf(first(docx.body, 'w:pPr'), 'w:shd', 'w:fill')).toBe('eeeeee');
   });
 
   it('links lead to the web, mail and telephone, and nowhere else', async () => {
     const html = `<base href="https://example.com/dir/">
       <p><a href="page?a=1&amp;b=2">one <b>bold</b></a> <a href="mailto:a@b.example">two</a> <a href="//cdn.example/x">three</a>
       <a href="javascript:alert(1)">four</a> <a href="file:///etc/passwd">five</a> <a href="#here">six</a> <a href=" JAVA\nSCRIPT:x">seven</a>
-      <a href="https://example.com/${'x'.repeat(2100)}">eight</a></p>`;
+      <a href="https://example.com/${'x'.repeat(2100)}">eight</a></p><a href="nine" style="display:block">nine</a>`;
     const docx = await convert(html);
     const links = all(docx.body, 'w:hyperlink').map((link) => [
       textIn(link),
@@ -160,8 +174,9 @@ describe('letters', () => {
       ['one bold', 'https://example.com/dir/page?a=1&b=2'],
       ['two', 'mailto:a@b.example'],
       ['three', 'https://cdn.example/x'],
+      ['nine', 'https://example.com/dir/nine'],
     ]);
-    expect(docx.paragraphs.map(textIn)).toEqual(['one bold two three four five six seven eight']);
+    expect(docx.paragraphs.map(textIn)).toEqual(['one bold two three four five six seven eight', 'nine']);
   });
 });
 

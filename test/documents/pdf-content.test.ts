@@ -1,7 +1,17 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { jobOf, startDocuments } from './documents.ts';
-import { noBrowser, noPoppler, outlineOf, pictureCount, targetsOf, textOf } from './pdf-tools.ts';
+import {
+  drawPage,
+  noBrowser,
+  noPoppler,
+  outlineOf,
+  pageSizes,
+  pictureCount,
+  targetsOf,
+  textOf,
+  wordsOf,
+} from './pdf-tools.ts';
 
 const missing = noBrowser || noPoppler;
 
@@ -49,6 +59,46 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     expect(await textOf(pdf)).toBe('before a tree broken after');
     expect(pictureCount(pdf)).toBe(0);
     expect(pictureCount(await print(`<img src="data:;base64,${dot.toString('base64')}">`))).toBe(1);
+  });
+
+  it('shows wide pictures, long lines and long words whole, and no text smaller for them', async () => {
+    const blue = { create: { width: 1500, height: 600, channels: 3, background: 'blue' } } as const;
+    const wide = (
+      await sharp({ create: { width: 3000, height: 600, channels: 3, background: 'red' } })
+        .composite([{ input: await sharp(blue).png().toBuffer(), left: 1500, top: 0 }])
+        .png()
+        .toBuffer()
+    ).toString('base64');
+    const pdf = await print(`<p>before</p><img width="3000" height="1200" src="data:;base64,${wide}">
+      <pre>${'code '.repeat(60)}END1</pre><p>https://a.example/${'path/'.repeat(80)}END2</p>
+      <table><tr><td><img width="40" height="40" src="data:;base64,${wide}"></td><td>${'text '.repeat(200)}</td></tr></table>`);
+    expect(pageSizes(pdf)).toHaveLength(1);
+    const words = await wordsOf(pdf);
+    expect(words.filter(({ text }) => /END[12]$/u.test(text))).toHaveLength(2);
+    expect(Math.max(...words.map(({ right }) => right))).toBeLessThan(595 - 42);
+    const [before] = words;
+    const [plain] = await wordsOf(await print('<p>before</p>'));
+    expect(before).toEqual(plain);
+    const { data } = await sharp(await drawPage(pdf))
+      .removeAlpha()
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    const count = (full: number, empty: number): number => {
+      let found = 0;
+      for (let at = 0; at < data.length; at += 3)
+        if ((data[at + full] ?? 0) > 250 && (data[at + empty] ?? 0) < 5) found += 1;
+      return found;
+    };
+    // The picture fills the page, 176 mm, in the ratio of its attributes; the small one keeps its size.
+    const half = (50 / 25.4) ** 2 * ((176 * 176 * 0.4) / 2 + (10.6 * 10.6) / 2);
+    expect(Math.abs(count(0, 2) / half - 1)).toBeLessThan(0.03);
+    expect(Math.abs(count(2, 0) / half - 1)).toBeLessThan(0.03);
+  });
+
+  it('shows all columns of a wide table', async () => {
+    const words = await wordsOf(await print(`<table><tr>${'<td>unbreakable</td>'.repeat(60)}</tr></table>`));
+    const seen = words.filter(({ right }) => right < 595).map(({ text }) => text);
+    expect(seen.join('').match(/k/gu)).toHaveLength(60);
   });
 
   it('has its headings as bookmarks', async () => {

@@ -7,6 +7,7 @@ import type { Located } from './selector.ts';
 import { initialStyle, isBlock, type Style } from './style.ts';
 import type { StyleRules } from './stylesheet.ts';
 import { fontSizeOf, letterStyle, lineStyle } from './text-style.ts';
+import { resolved, variablesOf, type Variables } from './variables.ts';
 
 type Values = ReadonlyMap<string, string>;
 
@@ -28,9 +29,16 @@ const winners = (located: Located, rules: StyleRules): Values => {
 const scriptOf = (verticalAlign: string, parent: Style): Style['script'] =>
   verticalAlign === 'sub' || verticalAlign === 'super' ? verticalAlign : parent.script;
 
+const withVariables = (values: Values, variables: Variables): Values =>
+  [...values.values()].some((value) => value.includes('var('))
+    ? new Map([...values].map(([property, value]) => [property, resolved(value, variables)] as const))
+    : values;
+
 /** Computes the style of an element from its parent's style and all declarations. */
 export const computeStyle = (located: Located, parent: Style, rules: StyleRules): Style => {
-  const values = winners(located, rules);
+  const declared = winners(located, rules);
+  const variables = variablesOf(declared, parent.variables);
+  const values = withVariables(declared, variables);
   const fontSize = fontSizeOf(values.get('font-size'), parent.fontSize);
   const letters = letterStyle(values, parent, fontSize);
   const box = boxStyle(values, fontSize, letters.color);
@@ -43,6 +51,7 @@ export const computeStyle = (located: Located, parent: Style, rules: StyleRules)
     fontSize,
     display: values.get('display')?.toLowerCase() ?? 'inline',
     background,
+    variables,
     lang: located.node.attributes.get('lang') ?? parent.lang,
     textBackground: parent.textBackground,
     script: parent.script,

@@ -52,11 +52,36 @@ const hslChannels = (hue: number, saturation: number, lightness: number): readon
     return 255 * (lightness - chroma * Math.max(-1, Math.min(step - 3, 9 - step, 1)));
   });
 
+/** @see https://www.w3.org/TR/css-color-4/#color-conversion-code */
+const oklchChannels = (lightness: number, chroma: number, hue: number): readonly number[] => {
+  const [a, b] = [chroma * Math.cos((hue * Math.PI) / 180), chroma * Math.sin((hue * Math.PI) / 180)];
+  const [l, m, s] = [
+    (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3,
+    (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3,
+    (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3,
+  ];
+  const linear = [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ];
+  return linear.map(
+    (value) => 255 * (value <= 0.0031308 ? 12.92 * value : 1.055 * value ** (1 / 2.4) - 0.055),
+  );
+};
+
+const channelsOf = (
+  name: string,
+  [one, two, three]: readonly [string, string, string],
+): readonly number[] => {
+  if (name === 'oklch') return oklchChannels(portion(one, 1), portion(two, 0.4), Number.parseFloat(three));
+  if (!name.startsWith('hsl')) return [portion(one, 255), portion(two, 255), portion(three, 255)];
+  return hslChannels(((Number.parseFloat(one) % 360) + 360) % 360, portion(two, 1), portion(three, 1));
+};
+
 const fromFunction = (name: string, body: string): string | undefined => {
   const [one = '', two = '', three = '', alpha = '1'] = body.split(/[\s,/]+/u).filter((part) => part !== '');
-  const channels = name.startsWith('hsl')
-    ? hslChannels(((Number.parseFloat(one) % 360) + 360) % 360, portion(two, 1), portion(three, 1))
-    : [portion(one, 255), portion(two, 255), portion(three, 255)];
+  const channels = channelsOf(name, [one, two, three]);
   const opacity = portion(alpha, 1);
   return [...channels, opacity].some(Number.isNaN) ? undefined : onPaper(channels, opacity);
 };
@@ -69,7 +94,7 @@ export const parseColor = (text: string): string | undefined => {
   const value = text.trim().toLowerCase();
   const hex = /^#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/u.exec(value)?.[1];
   if (hex !== undefined) return fromHex(hex);
-  const [, name, body] = /^(rgba?|hsla?)\(([^()]*)\)$/u.exec(value) ?? [];
+  const [, name, body] = /^(rgba?|hsla?|oklch)\(([^()]*)\)$/u.exec(value) ?? [];
   if (name !== undefined && body !== undefined) return fromFunction(name, body);
   return named.get(value);
 };

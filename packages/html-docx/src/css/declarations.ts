@@ -1,4 +1,5 @@
 import { valueIn } from '../value-in.ts';
+import { parseColor } from './color.ts';
 
 /** One `property: value`, the property in lower case. */
 export interface Declaration {
@@ -81,15 +82,22 @@ const fontOf = (value: string): readonly Pair[] => {
   ];
 };
 
+/** The first colour of a gradient. Without a background, light text on it would be invisible. */
+const gradientOf = (value: string): readonly Pair[] => {
+  const body = /gradient\((.*)\)/isu.exec(value)?.[1];
+  const color = body && splitOutside(body, /[\s,]/u).find((word) => parseColor(word) !== undefined);
+  return color ? [['background-color', color]] : [];
+};
+
 const backgroundOf = (value: string): readonly Pair[] => {
   // Background pictures are not supported; the colour is the word that is neither a picture nor one of its
   // options.
   const color = words(value).find((word) =>
-    /^(?:#|rgba?\(|hsla?\(|(?!no-repeat|repeat|scroll|fixed|center|left|right|top|bottom|none|cover|contain)[a-z]+$)/iu.test(
+    /^(?:#|rgba?\(|hsla?\(|oklch\(|var\(|(?!no-repeat|repeat|scroll|fixed|center|left|right|top|bottom|none|cover|contain)[a-z]+$)/iu.test(
       word,
     ),
   );
-  return [['background-color', color ?? 'transparent']];
+  return [['background-color', color ?? 'transparent'], ...gradientOf(value)];
 };
 
 /** Older names of values of `white-space` and `white-space-collapse`. */
@@ -115,6 +123,7 @@ const shorthands: Readonly<Record<string, (value: string) => readonly Pair[]>> =
   'border-left': (value) => borderOf(value, 'left'),
   font: fontOf,
   background: backgroundOf,
+  'background-image': gradientOf,
   'text-decoration-line': (value) => [['text-decoration', value]],
   'white-space': whiteSpaceOf,
   'white-space-collapse': whiteSpaceOf,
@@ -137,7 +146,7 @@ export const parseDeclarations = (text: string): readonly Declaration[] =>
     const raw = part.slice(colon + 1).trim();
     const important = /!\s*important$/iu.test(raw);
     const value = important ? raw.slice(0, raw.lastIndexOf('!')).trim() : raw;
-    if (!/^-?[a-z][a-z-]*$/u.test(property) || value === '') return [];
+    if (!/^(?:-?[a-z][a-z-]*|--[\w-]+)$/u.test(property) || value === '') return [];
     const expand = valueIn(shorthands, property);
     const pairs = expand === undefined ? [[property, value] as const] : expand(value);
     return pairs.map(([name, text]) => ({ property: name, value: text, important }));

@@ -1,4 +1,5 @@
 import { ROOT_SIZE, type Length } from './length.ts';
+import type { Variables } from './variables.ts';
 
 export interface Sides<Value> {
   readonly top: Value;
@@ -45,6 +46,7 @@ export interface InheritedStyle {
   /** Background of inline elements; nested text inherits it. */
   readonly textBackground: string | undefined;
   readonly script: 'sub' | 'super' | undefined;
+  readonly variables: Variables;
 }
 
 /** The computed style of an element. Lengths are in points. */
@@ -95,6 +97,7 @@ export const initialStyle: Style = {
   visible: true,
   textBackground: undefined,
   script: undefined,
+  variables: new Map(),
   display: 'inline',
   background: undefined,
   margin: sides(0),

@@ -73,7 +73,8 @@ const withoutBoxes = (body: string): string =>
 
 const readAtRule = (prelude: string, body: string, sheet: SheetDraft, depth: number): void => {
   const media = /^@media\b([\s\S]*)$/iu.exec(prelude)?.[1];
-  if (media !== undefined && isForPaper(media) && depth < MAX_NESTING) readBlocks(body, sheet, depth + 1);
+  const isRead = media === undefined ? /^@(?:layer|supports(?!\s+not))\b/iu.test(prelude) : isForPaper(media);
+  if (isRead && depth < MAX_NESTING) readBlocks(body, sheet, depth + 1);
   if (!/^@page$/iu.test(prelude) || body.length > MAX_PAGE_RULE || sheet.pages.length >= MAX_PAGE_RULES)
     return;
   sheet.pages.push(withoutBoxes(body));
@@ -106,8 +107,8 @@ const readBlocks = (text: string, sheet: SheetDraft, depth = 0): void => {
 };
 
 /**
- * Parses a style sheet. Rules for other media than print, and at-rules other than `@media`, `@import` and
- * `@page`, are left out.
+ * Parses a style sheet. Rules for other media than print, and at-rules other than `@media`, `@layer`,
+ * `@supports` (taken as true without `not`), `@import` and `@page`, are left out.
  */
 export const readSheet = (text: string): SheetText => {
   const sheet: SheetDraft = { imports: [], rules: [], pages: [] };

@@ -1,5 +1,6 @@
 import { pointsOf } from '../css/length.ts';
 import type { Border, Sides, Style } from '../css/style.ts';
+import type { ElementNode } from '../html/nodes.ts';
 import type { HeadingLevel, ListDefinition } from './model.ts';
 
 /** A list item, which as a list would start with its number. Its first paragraph gets the marker. */
@@ -15,6 +16,8 @@ export interface OpenList {
   next: number;
   /** The list of the document that the last marker belongs to, and the number that would follow there. */
   written: { readonly id: number; readonly type: string; next: number } | undefined;
+  /** The list below the last item, of an editor that writes lists flat. */
+  inner: OpenList | undefined;
 }
 
 /** Properties that blocks pass to the paragraphs inside. Lengths are in points. */
@@ -38,6 +41,39 @@ export interface BlockContext {
 /** Indent per level of a list, and the distance of the marker before the text. */
 export const LIST_INDENT = 36;
 export const MARKER_INDENT = 18;
+
+/** The context inside further lists. */
+export const insideLists = (context: BlockContext, levels: number): BlockContext => ({
+  ...context,
+  indentStart: context.indentStart + levels * LIST_INDENT,
+  width: Math.max(LIST_INDENT, context.width - levels * LIST_INDENT),
+  listDepth: context.listDepth + levels,
+});
+
+/** The list this many levels below; lists below that one begin anew. */
+export const listAt = (outer: OpenList | undefined, depth: number): OpenList => {
+  let list: OpenList = outer ?? { step: 1, next: 1, written: undefined, inner: undefined };
+  for (let level = 0; level < depth; level += 1)
+    list = list.inner ??= { step: 1, next: 1, written: undefined, inner: undefined };
+  list.inner = undefined;
+  return list;
+};
+
+const NUMBERS = ['decimal', 'lower-alpha', 'lower-roman'] as const;
+const FLAT: ReadonlyMap<string, string> = new Map([
+  ['bullet', 'disc'],
+  ['checked', '"☑"'],
+  ['unchecked', '"☐"'],
+]);
+
+/** Quill writes all lists flat into `ol`: the level of an item is in its class, its kind in `data-list`. */
+export const flatItem = ({
+  attributes,
+}: ElementNode): { readonly depth: number; readonly type: string | undefined } => {
+  const depth = Number(/(?:^|\s)ql-indent-([1-8])(?:\s|$)/u.exec(attributes.get('class') ?? '')?.[1] ?? 0);
+  const kind = attributes.get('data-list') ?? '';
+  return { depth, type: kind === 'ordered' ? NUMBERS[depth % 3] : FLAT.get(kind) };
+};
 
 const nothing = { top: 0, right: 0, bottom: 0, left: 0 };
 const noBorder = { top: undefined, right: undefined, bottom: undefined, left: undefined };

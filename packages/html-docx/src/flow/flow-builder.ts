@@ -4,16 +4,17 @@ import { isBlock, type Style } from '../css/style.ts';
 import type { ElementNode } from '../html/nodes.ts';
 import { placeNames } from './links.ts';
 import {
+  flatItem,
   insideBlock,
-  LIST_INDENT,
+  insideLists,
+  listAt,
   MARKER_INDENT,
   topContext,
   type BlockContext,
   type OpenItem,
-  type OpenList,
 } from './block-context.ts';
 import { BlockStack } from './block-stack.ts';
-import { locateChildren, type FlowParts } from './flow-parts.ts';
+import { isCounting, locateChildren, type FlowParts } from './flow-parts.ts';
 import { boxTable, needsTable } from './framed-box.ts';
 import { LineCollector } from './inline-text.ts';
 import { linkTarget } from './links.ts';
@@ -59,14 +60,16 @@ export class FlowBuilder {
     }
   }
 
-  #addElement(found: Located, parent: Style, context: BlockContext, link: string | undefined): void {
+  #addElement(found: Located, parent: Style, context: BlockContext, outer: string | undefined): void {
     const located = standIn(found, this.#parts);
     if (located === undefined) return;
     const style = computeStyle(located, parent, this.#parts.rules);
     if (style.display === 'none') return;
-    const { tag } = located.node;
+    const { tag, attributes } = located.node;
+    const link = (tag === 'a' ? linkTarget(attributes.get('href'), this.#parts) : undefined) ?? outer;
     const isBox = isBlock(style) && !/^(?:br|img|svg)$/u.test(tag);
-    if (isBox) this.#endParagraph(context);
+    const continues = this.#line.isCheckbox && /^(?:p|div)$/u.test(tag);
+    if (isBox && !continues) this.#endParagraph(context);
     this.#mark(located.node);
     if (tag === 'br') this.#addBreak(style, context);
     else if (tag === 'img' || tag === 'svg') this.#addPicture(located, style, context, link);
@@ -84,11 +87,9 @@ export class FlowBuilder {
   }
 
   #addInline(located: Located, style: Style, context: BlockContext, link: string | undefined): void {
-    const { tag, attributes } = located.node;
-    const own = tag === 'a' ? linkTarget(attributes.get('href'), this.#parts) : undefined;
-    const [opening, closing] = tag === 'q' ? quotes(located) : ['', ''];
+    const [opening, closing] = located.node.tag === 'q' ? quotes(located) : ['', ''];
     this.#line.addText(opening, style, link);
-    this.#addChildren(located, style, context, own ?? link);
+    this.#addChildren(located, style, context, link);
     this.#line.addText(closing, style, link);
   }
 
@@ -136,34 +137,36 @@ export class FlowBuilder {
   #insideList(node: ElementNode, style: Style, context: BlockContext): BlockContext {
     // The indent of the markers is set level by level, in place of the padding.
     const inner = insideBlock(context, '', { ...style, padding: { ...style.padding, left: 0, right: 0 } });
-    const level = context.listDepth;
     const { attributes, children } = node;
     const countsDown = node.tag === 'ol' && attributes.has('reversed');
     const items = countsDown
       ? children.filter((child) => child.kind === 'element' && child.tag === 'li').length
       : 1;
     return {
-      ...inner,
-      indentStart: inner.indentStart + LIST_INDENT,
-      width: Math.max(LIST_INDENT, inner.width - LIST_INDENT),
-      listDepth: level + 1,
+      ...insideLists(inner, 1),
       item: undefined,
       list: {
         step: countsDown ? -1 : 1,
         next: integerOf(attributes.get('start')) ?? items,
         written: undefined,
+        inner: undefined,
       },
     };
   }
 
   #insideItem(located: Located, style: Style, context: BlockContext): BlockContext {
-    const inner = insideBlock(context, 'li', style);
-    const list: OpenList = context.list ?? { step: 1, next: 1, written: undefined };
+    const { depth, type: flatType } = flatItem(located.node);
+    const type = flatType ?? style.listType;
+    const outer = insideLists(context, depth);
+    // The style sheet of Quill indents by padding.
+    const padding = flatType === undefined ? style.padding : initialPadding;
+    const inner = insideBlock(outer, 'li', { ...style, padding });
+    const list = listAt(context.list, depth);
     const start = integerOf(located.node.attributes.get('value')) ?? list.next;
-    list.next = start + list.step;
-    if (style.listType === 'none') return { ...inner, item: undefined };
-    const level = Math.max(0, context.listDepth - 1);
-    return { ...inner, item: { list, type: style.listType, start, level, marked: false } };
+    if (flatType === undefined || isCounting(flatType)) list.next = start + list.step;
+    if (type === 'none') return { ...inner, item: undefined };
+    const level = Math.max(0, outer.listDepth - 1);
+    return { ...inner, item: { list, type, start, level, marked: false } };
   }
 
   /** The position of an item. It starts another list of the document where the last one counts otherwise. */

@@ -36,6 +36,12 @@ export class LineCollector {
     return this.#inlines.length === 0;
   }
 
+  /** Whether the line is only a checkbox: editors put it before the block with its text. */
+  get isCheckbox(): boolean {
+    const [first, ...others] = this.#inlines;
+    return others.length === 0 && first?.kind === 'text' && /^[☑☐] $/u.test(first.text);
+  }
+
   addText(raw: string, style: Style, link: string | undefined): void {
     const text = transformed(raw, style.transform);
     const keepsLines = /^pre/u.test(style.whiteSpace);

@@ -32,8 +32,9 @@ const UNSEEN: ReadonlySet<string> = new Set(['hidden', 'password', 'file', 'imag
 const shownOfInput = (attributes: ReadonlyMap<string, string>): string | undefined => {
   const type = attributes.get('type')?.toLowerCase() ?? 'text';
   const isChecked = attributes.has('checked');
-  if (type === 'checkbox') return isChecked ? '☑' : '☐';
-  if (type === 'radio') return isChecked ? '◉' : '○';
+  // The blank stands for the margin that browsers leave beside them.
+  if (type === 'checkbox') return isChecked ? '☑ ' : '☐ ';
+  if (type === 'radio') return isChecked ? '◉ ' : '○ ';
   return UNSEEN.has(type) ? undefined : attributes.get('value');
 };
 

@@ -101,6 +101,9 @@ interface Draft {
 const attributesOf = (element: Types['element']): ReadonlyMap<string, string> =>
   new Map(element.attrs.map(({ name, value }) => [name, value]));
 
+const classOf = (element: Types['element']): string | undefined =>
+  element.attrs.find(({ name }) => name === 'class')?.value;
+
 const textOf = (parent: Types['parentNode']): string =>
   parent.childNodes.map((child) => ('value' in child ? child.value : '')).join('');
 
@@ -151,6 +154,8 @@ const copyTree = (root: Types['parentNode'], facts: PageFacts): readonly HtmlNod
     if ('value' in node) draft.children.push({ kind: 'text', text: node.value });
     else if (isElement(node)) {
       noteFacts(node, facts);
+      // KaTeX writes each formula twice: as MathML, and as boxes that mean nothing without its style sheet.
+      if (position > 0 && classOf(node) === 'katex-html') continue;
       const shown = contentOfControl(node);
       if (shown !== undefined) {
         draft.children.push(shown);

@@ -88,9 +88,21 @@ const boxesOf = (edge: 'top' | 'bottom', line: PageLine | undefined, title: stri
     .join(' ');
 };
 
+/** Without specificity, so that every rule of the document overrides it. Otherwise long lines are cut off. */
+const FITTING = ':where(html) { overflow-wrap: break-word } :where(pre) { white-space: pre-wrap }';
+
+const ownMargin = ({ margin }: PageSetup): Margins =>
+  margin ?? { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };
+
+/** Width between the margins in points, unless the document chooses another. */
+export const textWidth = (setup: PageSetup): number => {
+  const { left, right } = ownMargin(setup);
+  return pageSizeOf(setup).width - left - right;
+};
+
 /** Enlarges margins where a header or footer needs more space. */
 const grownMargins = (setup: PageSetup, { title, mayChooseSize }: LoadedFacts): Margins => {
-  const margin = setup.margin ?? { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };
+  const margin = ownMargin(setup);
   const size = pageSizeOf(setup);
   const width = (isSizeChosen(setup) || !mayChooseSize ? size.width : NARROW) - margin.left - margin.right;
   const needed = (line: PageLine | undefined): number =>
@@ -105,7 +117,7 @@ const grownMargins = (setup: PageSetup, { title, mayChooseSize }: LoadedFacts): 
 };
 
 /**
- * CSS rules for the requested pages, which override the document's own. Empty without page settings.
+ * CSS rules: for the requested pages, which override the document's own, and for the lines, which do not.
  * @throws DocumentLimitError when header and footer leave no room for text
  */
 export const pageStyle = (setup: PageSetup, facts: LoadedFacts): string => {
@@ -119,7 +131,7 @@ export const pageStyle = (setup: PageSetup, facts: LoadedFacts): string => {
     const { top, right, bottom, left } = grownMargins(setup, facts);
     rules.push(important({ margin: [top, right, bottom, left].map((side) => `${side}pt`).join(' ') }));
   }
-  if (rules.length === 0) return '';
+  if (rules.length === 0) return FITTING;
   const boxes = [boxesOf('top', header, facts.title), boxesOf('bottom', footer, facts.title)];
-  return `@page { ${rules.join('; ')}; ${boxes.join(' ')} }`;
+  return `${FITTING} @page { ${rules.join('; ')}; ${boxes.join(' ')} }`;
 };

@@ -3,7 +3,7 @@ import { boundedBytes } from '../../basics/content/parse-budget.ts';
 import { DocumentLimitError } from '../../errors/errors.ts';
 import type { DocumentResources } from '../document-resources.ts';
 import { type PageSetup, pageSizeOf } from '../page-setup.ts';
-import { MARGIN, pageStyle } from './page-style.ts';
+import { MARGIN, pageStyle, textWidth } from './page-style.ts';
 
 /** URL of the document. The name cannot exist (RFC 2606), so relative URLs lead nowhere. */
 const DOCUMENT_URL = 'http://document.invalid/';
@@ -81,6 +81,9 @@ interface PageElement {
   readonly complete: boolean;
   readonly naturalWidth: number;
   readonly attributes: Iterable<{ readonly localName: string; value: string }>;
+  readonly localName: string;
+  readonly style: { setProperty(name: string, value: string, priority: string): void };
+  getBoundingClientRect(): { readonly width: number; readonly height: number };
   removeAttributeNode(attribute: unknown): void;
   replaceWith(text: string): void;
 }
@@ -112,6 +115,23 @@ const replaceMissing = (pictures: readonly PageElement[]): void => {
   }
 };
 
+/**
+ * Runs in the page. Chromium prints the whole document smaller, at most by a third, where something is wider
+ * a page, and cuts off the rest. Pictures are scaled down instead; tables may use those two widths.
+ */
+const fitWide = (elements: readonly PageElement[], pageWidth: number): void => {
+  for (const element of elements) {
+    const { width, height } = element.getBoundingClientRect();
+    const isTable = element.localName === 'table';
+    const room = isTable ? 1.5 * pageWidth : pageWidth;
+    if (width <= room) continue;
+    const fitting = isTable
+      ? { width: `${room}px`, 'overflow-wrap': 'anywhere' }
+      : { 'max-width': '100%', height: 'auto', 'aspect-ratio': `${width} / ${height}` };
+    for (const [name, value] of Object.entries(fitting)) element.style.setProperty(name, value, 'important');
+  }
+};
+
 interface PageRoot {
   readonly ownerDocument: {
     adoptedStyleSheets: readonly unknown[];
@@ -127,13 +147,14 @@ const adoptSheet = ({ ownerDocument: page }: PageRoot, css: string): void => {
 };
 
 /**
- * Prepares a loaded page for printing: links without an external target become plain text, and missing
- * pictures are replaced by their alternative text. Scripts of the document never ran, so the page cannot have
- * changed the functions called here.
+ * Prepares a loaded page for printing: links without an external target become plain text, missing pictures
+ * are replaced by their alternative text, and wide ones fit on the page. Scripts of the document never ran,
+ * so the page cannot have changed the functions called here.
  */
-const tidyPage = async (page: Page): Promise<void> => {
+const tidyPage = async (page: Page, width: number): Promise<void> => {
   await page.$$eval('a, area', tidyLinks, DOCUMENT_URL);
   await page.$$eval('img', replaceMissing);
+  await page.$$eval('img, svg, video, canvas, table', fitWide, width);
 };
 
 /** Pixels per point: the library takes numbers as pixels. */
@@ -153,7 +174,7 @@ const printLoaded = async (page: Page, job: PrintJob): Promise<Uint8Array> => {
   // External style sheets may contain such rules too.
   const mayChooseSize = /@page|@import|<link/iu.test(job.html);
   const content = pageStyle(job.page, { title: await page.title(), mayChooseSize });
-  if (content !== '') await page.$eval('html', adoptSheet, content);
+  await page.$eval('html', adoptSheet, content);
   const margin = MARGIN * PIXELS;
   const pdf = await page.createPDFStream({
     width: width * PIXELS,
@@ -177,10 +198,12 @@ export const printDocument = async (context: BrowserContext, job: PrintJob): Pro
     page.once('error', (cause) => reject(new DocumentLimitError({ cause })));
   });
   const print = async (): Promise<Uint8Array> => {
+    const width = Math.floor(textWidth(job.page) * PIXELS);
+    await page.setViewport({ width, height: Math.ceil(1.5 * width) });
     await guardPage(page, job.html, job.resources);
     await page.goto(DOCUMENT_URL, { waitUntil: 'load', timeout: 0 });
     return job.inSlot(async () => {
-      await tidyPage(page);
+      await tidyPage(page, width);
       return printLoaded(page, job);
     });
   };
