@@ -173,7 +173,7 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     expect(await picker.focus()).toBe('Address');
   });
 
-  it('sends none of the files that still wait when it is closed', async () => {
+  it('asks before its end would cancel uploads, and then sends none of the files that wait', async () => {
     const picker = await service().open();
     const wanted = Array.from({ length: 5 }, (_, index) => service().at(`new-${String(index)}.txt`));
     for (const file of wanted) await writeFile(file, 'A text');
@@ -181,6 +181,17 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     await picker.drop(...wanted);
     await picker.eventually(() => held.length).toBe(3);
     await picker.press('Escape');
+    await picker.focused((text) => text === 'Close');
+    await picker.press('Escape');
+    await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+    expect(await picker.all('.uploads li')).toHaveLength(5);
+    await (await picker.cell('one.jpg')).click({ count: 2 });
+    await picker.focused((text) => text === 'Close');
+    expect(await picker.page.evaluate('window.picked')).toBeUndefined();
+    await picker.press('Enter');
+    await picker
+      .eventually(() => picker.page.evaluate('window.picked?.map(({ name }) => name)'))
+      .toEqual(['one.jpg']);
     await picker.page.waitForNetworkIdle({ concurrency: 2 });
     expect(held).toHaveLength(3);
   });

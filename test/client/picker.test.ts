@@ -264,7 +264,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.eventually(async () => (await box('.stage')).width).toBeGreaterThan(300);
     const stage = await box('.stage');
     // The upper left corner to the middle: the yellow quarter stays. Then the whole area to the blue one.
-    await drag((await box('.handle.nw')).middle, stage.middle);
+    await drag((await box('.handle')).middle, stage.middle);
     const { middle } = await box('.crop');
     await drag(middle, { x: middle.x - stage.width / 2, y: middle.y });
     await picker.click('dialog.dialog [type="submit"]');
@@ -327,6 +327,19 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.press('End');
     await picker.onFile('09999.txt');
     expect((await picker.all('.cell')).length).toBeLessThan(120);
+    await rm(service().at('many'), { recursive: true });
+  });
+
+  it('chooses all entries of a folder or range, also those that were not shown yet', async () => {
+    const names = Array.from({ length: 500 }, (_, index) => `${String(index).padStart(3, '0')}.txt`);
+    await Promise.all(names.map((name) => writeFile(service().at('many', name), '')));
+    const picker = await service().open({ sources: ['many'] });
+    await picker.press('Control+a');
+    await picker.eventually(() => picker.texts('.chosen')).toEqual(['500 items selected']);
+    await picker.press('Home', 'Control+ArrowRight', ' ', 'Shift+End');
+    await picker.eventually(() => picker.texts('.chosen')).toEqual(['499 items selected']);
+    await picker.press('Control+x');
+    await picker.says('499 items are ready to be moved');
     await rm(service().at('many'), { recursive: true });
   });
 
@@ -556,6 +569,27 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.eventually(() => picker.texts('[role="menuitem"]')).toContain('Rename');
     await picker.press('Escape');
     expect(await picker.page.evaluate(() => document.documentElement.scrollWidth <= 390)).toBe(true);
+  });
+
+  it('inserts the file that was pressed first where the list moves below more tools', async () => {
+    const picker = await service().open({}, { width: 390, height: 844 });
+    const file = await picker.cell('one.jpg');
+    await file.click({ count: 2, offset: { x: 60, y: 20 } });
+    await picker
+      .eventually(() => picker.page.evaluate('window.picked?.map(({ name }) => name)'))
+      .toEqual(['one.jpg']);
+  });
+
+  it('is not touched by rules of the page for all elements of a kind', async () => {
+    const picker = await service().open();
+    await picker.press('Escape');
+    await picker.page.addStyleTag({
+      content: 'div { text-transform: uppercase } body > div { display: none }',
+    });
+    await picker.press('Enter');
+    const name = await (await picker.cell('one.jpg')).$('.name');
+    expect(await name?.isVisible()).toBe(true);
+    expect(await name?.evaluate((element) => getComputedStyle(element).textTransform)).toBe('none');
   });
 
   it('works on a page of Prototype.js or MooTools, which replace functions of the language', async () => {

@@ -47,8 +47,8 @@ const appendTo = (form: FormData, name: string, value: unknown): void => {
     value.forEach((member, index) => appendTo(form, `${name}[${String(index)}]`, member));
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, member] of Object.entries(value)) appendTo(form, `${name}[${key}]`, member);
-  } else if (typeof value === 'string') form.append(name, value);
-  else if (typeof value === 'number' || typeof value === 'boolean') form.append(name, String(value));
+  } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    form.append(name, String(value));
 };
 
 /**

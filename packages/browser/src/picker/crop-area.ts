@@ -9,17 +9,10 @@ export interface Box {
   readonly h: number;
 }
 
-/** The handles of an area, with the directions of each. */
-const HANDLES = [
-  ['nw', -1, -1],
-  ['n', 0, -1],
-  ['ne', 1, -1],
-  ['w', -1, 0],
-  ['e', 1, 0],
-  ['sw', -1, 1],
-  ['s', 0, 1],
-  ['se', 1, 1],
-] as const;
+/** The directions of each handle of an area. */
+const HANDLES = [-1, 0, 1]
+  .flatMap((down) => [-1, 0, 1].map((across) => [across, down] as const))
+  .filter(([across, down]) => across !== 0 || down !== 0);
 
 const FIELDS = ['x', 'y', 'w', 'h'] as const;
 
@@ -42,8 +35,8 @@ export class CropArea {
   ) {
     this.#size = size;
     this.#box = { x: 0, y: 0, w: size.width, h: size.height };
-    const handles = HANDLES.map(([name, across, down]) => {
-      const handle = h('span', { class: `handle ${name}`, 'data-handle': name });
+    const handles = HANDLES.map(([across, down], index) => {
+      const handle = h('span', { class: 'handle', 'data-index': index });
       Object.assign(handle.style, {
         left: `${String(50 + 50 * across)}%`,
         top: `${String(50 + 50 * down)}%`,
@@ -111,8 +104,8 @@ export class CropArea {
   }
 
   #pull(event: PointerEvent): void {
-    const name = event.target instanceof HTMLElement ? event.target.dataset['handle'] : undefined;
-    const handle = HANDLES.find(([one]) => one === name);
+    const handle =
+      event.target instanceof HTMLElement && HANDLES[Number(event.target.dataset['index'] ?? -1)];
     const start = this.#box;
     const scale = this.#size.width / this.element.clientWidth;
     const { clientX, clientY, pointerId } = event;
@@ -124,7 +117,7 @@ export class CropArea {
     const move = (moved: PointerEvent): void => {
       const [dx, dy] = [(moved.clientX - clientX) * scale, (moved.clientY - clientY) * scale];
       const moveWhole = { ...start, x: start.x + dx, y: start.y + dy };
-      this.#set(handle === undefined ? moveWhole : this.#pulled(start, handle, dx, dy));
+      this.#set(handle ? this.#pulled(start, handle, dx, dy) : moveWhole);
     };
     this.#frame.addEventListener('pointermove', move, { signal });
     this.#frame.addEventListener('pointerup', () => ending.abort(), { signal });
@@ -132,18 +125,16 @@ export class CropArea {
   }
 
   /** The area after moving a handle; the other sides stay. */
-  #pulled(
-    { x, y, w, h: high }: Box,
-    [, across, down]: (typeof HANDLES)[number],
-    dx: number,
-    dy: number,
-  ): Box {
+  #pulled({ x, y, w, h: high }: Box, [across, down]: (typeof HANDLES)[number], dx: number, dy: number): Box {
+    const side = (from: number, length: number, whole: number, way: number, by: number) => {
+      const start = way < 0 ? clamp(from + by, 0, from + length - 1) : from;
+      const end = way > 0 ? clamp(from + length + by, from + 1, whole) : from + length;
+      return [start, end - start] as const;
+    };
     const { width, height } = this.#size;
-    const left = across === -1 ? clamp(x + dx, 0, x + w - 1) : x;
-    const top = down === -1 ? clamp(y + dy, 0, y + high - 1) : y;
-    const right = across === 1 ? clamp(x + w + dx, x + 1, width) : x + w;
-    const bottom = down === 1 ? clamp(y + high + dy, y + 1, height) : y + high;
-    return { x: left, y: top, w: right - left, h: bottom - top };
+    const [left, wide] = side(x, w, width, across, dx);
+    const [top, tall] = side(y, high, height, down, dy);
+    return { x: left, y: top, w: wide, h: tall };
   }
 
   #press(event: KeyboardEvent): void {

@@ -1,4 +1,4 @@
-import { button, type Child, h, iconButton, roveFocus } from './dom.ts';
+import { button, type Child, h, iconButton, isReversed, roveFocus } from './dom.ts';
 import { Tree } from './tree.ts';
 import type { Folder, Service, SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
@@ -196,8 +196,7 @@ export class Dialogs {
     menu.showPopover();
     roveFocus(menu, () => members, 'vertical');
     const { width, height } = menu.getBoundingClientRect();
-    const isReversed = getComputedStyle(menu).direction === 'rtl';
-    const left = isReversed ? x - width : x;
+    const left = isReversed(menu) ? x - width : x;
     menu.style.left = `${String(Math.max(4, Math.min(left, innerWidth - width - 4)))}px`;
     menu.style.top = `${String(Math.max(4, Math.min(y, innerHeight - height - 4)))}px`;
     members[0]?.focus();

@@ -83,6 +83,12 @@ export const iconButton = (
   return made;
 };
 
+export const isReversed = (element: Element): boolean => getComputedStyle(element).direction === 'rtl';
+
+/** The arrow keys that move forward and back in a line of text. */
+export const arrowsOf = (element: Element): readonly [string, string] =>
+  isReversed(element) ? ['ArrowLeft', 'ArrowRight'] : ['ArrowRight', 'ArrowLeft'];
+
 /**
  * Roving tabindex: one element of a group takes the focus by Tab, the others by arrow keys, as in toolbars
  * and menus. The right arrow moves forward, or back in right-to-left text.
@@ -99,21 +105,14 @@ export const roveFocus = (
     const stop = current ?? all.find((one) => one.tabIndex === 0) ?? all[0];
     for (const one of members()) one.tabIndex = one === stop ? 0 : -1;
   };
-  const forward = (): string => {
-    if (axis === 'vertical') return 'ArrowDown';
-    return getComputedStyle(container).direction === 'rtl' ? 'ArrowLeft' : 'ArrowRight';
-  };
-  const backward = (): string => {
-    if (axis === 'vertical') return 'ArrowUp';
-    return getComputedStyle(container).direction === 'rtl' ? 'ArrowRight' : 'ArrowLeft';
-  };
   container.addEventListener('keydown', (event) => {
     const all = usable();
     const at = all.findIndex((one) => one === event.composedPath()[0]);
     if (at === -1) return;
+    const [forward, backward] = axis === 'vertical' ? ['ArrowDown', 'ArrowUp'] : arrowsOf(container);
     const steps: Readonly<Record<string, number>> = {
-      [forward()]: (at + 1) % all.length,
-      [backward()]: (at - 1 + all.length) % all.length,
+      [forward]: (at + 1) % all.length,
+      [backward]: (at - 1 + all.length) % all.length,
       Home: 0,
       End: all.length - 1,
     };

@@ -90,8 +90,14 @@ export class StowagePicker extends Base {
   }
 
   #ended(files: readonly PickedFile[] | undefined): void {
-    if (files === undefined) this.dispatchEvent(new CustomEvent('cancel'));
-    else this.dispatchEvent(new CustomEvent('pick', { detail: { files } }));
+    this.dispatchEvent(new CustomEvent(files ? 'pick' : 'cancel', { detail: files && { files } }));
+  }
+
+  /**
+   * Whether a page may remove the element: if that cancels uploads, the user is asked. `pickFiles` does this.
+   */
+  mayClose(): boolean | Promise<boolean> {
+    return this.#picker?.mayClose() ?? true;
   }
 
   override focus(): void {

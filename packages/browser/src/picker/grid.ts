@@ -1,5 +1,5 @@
 import { contentOfCell, nameOfCell, TypeAhead } from './cell.ts';
-import { setAttributes } from './dom.ts';
+import { arrowsOf, setAttributes } from './dom.ts';
 import type { Listing } from './listing.ts';
 import { Rows, type View } from './rows.ts';
 import type { Selection } from './selection.ts';
@@ -17,6 +17,9 @@ export interface GridEvents {
   readonly dragEnded: () => void;
 }
 
+/** Maximum number of entries that are selected together. */
+const MOST_SELECTED = 10_000;
+
 /** The entries of a listing as tiles or rows, selected by pointer and keys. */
 export class Grid {
   readonly element: HTMLElement;
@@ -29,6 +32,10 @@ export class Grid {
   /** Start of a range selection with Shift. */
   #anchor = 0;
   #isTouched = false;
+  /** Continues a selection when missing entries are loaded. */
+  #selectMore: (() => unknown) | undefined;
+  /** The entry of the first click of several. */
+  #clickedEntry: Entry | undefined;
   #faint: ReadonlySet<string> = new Set();
 
   constructor(selection: Selection, texts: Texts, events: GridEvents) {
@@ -45,12 +52,14 @@ export class Grid {
     // A click is a mouse event in Firefox before 129 and Safari before 18.2, and in that also by touch.
     grid.addEventListener('pointerdown', ({ pointerType }) => (this.#isTouched = pointerType === 'touch'));
     grid.addEventListener('click', (event) => this.#clicked(event));
-    grid.addEventListener('dblclick', (event) => this.#with(event, events.opened));
+    // The first click may show more tools, which move the list: the second one may hit another entry.
+    grid.addEventListener('dblclick', () => this.#clickedEntry && events.opened(this.#clickedEntry));
     grid.addEventListener('contextmenu', (event) => this.#menuWanted(event));
     grid.addEventListener('keydown', (event) => this.#pressed(event));
-    grid.addEventListener('dragstart', (event) =>
-      this.#with(event, (entry) => events.dragStarted(entry, event)),
-    );
+    grid.addEventListener('dragstart', (event) => {
+      const entry = this.entryAt(event);
+      if (entry !== undefined) events.dragStarted(entry, event);
+    });
     grid.addEventListener('dragend', () => events.dragEnded());
   }
 
@@ -68,7 +77,7 @@ export class Grid {
 
   /** Empties the list until another listing is loaded. */
   empty(): void {
-    this.#listing = undefined;
+    this.#listing = this.#selectMore = this.#clickedEntry = undefined;
     this.#anchor = 0;
     this.#rows.empty();
   }
@@ -79,6 +88,7 @@ export class Grid {
     this.#rows.grid.setAttribute('aria-label', label);
     if (this.#selection.size > 0) this.#selection.refresh(listing.loaded(), listing.isWhole);
     this.#rows.refresh();
+    this.#selectMore?.();
   }
 
   /** Redraws the selection, and dims these entries. */
@@ -122,11 +132,6 @@ export class Grid {
     return undefined;
   }
 
-  #with(event: Event, run: (entry: Entry) => void): void {
-    const entry = this.entryAt(event);
-    if (entry !== undefined) run(entry);
-  }
-
   #draw(cell: HTMLElement, index: number, isPassing: boolean): boolean {
     const entry = isPassing ? undefined : this.#listing?.at(index);
     if (entry === undefined) {
@@ -158,6 +163,8 @@ export class Grid {
     if (at === undefined || entry === undefined) return;
     const target = event.composedPath()[0];
     const isOnCheck = target instanceof Element && target.closest('.check') !== null;
+    if (event.detail > 1 && !isOnCheck) return;
+    this.#clickedEntry = isOnCheck ? undefined : entry;
     this.#rows.activate(at.index);
     if (event.shiftKey) return this.#selectTo(at.index);
     this.#anchor = at.index;
@@ -195,7 +202,7 @@ export class Grid {
   /** Keys that select and open. */
   #chosen({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
     const entry = this.active;
-    if (key.toLowerCase() === 'a' && (ctrlKey || metaKey)) this.#selection.set(this.#listing?.loaded() ?? []);
+    if (key.toLowerCase() === 'a' && (ctrlKey || metaKey)) this.#select(0, (this.#listing?.count ?? 0) - 1);
     else if (entry === undefined) return false;
     else if (key === 'Enter') this.#events.opened(entry);
     else if (key === ' ' && !this.#typeAhead.isRunning) {
@@ -209,10 +216,10 @@ export class Grid {
   #moved({ key, shiftKey, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
     if (altKey) return false;
     const { active, columns, screenful } = this.#rows;
-    const forward = getComputedStyle(this.#rows.grid).direction === 'rtl' ? -1 : 1;
+    const [forward, backward] = arrowsOf(this.#rows.grid);
     const targets: Readonly<Record<string, number>> = {
-      ArrowRight: active + forward,
-      ArrowLeft: active - forward,
+      [forward]: active + 1,
+      [backward]: active - 1,
       ArrowDown: active + columns,
       ArrowUp: active - columns,
       PageDown: active + screenful,
@@ -240,12 +247,23 @@ export class Grid {
   }
 
   #selectTo(index: number): void {
+    this.#select(Math.min(this.#anchor, index), Math.max(this.#anchor, index));
+  }
+
+  /** Selects entries, and loads those that are missing, one page after the other. */
+  #select(from: number, to: number): void {
     const entries: Entry[] = [];
-    const end = Math.max(this.#anchor, index);
-    for (let at = Math.min(this.#anchor, index); at <= end; at += 1) {
+    let missing: number | undefined;
+    for (let at = from; at <= to && at < from + MOST_SELECTED; at += 1) {
       const entry = this.#listing?.at(at);
       if (entry !== undefined) entries.push(entry);
+      else missing ??= at;
     }
     this.#selection.set(entries);
+    this.#selectMore = undefined;
+    if (missing === undefined) return;
+    // Another number means another selection.
+    this.#selectMore = () => this.#selection.size === entries.length && this.#select(from, to);
+    this.#listing?.want(missing, missing + 1);
   }
 }

@@ -3,18 +3,9 @@ import { h } from './dom.ts';
 import { refuseFiles } from './drops.ts';
 import { definePicker, type StowagePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
+import dialogStyles from './pick.css';
 import { styledShadow } from './styles.ts';
 import { languageFor, loadTexts } from './texts.ts';
-
-const DIALOG = `
-  :host { all: initial; }
-  dialog { box-sizing: border-box; width: min(1200px, 100vw - 2rem); height: min(800px, 100dvh - 2rem);
-    max-width: none; max-height: none; padding: 0; border: 0; border-radius: 10px; overflow: auto;
-    box-shadow: 0 12px 48px rgb(0 0 0 / 40%); }
-  dialog::backdrop { background: rgb(0 0 0 / 45%); }
-  stowage-picker { height: 100%; }
-  @media (max-width: 600px) { dialog { width: 100vw; height: 100dvh; border-radius: 0; } }
-`;
 
 /** Events of the dialog that must not reach the page behind it. */
 const KEPT = [
@@ -48,7 +39,7 @@ export const pickFiles = async (
   picker.options = options;
   const dialog = h('dialog', {}, picker);
   const host = h('div');
-  styledShadow(host, DIALOG).append(dialog);
+  styledShadow(host, dialogStyles).append(dialog);
   const texts = options.texts ?? loadTexts(languageFor(options.language));
   void Promise.resolve(texts).then(({ title }) => dialog.setAttribute('aria-label', title));
   // Dialogs of the page behind close by Escape and by a press outside of them, and keep others from scrolling.
@@ -60,11 +51,19 @@ export const pickFiles = async (
   document.body.append(host);
   return new Promise((resolve) => {
     let files: readonly PickedFile[] = [];
-    picker.addEventListener('pick', (event) => {
-      ({ files } = (event as CustomEvent<{ files: readonly PickedFile[] }>).detail);
+    const end = async (event: Event): Promise<void> => {
+      // Escape, and the back gesture of a telephone, would close the dialog.
+      event.preventDefault();
+      if (!(await picker.mayClose())) return;
+      files = (event as CustomEvent<{ files: readonly PickedFile[] } | null>).detail?.files ?? [];
       dialog.close();
-    });
-    picker.addEventListener('cancel', () => dialog.close());
+    };
+    for (const [target, type] of [
+      [picker, 'pick'],
+      [picker, 'cancel'],
+      [dialog, 'cancel'],
+    ] as const)
+      target.addEventListener(type, (event) => void end(event));
     picker.addEventListener('ready', () => picker.focus(), { once: true });
     const close = (): void => dialog.close();
     signal?.addEventListener('abort', close);

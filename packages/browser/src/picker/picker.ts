@@ -109,6 +109,12 @@ export class Picker {
     this.element.remove();
   }
 
+  /** Whether the picker may be closed. Asks the user if that cancels uploads. */
+  mayClose(): boolean | Promise<boolean> {
+    const { sending, close } = this.#texts;
+    return !this.#uploads.isRunning || this.#dialogs.confirm(sending.unfinished, undefined, close);
+  }
+
   focus(): void {
     this.#grid.focus();
   }

@@ -3,6 +3,7 @@ import { h, setAttributes } from './dom.ts';
 /** Pixels; the style sheet has the same numbers. */
 const TILE = { width: 148, height: 164 };
 const LINE = 48;
+const EDGES = 16;
 
 /** Milliseconds without fast scrolling after which the visible rows are drawn completely. */
 const SETTLED = 100;
@@ -141,9 +142,9 @@ export class Rows {
   reveal(index: number): void {
     const top = Math.floor(index / this.#columns) * this.#height;
     const { clientHeight, scrollTop } = this.element;
-    if (top < scrollTop) this.element.scrollTop = top;
-    else if (top + this.#height > scrollTop + clientHeight)
-      this.element.scrollTop = top + this.#height - clientHeight;
+    const least = top + this.#height + EDGES - clientHeight;
+    // In a low window the upper edge takes precedence.
+    this.element.scrollTop = Math.min(top, Math.max(least, scrollTop));
     this.activate(index);
     this.#draw();
     (this.activate(index) ?? this.grid).focus({ preventScroll: true });
@@ -169,13 +170,9 @@ export class Rows {
     return this.#view === 'tiles' ? TILE.height : LINE;
   }
 
-  get #focused(): Element | null {
-    const root = this.grid.getRootNode();
-    return root instanceof ShadowRoot ? root.activeElement : null;
-  }
-
   #hasFocus(): boolean {
-    return this.grid.contains(this.#focused);
+    const root = this.grid.getRootNode();
+    return root instanceof ShadowRoot && this.grid.contains(root.activeElement);
   }
 
   #removeAll(): void {
@@ -184,7 +181,7 @@ export class Rows {
   }
 
   #measure(): void {
-    const width = this.element.clientWidth - 16;
+    const width = this.element.clientWidth - EDGES;
     this.#columns = this.#view === 'tiles' ? Math.max(2, Math.floor(width / TILE.width)) : 1;
     const hadFocus = this.#hasFocus();
     this.#removeAll();

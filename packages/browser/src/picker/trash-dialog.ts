@@ -58,6 +58,13 @@ class TrashDialog {
     }
   }
 
+  #confirmed(question: string, action: string, run: () => Promise<void>): Promise<void> {
+    const { dialogs, texts } = this.#surroundings;
+    return this.#attempt(async () => {
+      if (await dialogs.confirm(question, texts.removeFinal, action)) await run();
+    });
+  }
+
   async #load(): Promise<void> {
     // A second request for the same items would skip those after them.
     if (this.#isLoading) return;
@@ -126,20 +133,17 @@ class TrashDialog {
   }
 
   #erase({ id, source, name }: TrashItem, row: HTMLElement): Promise<void> {
-    const { service, texts, dialogs } = this.#surroundings;
-    const question = fill(texts.bin.eraseQuestion, { name });
-    return this.#attempt(async () => {
-      if (!(await dialogs.confirm(question, texts.removeFinal, texts.bin.erase))) return;
+    const { service, texts } = this.#surroundings;
+    return this.#confirmed(fill(texts.bin.eraseQuestion, { name }), texts.bin.erase, async () => {
       await service.client.trashRemove({ source, id });
       this.#gone(row, fill(texts.bin.erased, { name }));
     });
   }
 
   #empty(): Promise<void> {
-    const { service, texts, dialogs } = this.#surroundings;
+    const { service, texts } = this.#surroundings;
     const question = fill(texts.bin.emptyQuestion, { source: this.#source.title });
-    return this.#attempt(async () => {
-      if (!(await dialogs.confirm(question, texts.removeFinal, texts.bin.empty))) return;
+    return this.#confirmed(question, texts.bin.empty, async () => {
       const { removed } = await service.client.trashEmpty({ source: this.#source.name });
       this.#body.replaceChildren();
       this.#more.hidden = true;

@@ -1,4 +1,4 @@
-import { h, icon } from './dom.ts';
+import { arrowsOf, h, icon } from './dom.ts';
 import { type Folder, isAbort, isGone, joined, type Service, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
 
@@ -238,8 +238,7 @@ export class Tree {
     if (branch === undefined) return;
     const seen = this.#seen();
     const at = seen.indexOf(branch);
-    const isReversed = getComputedStyle(this.element).direction === 'rtl';
-    const [inward, outward] = isReversed ? ['ArrowLeft', 'ArrowRight'] : ['ArrowRight', 'ArrowLeft'];
+    const [inward, outward] = arrowsOf(this.element);
     const go = (to: Branch | undefined): void => {
       if (to === undefined) return;
       this.#stopAt(to);

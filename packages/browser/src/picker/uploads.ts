@@ -71,6 +71,11 @@ export class Uploads {
     );
   }
 
+  /** Whether files are not stored yet. Failed ones were reported. */
+  get isRunning(): boolean {
+    return this.#running.size + this.#waiting.length > 0;
+  }
+
   /** Cancels all uploads, and starts no more. */
   close(): void {
     this.#ending.abort();
@@ -212,7 +217,7 @@ export class Uploads {
       this.#running.add(job);
       void this.#run(job);
     }
-    if (this.#running.size > 0 || this.#waiting.length > 0 || this.#done.length === 0) return;
+    if (this.isRunning || this.#done.length === 0) return;
     const stored = this.#done;
     this.#done = [];
     this.#notices.tell(

@@ -98,6 +98,7 @@ export const englishTexts = {
     cancelled: 'The upload of {name} was cancelled. Nothing of it was stored.',
     stopped: 'The upload of {name} was cancelled. It may have been stored already.',
     cancel: 'Cancel the upload of {name}',
+    unfinished: 'Close and cancel the uploads?',
   },
   refused: {
     tooLarge: '{name} is too large: at most {limit} are allowed.',
