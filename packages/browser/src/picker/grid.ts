@@ -250,7 +250,7 @@ export class Grid {
     this.#select(Math.min(this.#anchor, index), Math.max(this.#anchor, index));
   }
 
-  /** Selects entries, and loads those that are missing, one page after the other. */
+  /** Selects entries, and loads those that are missing. */
   #select(from: number, to: number): void {
     const entries: Entry[] = [];
     let missing: number | undefined;
@@ -264,6 +264,7 @@ export class Grid {
     if (missing === undefined) return;
     // Another number means another selection.
     this.#selectMore = () => this.#selection.size === entries.length && this.#select(from, to);
-    this.#listing?.want(missing, missing + 1);
+    // Some pages together: a response may take long.
+    this.#listing?.want(missing, missing + 480);
   }
 }
