@@ -26,7 +26,7 @@ const count = (name, paths) => {
   // With the marks that tell `promisify` what to answer.
   fs[name] = Object.defineProperties(counted, Object.getOwnPropertyDescriptors(original));
 };
-for (const name of ['open', 'writev', 'fsync', 'fdatasync', 'mkdir', 'unlink', 'rmdir', 'chmod'])
+for (const name of ['open', 'opendir', 'writev', 'fsync', 'fdatasync', 'mkdir', 'unlink', 'rmdir', 'chmod'])
   count(name, 1);
 for (const name of ['link', 'rename']) count(name, 2);
 syncBuiltinESMExports();

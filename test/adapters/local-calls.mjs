@@ -23,7 +23,7 @@ const callsOf = async (operation) => {
   calls.list.length = 0;
   await operation();
   return calls.list
-    .filter(([name]) => name !== 'open')
+    .filter(([name]) => name !== 'open' && name !== 'opendir')
     .map(([name, ...paths]) => {
       const short = paths.map((path) => {
         const below = path.slice(root.length + 1);
@@ -176,6 +176,18 @@ const fullDisk = async () => {
   return treeOf(root);
 };
 
-const answer = await { flushes, handles, aborts, deep, askedTwice, fullDisk }[scenario]();
+/** How often a folder is read for names that are not there. */
+const missing = async () => {
+  writeFileSync(join(root, 'a.txt'), '');
+  calls.list.length = 0;
+  const absent = Array.from({ length: 20 }, (_, index) => adapter.stat(at(`ä${index}.txt`)));
+  const outcomes = await Promise.allSettled(absent);
+  return {
+    found: outcomes.filter(({ status }) => status === 'fulfilled').length,
+    readings: calls.list.filter(([name, path]) => name === 'opendir' && path === root).length,
+  };
+};
+
+const answer = await { flushes, handles, aborts, deep, askedTwice, fullDisk, missing }[scenario]();
 await adapter.close();
 process.stdout.write(`${JSON.stringify(answer)}\n`);

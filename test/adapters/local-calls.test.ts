@@ -101,6 +101,10 @@ describe.skipIf(process.platform !== 'linux')('the calls of the local adapter (n
     expect(await answerOf('fullDisk')).toEqual(['moved.txt']);
   });
 
+  it('read a folder once for all who ask at the same time for names that are not there', async () => {
+    expect(await answerOf('missing')).toEqual({ found: 0, readings: 1 });
+  });
+
   it('keep no handle of reads that are refused, aborted, or have nothing to yield', async () => {
     const grown = await answerOf<Record<string, number>>('handles');
     expect(Object.keys(grown)).toHaveLength(6);

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LocalAdapter } from '../../packages/stowage/dist/adapters/local/adapter.js';
 import {
   AlreadyExistsError,
@@ -276,6 +276,20 @@ describe('big folders', () => {
     for await (const page of thread.scan(target, {})) seen += page.length;
     expect(seen).toBe(COUNT + 10);
     await thread.close();
+  });
+
+  it('leave nothing in the signal of their thread, however many wait for it', async () => {
+    const any = vi.spyOn(AbortSignal, 'any');
+    const listings = Array.from({ length: 60 }, async () => {
+      const { signal } = new AbortController();
+      let seen = 0;
+      for await (const page of adapter.list(at('big'), { detail: 'names', signal })) seen += page.length;
+      return seen;
+    });
+    expect(new Set(await Promise.all(listings))).toEqual(new Set([COUNT + 10]));
+    const signals = any.mock.calls.flatMap(([given]) => [...given]);
+    any.mockRestore();
+    expect(signals).toHaveLength(new Set(signals).size);
   });
 
   it('are listed by the main thread where no other one can be started', async () => {

@@ -3,6 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { load, loadOne, problemsOf, source } from './load.ts';
 
 describe('merging a configuration with the defaults', () => {
+  it('makes paths absolute, because the process may change its directory later', () => {
+    const { settings } = load({
+      stateDirectory: 'state',
+      audit: { file: 'logs/audit.log' },
+      tus: { directory: 'parts' },
+    });
+    expect(settings).toMatchObject({
+      stateDirectory: resolve('state'),
+      audit: { file: resolve('logs/audit.log') },
+      tus: { directory: resolve('parts') },
+    });
+  });
+
   it('starts with the defaults of the protocol when nothing is written', () => {
     const { settings } = load();
     expect(settings).toMatchObject({

@@ -511,7 +511,8 @@ describe('copying and moving from one source into another', () => {
     const service = await startService({
       sources: { photos: { extensions: ['txt'] }, archive: { extensions: ['txt', 'pem'] } },
     });
-    await service.source('photos').put({ 'f/a.txt': '1', 'f/key.pem': 'SECRET' });
+    // The last is what macOS leaves on network drives beside each file.
+    await service.source('photos').put({ 'f/a.txt': '1', 'f/key.pem': 'SECRET', 'f/._a.txt': 'x' });
     const before = await service.source('photos').paths();
     const fields = { source: 'archive', fromSource: 'photos', from: 'f' };
     expect((await service.call('folderMove', fields)).status).toBe(403);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { readDocx, textIn } from '../documents/docx-reader.ts';
 import { startService, type Fields } from './service.ts';
 
@@ -35,6 +35,17 @@ describe('generateDocx', () => {
     const long = 'word '.repeat(40_000).trim();
     form.append('html', `<p>${long}</p>`);
     expect(await text(await fetch(`${service.url}/generateDocx`, { method: 'POST', body: form }))).toBe(long);
+  });
+
+  it('leaves nothing of a document in signals that outlive it', async () => {
+    const service = await startService();
+    const any = vi.spyOn(AbortSignal, 'any');
+    for (let document = 0; document < 3; document += 1)
+      expect((await service.get('generateDocx', { html: '<p>a</p>' })).status).toBe(200);
+    // Each call leaves an entry in its signals: on Node 20 for as long as they live.
+    const signals = any.mock.calls.flatMap(([given]) => [...given]);
+    any.mockRestore();
+    expect(signals).toHaveLength(new Set(signals).size);
   });
 
   it.each([{}, { html: '' }, { html: ' \n\t ' }] as Fields[])('refuses %j', async (fields) => {

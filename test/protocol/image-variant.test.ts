@@ -175,6 +175,14 @@ describe('imageVariant', () => {
     );
   });
 
+  it('is left out of listings of folders in which no request could name it', async () => {
+    const started = await start();
+    const path = Array.from({ length: 99 }, () => 'd').join('/');
+    await started.put(`${path}/a.png`, await quarters().png().toBuffer());
+    const items = await listed(started, { path });
+    expect(items.map(({ name, variants }) => [name, variants])).toEqual([['a.png', undefined]]);
+  });
+
   it('is made behind pictures that cannot be drawn', async () => {
     const presets = { card: PRESETS.card, wide: PRESETS.wide };
     const started = await startImages({

@@ -24,6 +24,10 @@ describe('reserved names', () => {
     '.Stowage-About',
     '.stowage-trash.old',
     '.stowage-about (conflicted copy 2026-11-26)',
+    '._cat.jpg',
+    '.ds_store',
+    'THUMBS.DB',
+    'Desktop.ini',
   ])('reserves %s', (name) => {
     expect(isReservedName(settings, name)).toBe(true);
   });
@@ -41,6 +45,9 @@ describe('reserved names', () => {
     '.stowage',
     'stowage-a',
     'a.stowage-a',
+    '.cat.jpg',
+    'my desktop.ini',
+    'Thumbs.db.txt',
   ])('does not reserve %j', (name) => {
     expect(isReservedName(settings, name)).toBe(false);
   });

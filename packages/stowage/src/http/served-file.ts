@@ -6,7 +6,7 @@ import type { ConnectorResponse } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { answerWhole } from './run-action.ts';
-import { findServedPath, isOfFileRoute } from './target.ts';
+import { findServedPath, isOfFileRoute, requireMethodOfFile } from './target.ts';
 
 /** Headers for which the version of the file must be known before it is opened. */
 const CONDITIONS = [
@@ -33,11 +33,14 @@ export const answerFile = async (
   // As configured: the content of a file contains no addresses of sources.
   const { sources } = await scope.lease();
   const served = findServedPath(request, isMounted, sources);
-  if (served === undefined) {
+  const { signal, url, method, headers } = request;
+  const isHead = method === 'HEAD';
+  if (served === undefined || (method !== 'GET' && !isHead)) {
     const modes = new Set(sources.all.map(({ settings }) => settings.serve));
     modes.delete('off');
     if (modes.size === 0 || !isOfFileRoute(request, isMounted)) return undefined;
     scope.isFile = true;
+    requireMethodOfFile(request);
     // Requests without a role must not learn the names of protected sources.
     if (modes.has('protected')) await scope.authorize();
     throw new NotFoundError();
@@ -45,9 +48,7 @@ export const answerFile = async (
   scope.isFile = true;
   const { source, segments } = served;
   Object.assign(scope.about, { action: 'file', source: source.name, item: segments.join('/').slice(0, 300) });
-  const { signal, url, method, headers } = request;
   const isPlain = method === 'GET' && !CONDITIONS.some((name) => headers[name] !== undefined);
-  const isHead = method === 'HEAD';
   const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : '';
   const isProtected = source.settings.serve === 'protected';
   const run = async (): ReturnType<typeof serveFile> => {

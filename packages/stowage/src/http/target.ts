@@ -127,7 +127,12 @@ const candidates = (segments: readonly string[], isExact: boolean): readonly num
 
 /** Whether a request may be for a served file, before the sources are known. */
 export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
-  (method === 'GET' || method === 'HEAD') && segmentsOf(url).includes(FILE_ROUTE);
+  method !== 'OPTIONS' && segmentsOf(url).includes(FILE_ROUTE);
+
+/** Rejects methods with which no file is served. @throws StowageError METHOD_NOT_ALLOWED */
+export const requireMethodOfFile = ({ method }: HookRequest): void => {
+  if (method !== 'GET' && method !== 'HEAD') refuse('GET, HEAD, OPTIONS');
+};
 
 /** Whether a URL can only be that of a file, whatever the sources are: no action has such a path. */
 export const isOfFileRoute = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): boolean => {

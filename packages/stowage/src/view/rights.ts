@@ -82,6 +82,9 @@ const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^
  */
 const INTERNAL = String.raw`\.stowage-.*`;
 
+/** Files of macOS and Windows that appear beside others on network drives: `._cat.jpg` is not a picture. */
+const OF_SYSTEMS = String.raw`\._.*|\.DS_Store|Thumbs\.db|desktop\.ini`;
+
 /** Matches reserved names in NFC. @see reservedNames */
 export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
@@ -91,14 +94,14 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
     ...(originals === false ? [] : [originals]),
   ];
   // A pattern, not a set of folded names: it folds case as file systems do and stops at the first difference.
-  return new RegExp(`^(?:${[INTERNAL, ...names.map(escaped)].join('|')})$`, 'iu');
+  return new RegExp(`^(?:${[INTERNAL, OF_SYSTEMS, ...names.map(escaped)].join('|')})$`, 'iu');
 };
 
 /**
  * Compiles the test for reserved names: `excludeDirectoryNames`, the thumbnail folder while thumbnails or
- * variants are enabled, the folder of originals while they are kept, and all names that begin with
- * `.stowage-`, as the internal folders do. Reserved names are hidden, no action can reach them, and no item
- * can be given one. Letter case is ignored, because a store may hold `_thumbs` and also find it as `_THUMBS`.
+ * variants are enabled, the folder of originals while they are kept, files of operating systems, and all
+ * names that begin with `.stowage-`, as the internal folders do. Reserved names are hidden, no action can
+ * reach them, and no item can be given one. Letter case is ignored, because a store may hold `_thumbs` and also find it as `_THUMBS`.
  * Compile once per request; then about 20 ns a name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {

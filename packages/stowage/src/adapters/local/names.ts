@@ -1,4 +1,4 @@
-import type { Dirent, Stats } from 'node:fs';
+import { Dirent, type Stats } from 'node:fs';
 import { LRUCache } from 'lru-cache';
 import type { Entry } from '../../storage/adapter.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
@@ -130,23 +130,30 @@ export const namesBesides = (read: readonly string[], all: readonly string[]): r
   return all.filter((name) => !known.has(name));
 };
 
-const BATCH = 1000;
+/** Each may be looked at while the thread is blocked. */
+const BATCH = 64;
 
-/** The entries of a folder, read in batches; only names from the first one that could not be looked at. */
+/** Whether the file system did not report the kind, so that Node has looked at the entry, blocking the thread. */
+const isLookedAt = (entry: Dirent): boolean => Object.getPrototypeOf(entry) !== Dirent.prototype;
+
+/**
+ * The entries of a folder, read in batches. From the first one that was or could not be looked at, only names,
+ * those of earlier ones included; where only a few entries are wanted, not for the former reason.
+ */
 async function* entriesIn(
   folder: OpenFolder,
-  bufferSize: number,
+  most: number,
 ): AsyncGenerator<Dirent | string, void, undefined> {
+  const bufferSize = Math.min(most + 1, BATCH);
   const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize });
-  const read: string[] = [];
   try {
     for (let entry = await directory.read(); entry !== null; entry = await directory.read()) {
-      read.push(entry.name);
+      if (most === Infinity && isLookedAt(entry)) return yield* await readNames(folder.self);
       yield entry;
     }
   } catch (error) {
     if (!isGone(error) && !isUnreadable(error)) throw error;
-    yield* namesBesides(read, await readNames(folder.self));
+    yield* await readNames(folder.self);
   } finally {
     await directory.close();
   }
@@ -167,7 +174,9 @@ export const readListedNames = async (
   const filter = new NameFilter();
   const entries: ListedName[] = [];
   let seen = 0;
-  for await (const entry of entriesIn(folder, Math.min(most + 1, BATCH))) {
+  let read: ReadonlySet<string> | undefined;
+  for await (const entry of entriesIn(folder, most)) {
+    if (typeof entry === 'string' && (read ??= new Set(entries.map(({ raw }) => raw))).has(entry)) continue;
     if (seen === most) return undefined;
     seen += 1;
     const listed = filter.takeEntry(entry);
@@ -213,6 +222,7 @@ export const hasOtherSpellings = (name: string): boolean => /[^\u0000-\u007f]|[K
  */
 export class SpellingIndex {
   readonly #folders = new LRUCache<string, Index>({ max: MOST_FOLDERS });
+  readonly #reading = new Map<string, Promise<Index>>();
 
   /** The name on disk of the entry shown as `name`, if it differs; else undefined. */
   async find(folder: OpenFolder, name: string): Promise<string | undefined> {
@@ -222,16 +232,27 @@ export class SpellingIndex {
     const known = this.#folders.get(key);
     const isCurrent =
       known !== undefined && ((known.isQuiet && known.changed === mtimeNs) || Date.now() < known.keptUntil);
-    const index = isCurrent ? known : await this.#read(folder, mtimeNs);
-    if (!isCurrent) this.#folders.set(key, index);
+    const index = isCurrent ? known : await this.#readOnce(key, folder, mtimeNs);
     return index.names.get(name);
+  }
+
+  /** Concurrent callers share one reading: in a huge folder each takes seconds. */
+  #readOnce(key: string, folder: OpenFolder, changed: bigint): Promise<Index> {
+    const running = this.#reading.get(key);
+    if (running !== undefined) return running;
+    const reading = this.#read(folder, changed).finally(() => this.#reading.delete(key));
+    this.#reading.set(key, reading);
+    return reading.then((index) => {
+      this.#folders.set(key, index);
+      return index;
+    });
   }
 
   async #read(folder: OpenFolder, changed: bigint): Promise<Index> {
     const begun = Date.now();
     const filter = new NameFilter();
     try {
-      for await (const entry of entriesIn(folder, BATCH))
+      for await (const entry of entriesIn(folder, Infinity))
         filter.take(typeof entry === 'string' ? entry : entry.name);
     } catch (error) {
       // A folder that may be entered but not read shows no names either.

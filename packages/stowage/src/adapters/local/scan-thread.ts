@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { threadEnvironment } from '../../basics/concurrency/thread-environment.ts';
-import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
@@ -100,7 +100,9 @@ export class ScanThread {
     signal: AbortSignal | undefined,
   ): AsyncGenerator<JobPage<Kind>, void, undefined> {
     const { signal: closing } = this.#closing;
-    const leave = this.#slots.tryTake(root) ?? (await this.#slots.take(eitherOf(signal, closing), root));
+    const ends = signal === undefined ? closing : [signal, closing];
+    const leave =
+      this.#slots.tryTake(root) ?? (await withOwnSignal(ends, (either) => this.#slots.take(either, root)));
     try {
       // The thread is closing: do not start another one.
       closing.throwIfAborted();
@@ -235,9 +237,6 @@ export class ScanThread {
     }
   }
 }
-
-const eitherOf = (one: AbortSignal | undefined, other: AbortSignal): AbortSignal =>
-  one === undefined ? other : AbortSignal.any([one, other]);
 
 const closed = (): StorageUnavailableError => new StorageUnavailableError({ detail: 'the store was closed' });
 

@@ -19,23 +19,24 @@ export const orAborted = <Value>(
 };
 
 /**
- * Runs work with a signal of its own, which aborts with the outer one; both take any number of listeners. For
- * an outer signal that outlives the work: each `AbortSignal.any` leaves an entry in its signals, on Node 20
- * for as long as they live.
+ * Runs work with a signal of its own, which aborts with any of the outer ones; all take any number of
+ * listeners. For outer signals that outlive the work: each `AbortSignal.any` leaves an entry in its signals,
+ * on Node 20 for as long as they live.
  */
 export const withOwnSignal = async <Result>(
-  outer: AbortSignal,
+  outer: AbortSignal | readonly AbortSignal[],
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> => {
   const own = new AbortController();
-  const leave = (): void => own.abort(outer.reason);
-  setMaxListeners(0, outer, own.signal);
-  if (outer.aborted) leave();
-  outer.addEventListener('abort', leave, { once: true });
+  const outers = [outer].flat();
+  const leave = (): void => own.abort(outers.find(({ aborted }) => aborted)?.reason);
+  setMaxListeners(0, ...outers, own.signal);
+  if (outers.some(({ aborted }) => aborted)) leave();
+  for (const one of outers) one.addEventListener('abort', leave, { once: true });
   try {
     return await work(own.signal);
   } finally {
-    outer.removeEventListener('abort', leave);
+    for (const one of outers) one.removeEventListener('abort', leave);
   }
 };
 

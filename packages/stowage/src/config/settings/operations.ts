@@ -5,6 +5,7 @@ import {
   byteSize,
   count,
   global,
+  localPath,
   MAX_TIMER_SECONDS,
   positive,
   setting,
@@ -47,10 +48,7 @@ const quotaSchema = z.strictObject({
 });
 
 const auditSchema = z.strictObject({
-  file: z
-    .string()
-    .min(1)
-    .describe('A file of JSON lines, one for each change. You can rotate it at any time.'),
+  file: localPath.describe('A file of JSON lines, one for each change. You can rotate it at any time.'),
 });
 
 const isWebAddress = (text: string): boolean =>
@@ -147,7 +145,7 @@ export const operationsSettings = {
     ),
   ),
   stateDirectory: setting(
-    z.string().min(1).optional(),
+    localPath.optional(),
     global(
       'A directory for data that must survive a restart: waiting webhook events (without `redis`) and ' +
         'unfinished uploads (`tus`). On a local disk, and used only by this process.',

@@ -4,6 +4,7 @@ import {
   defaultExtensions,
   extension,
   global,
+  localPath,
   MAX_TIMER_SECONDS,
   positive,
   sameNameStrategies,
@@ -15,9 +16,7 @@ import { parseClamdAddress } from '../values.ts';
 
 const tusSchema = z.strictObject({
   enabled: z.boolean().default(true).describe('False: no uploads in parts, even with `stateDirectory`.'),
-  directory: z
-    .string()
-    .min(1)
+  directory: localPath
     .optional()
     .describe(
       'Folder of the parts, on a local disk, used only by this process. Default: `tus` in ' +

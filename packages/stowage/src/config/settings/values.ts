@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
 import { isSegment } from '../../storage/source-path.ts';
@@ -53,6 +54,12 @@ export const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((
   context.issues.push({ code: 'custom', input: value, message: BYTE_SIZE });
   return z.NEVER;
 });
+
+/** A path of this machine. Made absolute: the process may change its directory later. */
+export const localPath = z
+  .string()
+  .min(1)
+  .overwrite((text) => resolve(text));
 
 /** A file extension, in lower case. */
 export const extension = z

@@ -1,6 +1,7 @@
 import type { DocxPage, Picture, PictureType } from 'stowage-html-docx';
 import { DocumentLimitError, ShuttingDownError, BrokenImageError } from '../../errors/errors.ts';
 import { requireInstalled } from '../../errors/optional-package.ts';
+import { withOwnSignal } from '../../basics/concurrency/abort.ts';
 import { createTaskQueue, type TaskQueue } from '../../basics/concurrency/queues.ts';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
 import {
@@ -162,11 +163,11 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     );
   };
 
-  const convertWithin = async (job: DocumentJob): Promise<Uint8Array> => {
-    const signal = AbortSignal.any([job.signal, closing.signal]);
-    signal.throwIfAborted();
-    return withinDocumentTime({ ...job, signal }, limits.convertMs, (clock) => convertIn(job, clock));
-  };
+  const convertWithin = (job: DocumentJob): Promise<Uint8Array> =>
+    withOwnSignal([job.signal, closing.signal], (signal) => {
+      signal.throwIfAborted();
+      return withinDocumentTime({ ...job, signal }, limits.convertMs, (clock) => convertIn(job, clock));
+    });
 
   return {
     convert: (job) => {

@@ -197,6 +197,8 @@ export const openThumbnailView = async (
   return new ThumbnailView(entries, { ...context, source, folder, planner, plans, kept });
 };
 
+const MOST_NAME_BYTES = 255;
+
 /** @see Thumbnails.variants */
 export const variantsWith =
   (context: KeptContext): Thumbnails['variants'] =>
@@ -206,6 +208,9 @@ export const variantsWith =
     const images = entries.filter((entry) => hasVariants(settings, entry));
     let quota = settings.safeThumbsCountInOneTime;
     for (const [preset, form] of Object.entries(settings.imagePresets)) {
+      const bytes = Buffer.byteLength(`/${settings.thumbFolderName}/${preset}/`) + MOST_NAME_BYTES;
+      // No request could name the variants of a deeper folder.
+      if (!folder.hasRoomFor({ segments: 3, bytes })) continue;
       const add = (entry: Entry, name: string): void => {
         const path = `${settings.thumbFolderName}/${preset}/${name}`;
         found.set(entry, { ...found.get(entry), [preset]: path });
