@@ -133,7 +133,7 @@ export const namesBesides = (read: readonly string[], all: readonly string[]): r
 /** Each may be looked at while the thread is blocked. */
 const BATCH = 64;
 
-/** Whether the file system did not report the kind, so that Node has looked at the entry, blocking the thread. */
+/** Whether the file system reports no kinds, so that Node has looked at the entry, blocking the thread. */
 const isLookedAt = (entry: Dirent): boolean => Object.getPrototypeOf(entry) !== Dirent.prototype;
 
 /**
