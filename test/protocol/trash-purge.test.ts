@@ -83,6 +83,24 @@ it('is looked through also when the clock is set back', async () => {
   await expect.poll(namesIn).toEqual([]);
 });
 
+it('keeps young items when the clock is set far ahead', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = await start({ storageAdapter: 'memory', trash: { retentionDays: 30 } });
+  const begun = Date.now();
+  for (const [name, days] of [
+    ['young.txt', 0],
+    ['old.txt', -40],
+    ['next.txt', 3650],
+  ] as const) {
+    vi.setSystemTime(begun + days * 24 * HOUR);
+    await client.fileUpload({ path: '', files: [fileOf(name)] });
+    await client.fileRemove({ path: '', name });
+  }
+  const namesIn = async () => (await client.trashList({ limit: 1000 })).items.map(({ name }) => name);
+  await expect.poll(namesIn).toEqual(['next.txt', 'young.txt']);
+});
+
 describe('items that are restored while the trash gives up what is too much, and is emptied', () => {
   it.each([
     ['in memory', () => Promise.resolve({ storageAdapter: 'memory' }), 1],

@@ -16,6 +16,8 @@ import { listIds } from './trashed.ts';
 const MOMENT_MS = 100;
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
+/** The time since the start of the process does not count days on which the machine was suspended. */
+const MOST_SUSPENDED_MS = 4 * DAY_MS;
 
 /** Limits of age and size of a trash; see the setting `trash`. */
 export interface TrashPolicy {
@@ -92,7 +94,9 @@ const sweepTrash = async (
 ): Promise<{ readonly erased: number; readonly kept: number | undefined; readonly refusal: unknown }> => {
   let refusal =
     storage.capabilities.atomicFolderMove === true ? await sweepEmptied(storage, options) : undefined;
-  const oldest = Date.now() - retentionDays * DAY_MS;
+  // A clock that is set far ahead, or had been behind, must not make all items too old.
+  const latest = performance.timeOrigin + performance.now() + MOST_SUSPENDED_MS;
+  const oldest = Math.min(Date.now(), latest) - retentionDays * DAY_MS;
   const room = new Room(storage, maxBytes);
   let erased = 0;
   for (const id of await listIds(storage, options)) {
