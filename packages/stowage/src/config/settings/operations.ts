@@ -98,7 +98,9 @@ const redisSchema = z.strictObject({
 export const operationsSettings = {
   debug: setting(
     z.boolean().default(true),
-    global('Log failed requests with stack traces; responses are the same either way.'),
+    global(
+      'Log all failed requests, failures of the service (5xx) with stack traces. False: only these, without stack traces. Responses are the same either way.',
+    ),
   ),
   logRequests: setting(
     z.boolean().default(false),
