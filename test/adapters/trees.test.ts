@@ -144,6 +144,45 @@ it.each([
   }
 });
 
+describe('a folder that is copied in part', () => {
+  const startTwoFiles = async () => {
+    const memory = new MemoryAdapter();
+    for (const name of ['a', 'b']) await put(memory, `tree/${name}.txt`, Buffer.from('mine'));
+    return memory;
+  };
+  const copyIn = (storage: StorageAdapter) =>
+    copyTree({ storage, path: at('tree') }, { storage, path: at('copy') });
+
+  it('is not refused when the answer about another file of it was lost, whose copy may stay', async () => {
+    const memory = await startTwoFiles();
+    const storage = withFaults(memory, [
+      { operation: 'copyFile', call: 1, effect: 'fail-before', error: new NotFoundError() },
+      { operation: 'copyFile', call: 2, effect: 'fail-after', error: new StorageUnavailableError() },
+    ]);
+    await expect(copyIn(storage)).rejects.toBeInstanceOf(StorageUnavailableError);
+  });
+
+  it('leaves nothing when the store does not show a copy or a folder at once', async () => {
+    const memory = await startTwoFiles();
+    let looks = 0;
+    const storage = replacing(memory, {
+      stat: async (path, options) => {
+        if (path.toString() === 'copy/a.txt' && (looks += 1) === 1) throw new NotFoundError();
+        return memory.stat(path, options);
+      },
+      copyFile: async (from, to, options) => {
+        if (to.name === 'b.txt') throw new StorageDeniedError();
+        return memory.copyFile(from, to, options);
+      },
+    });
+    const faulty = withFaults(storage, [
+      { operation: 'removeEmptyFolder', call: 1, effect: 'fail-before', error: new NotFoundError() },
+    ]);
+    await expect(copyIn(faulty)).rejects.toBeInstanceOf(StorageDeniedError);
+    await expect(memory.stat(at('copy'))).rejects.toBeInstanceOf(NotFoundError);
+  });
+});
+
 it('what arrives in a folder of which nothing seemed to be left stays', async () => {
   const memory = new MemoryAdapter();
   await put(memory, 'tree/a.txt', Buffer.from('mine'));

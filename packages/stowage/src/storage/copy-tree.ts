@@ -16,6 +16,7 @@ import {
   ContentsConflictError,
   CorruptError,
   ifMissing,
+  isRefusal,
   NotFoundError,
   WrongKindError,
 } from '../errors/errors.ts';
@@ -80,8 +81,8 @@ const copyInside = async (
   const source = await storage.stat(from, { signal });
   if (source.kind === 'folder') throw new WrongKindError();
   await storage.copyFile(from, to, { createOnly: true, signal });
-  // Without the signal: the copy must be known so that it can be withdrawn.
-  const copy = await storage.stat(to).catch(ifMissing);
+  // Without the signal, and again where the store shows nothing: the copy must be known so that it can be withdrawn.
+  const copy = (await storage.stat(to).catch(ifMissing)) ?? (await storage.stat(to).catch(ifMissing));
   return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
 };
 
@@ -126,19 +127,23 @@ export const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
 /** A store may briefly report a file as missing, and responses may get lost: retry. */
 const WITHDRAWALS = 3;
 
-/** Removes an unchanged copy of a file, in several attempts. Never throws: the first error matters more. */
+/** Removes what was created, in several attempts. Never throws: the first error matters more. */
+const withdraw = async (remove: () => Promise<void>): Promise<void> => {
+  for (let attempt = 0; attempt < WITHDRAWALS; attempt += 1) {
+    try {
+      return await remove();
+    } catch (error) {
+      if (isRefusal(error) && !(error instanceof NotFoundError)) return;
+    }
+  }
+};
+
+/** Removes an unchanged copy of a file. Never throws. */
 export const withdrawFile = async (
   storage: StorageAdapter,
   { to, copy }: Pick<CopiedFile, 'to' | 'copy'>,
 ): Promise<void> => {
-  for (let attempt = 0; copy !== undefined && attempt < WITHDRAWALS; attempt += 1) {
-    try {
-      return await storage.removeFile(to, { ifUnchanged: copy });
-    } catch (error) {
-      if (error instanceof ChangedMeanwhileError) return;
-      if (error instanceof NotFoundError && (await isGone({ storage, path: to }))) return;
-    }
-  }
+  if (copy !== undefined) await withdraw(() => storage.removeFile(to, { ifUnchanged: copy }));
 };
 
 /**
@@ -149,10 +154,11 @@ export const withdrawCopy = async (
   storage: StorageAdapter,
   { folders, files }: Omit<CopiedTree, 'count'>,
 ): Promise<void> => {
-  const withdraw = (file: CopiedFile): Promise<void> => withdrawFile(storage, file);
   // Where the list cannot be read, its files stay.
-  await forEachAtOnce(PARALLEL_REMOVALS, files(), withdraw).catch(() => undefined);
-  for (const folder of folders.toReversed()) await storage.removeEmptyFolder(folder).catch(() => undefined);
+  await forEachAtOnce(PARALLEL_REMOVALS, files(), (file) => withdrawFile(storage, file)).catch(
+    () => undefined,
+  );
+  for (const folder of folders.toReversed()) await withdraw(() => storage.removeEmptyFolder(folder));
 };
 
 /** The version properties of the port, without additions of an adapter. */
@@ -192,10 +198,16 @@ export const copyPlanned = async (
   };
   await to.storage.makeFolder(to.path, { signal });
   folders.push(to.path);
+  /** The first failure that may have left a copy behind; it outweighs the refusal of another file. */
+  let uncertain: Error | undefined;
   const copy = async (file: PlannedFile): Promise<void> => {
     const paths = locate(plan, file);
     const source = { storage: from.storage, path: paths.from };
-    const made = await copyFileTo(source, { storage: to.storage, path: paths.to }, options);
+    const copying = copyFileTo(source, { storage: to.storage, path: paths.to }, options);
+    const made = await copying.catch((error: unknown) => {
+      if (!isRefusal(error)) uncertain ??= error as Error;
+      throw error;
+    });
     const [read, stored] = [versionOf(made.source), made.copy && versionOf(made.copy)];
     await copied.push({ ...file, source: read, copy: stored });
   };
@@ -215,7 +227,7 @@ export const copyPlanned = async (
   } catch (error) {
     await withdrawCopy(to.storage, { folders, files });
     signal?.throwIfAborted();
-    throw asConflict(error);
+    throw uncertain ?? asConflict(error);
   }
 };
 
