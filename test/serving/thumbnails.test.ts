@@ -227,6 +227,41 @@ describe('thumbnails of served sources', () => {
     expect(status).toBe(200);
   });
 
+  it('are made anew for conditions and ranges too, where the store shows them without their content', async () => {
+    const inner = new MemoryAdapter();
+    await put(inner, 'a.jpg', await picture().jpeg().toBuffer());
+    let isClosed = false;
+    const read: MemoryAdapter['read'] = async (path, options) => {
+      if (isClosed && path.segments.includes('_thumbs')) throw new StorageDeniedError();
+      return inner.read(path, options);
+    };
+    const write: MemoryAdapter['write'] = async (...input) => {
+      isClosed = false;
+      return inner.write(...input);
+    };
+    const storageAdapter = `unreadable-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, { create: () => replacing(inner, { read, write }) });
+    const files = { storageAdapter, baseurl: undefined, serve: 'public' };
+    const service = await startService({ imagePresets: { card: { width: 20 } }, sources: { files } });
+    for (const path of ['_thumbs/a.jpg', '_thumbs/card/a.jpg']) {
+      await fetch(`${service.url}/file/files/${path}`);
+      for (const [name, value] of [
+        ['if-none-match', '"other"'],
+        ['range', 'bytes=0-9'],
+      ] as const) {
+        isClosed = true;
+        const started = await startService({ imagePresets: { card: { width: 20 } }, sources: { files } });
+        const answer = await fetch(`${started.url}/file/files/${path}`, { headers: { [name]: value } });
+        const { length } = new Uint8Array(await answer.arrayBuffer());
+        expect([path, answer.status, length > 9]).toEqual([path, name === 'range' ? 206 : 200, true]);
+      }
+    }
+    isClosed = true;
+    const started = await startService({ imagePresets: { card: { width: 20 } }, sources: { files } });
+    const variant = await started.get('imageVariant', { path: '', name: 'a.jpg', preset: 'card' });
+    expect([variant.status, (await variant.arrayBuffer()).byteLength > 99]).toEqual([200, true]);
+  });
+
   it('are the pictures themselves where the store takes no thumbnails', async () => {
     const service = await start({ createThumb: false });
     expect((await listed(service)).every(({ thumb }) => thumb === undefined)).toBe(true);

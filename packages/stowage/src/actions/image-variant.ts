@@ -1,10 +1,16 @@
 import * as z from 'zod';
 import { mimeTypeOf } from '../basics/content/file-type.ts';
-import { BrokenImageError, BusyError, InvalidParametersError } from '../errors/errors.ts';
+import {
+  BrokenImageError,
+  BusyError,
+  InvalidParametersError,
+  type StorageDeniedError,
+} from '../errors/errors.ts';
 import { itemShape, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileAnswer } from './file-answer.ts';
 import { safetyHeaders } from './serving/delivery.ts';
+import { makingAnew } from './serving/serve-file.ts';
 
 /**
  * Sends an image as a variant by one of the source's presets, made at the first request after a change of the
@@ -32,10 +38,9 @@ export const imageVariantAction = defineAction({
         details: { parameters: 'preset' },
       });
     }
-    const shown = await services.thumbnails.show(source, path, item.stat, {
-      preset: input.preset,
-      signal,
-    });
+    const show = (refusal?: StorageDeniedError) =>
+      services.thumbnails.show(source, path, item.stat, { preset: input.preset, refusal, signal });
+    const shown = await show();
     if (shown.kind === 'self' && shown.isFailure === true) throw new BusyError();
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
     const drawn = item.drawn(shown.path);
@@ -46,7 +51,7 @@ export const imageVariantAction = defineAction({
       stat,
       isInline: true,
       headers: safetyHeaders({ serve: 'protected', serveCacheControl: undefined }),
-      open: async (range) => (await drawn.openSeen(stat, { range })).stream,
+      open: async (range) => (await drawn.openSeen(stat, { range }).catch(makingAnew(show))).stream,
     });
   },
 });

@@ -10,6 +10,7 @@ import {
 } from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from '../storage/adapter.ts';
 import { isSameVersion } from '../storage/entry.ts';
+import { isUnreadable } from '../storage/records.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { eraseId, takeAll } from '../storage/trash/erase.ts';
 import {
@@ -22,6 +23,7 @@ import {
 } from '../storage/trash/trash.ts';
 import { trashPaths } from '../storage/trash/trash-folder.ts';
 import { listIds, type TrashRecord } from '../storage/trash/trashed.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, EmptyTrash, Next, Passage, Put, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
@@ -35,6 +37,22 @@ const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role
 const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
   const found = await storage.stat(path).catch(() => undefined);
   return found?.kind === 'file' && isSameVersion(version, found);
+};
+
+/** The texts about a file that goes into the trash. Unreadable ones stay beside it: they must not keep it. */
+const wordsAlong = async (
+  passage: Passage,
+  view: SourceView,
+  path: SourcePath,
+): ReturnType<typeof wordsOf> => {
+  try {
+    return await wordsOf(passage, view, path);
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    const fields = { path: path.toString(), error };
+    passage.log.warn('The words about a file cannot be read, and do not go into the trash with it.', fields);
+    return undefined;
+  }
 };
 
 /**
@@ -55,7 +73,7 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
       old = await storage.stat(path, { signal });
     }
   }
-  const about = await wordsOf(passage, open, path);
+  const about = await wordsAlong(passage, open, path);
   const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(passage), { signal });
   try {
     await next(change);
@@ -98,7 +116,11 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
   done.push({ path, bytes: record.bytes });
   try {
     // The texts are stored only in the record.
-    if (record.kind === 'file') await setWords(passage, open, path, record.about);
+    if (record.kind === 'file') {
+      await setWords(passage, open, path, record.about).catch((error: unknown) => {
+        if (record.about !== undefined || !isUnreadable(error)) throw error;
+      });
+    }
     await leaveTrash(storage, record, twin);
   } catch (error) {
     log.warn('The words or the record of a restored item could not follow it.', { error });
@@ -190,7 +212,7 @@ export const trash: Stage = async (passage, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
     const { open, path, kind, seen } = change;
     const storage = storeOf(open);
-    const about = kind === 'file' ? await wordsOf(passage, open, path) : undefined;
+    const about = kind === 'file' ? await wordsAlong(passage, open, path) : undefined;
     const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(passage), passage);
     tendTrash(passage, open, bytes);
     passage.done.push({ path, bytes });

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { withoutCase } from '../basics/content/file-name.ts';
+import { systemCode } from '../basics/files/system-errors.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
   ifNoSuch,
+  isRefusal,
   NotFoundError,
   StowageError,
 } from '../errors/errors.ts';
@@ -33,13 +35,20 @@ export interface RecordOptions extends OperationOptions {
 /** The properties of a store that decide the names of records. */
 export type RecordNaming = Pick<ReadableStore, 'capabilities' | 'foldsRecords'>;
 
-/** The file name of the record about a subject; independent of letter case where the store ignores it. */
-export const recordName = (
-  { capabilities, foldsRecords = !capabilities.caseSensitive }: RecordNaming,
-  about: string,
-): string => {
-  const text = foldsRecords ? withoutCase(about) : about;
-  return `${createHash('sha256').update(text).digest('hex').slice(0, 40)}.json`;
+export const foldsRecords = ({
+  capabilities,
+  foldsRecords: folds = !capabilities.caseSensitive,
+}: RecordNaming): boolean => folds;
+
+/**
+ * The file names under which the record about a subject may be: that of this store, which is independent of
+ * letter case where the store ignores it, then that of the other stores, from which the files may have come.
+ */
+export const recordNames = (store: RecordNaming, about: string): readonly string[] => {
+  const texts = foldsRecords(store) ? [withoutCase(about), about] : [about, withoutCase(about)];
+  return [...new Set(texts)].map(
+    (text) => `${createHash('sha256').update(text).digest('hex').slice(0, 40)}.json`,
+  );
 };
 
 /**
@@ -102,6 +111,10 @@ export const writeRecord = async (
 };
 
 const MOST_TRIES = 8;
+
+/** Whether the error may last: the store refuses to show a record, or the disk is damaged there. */
+export const isUnreadable = (error: unknown): boolean =>
+  isRefusal(error) || (error instanceof StowageError && systemCode(error.cause) === 'EIO');
 
 /** Whether the error can come from a concurrent change of the record or its folder. */
 const isOvertaken = (error: unknown): boolean =>

@@ -2,7 +2,9 @@ import { contentDisposition } from '../../basics/content/file-name.ts';
 import { mimeTypeOf } from '../../basics/content/file-type.ts';
 import {
   AccessDeniedError,
+  ChangedMeanwhileError,
   NotFoundError,
+  StorageDeniedError,
   StowageError,
   UnsafeNameError,
   UnsafePathError,
@@ -124,6 +126,8 @@ interface Known {
   readonly read?: ReadResult | undefined;
   /** It replaces a thumbnail or variant that could not be made now. */
   readonly isFailure?: true | undefined;
+  /** Handles an error of opening it. */
+  readonly onError?: ((error: unknown) => Promise<never>) | undefined;
 }
 
 /** A replacement is cached for a shorter time than the requested file. */
@@ -137,7 +141,7 @@ const headersFor = (settings: Source['settings'], { isFailure }: Known): Record<
 const openStored = async (
   file: ViewedFile,
   isPlain: boolean,
-  { stat: known, read: opened }: Known,
+  { stat: known, read: opened, onError }: Known,
 ): Promise<Pick<FileAnswer, 'stat' | 'open'>> => {
   if (opened !== undefined || (isPlain && known === undefined)) {
     const read = opened ?? (await file.open({ bytesUpTo: SMALL_BYTES }));
@@ -147,7 +151,8 @@ const openStored = async (
   return {
     stat,
     open: async (range) => {
-      const read = await file.openSeen(stat, { range, bytesUpTo: SMALL_BYTES });
+      const opening = file.openSeen(stat, { range, bytesUpTo: SMALL_BYTES });
+      const read = await (onError === undefined ? opening : opening.catch(onError));
       return read.bytes ?? read.stream;
     },
   };
@@ -199,6 +204,17 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
   }
 };
 
+/**
+ * Makes a thumbnail or variant anew that the store refuses to open, as that of another user after a restore,
+ * and lets the request start again. @throws ChangedMeanwhileError, or the error itself
+ */
+export const makingAnew =
+  (show: (refusal: StorageDeniedError) => ReturnType<Thumbnails['show']>) =>
+  async (error: unknown): Promise<never> => {
+    if (!(error instanceof StorageDeniedError) || (await show(error)).kind !== 'stored') throw error;
+    throw new ChangedMeanwhileError({ cause: error });
+  };
+
 /** Sends a file, or the thumbnail or variant of an entry. @throws the errors of `serveFile` */
 const serveThere = async (
   { thumbnails }: ServingServices,
@@ -214,11 +230,15 @@ const serveThere = async (
   const stat = looked.then((item) => item.stat);
   const isOpened = isPlain && source.settings.delivery === 'stream';
   const opensUpTo = isOpened ? SMALL_BYTES : undefined;
-  const shown = await thumbnails.show(source, entry, stat, { preset, opensUpTo, signal });
+  const options = { preset, signal };
+  const shown = await thumbnails.show(source, entry, stat, { ...options, opensUpTo });
   if (shown.kind === 'icon') return sendIcon(request, shown);
   const item = await looked;
-  if (shown.kind === 'stored')
-    return sendStored(request, item.drawn(shown.path), isOpened ? { read: shown.read } : shown);
+  if (shown.kind === 'stored') {
+    const onError = makingAnew((refusal) => thumbnails.show(source, entry, stat, { ...options, refusal }));
+    const known = isOpened ? { read: shown.read } : { ...shown, onError };
+    return sendStored(request, item.drawn(shown.path), known);
+  }
   if (item.kind !== 'file') throw new NotFoundError();
   return sendStored(request, item.file, { stat: item.stat, isFailure: shown.isFailure });
 };

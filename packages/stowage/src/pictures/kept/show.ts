@@ -36,12 +36,13 @@ const openKeptPicture = async (
   context: ViewContext,
   source: Source,
   { folder, preset, name }: { folder: SourcePath; preset: string | undefined; name: string },
-  { signal, opensUpTo }: Parameters<Thumbnails['show']>[3],
+  { signal, opensUpTo, refusal }: Parameters<Thumbnails['show']>[3],
 ): Promise<Found> => {
   let read: ReadResult | undefined;
   let stat: Stat | undefined;
   const wanted = { folder, preset, names: new Set([name]) };
   const kept = await openKeptFolder(context, source, wanted, signal, async (files, kept) => {
+    if (refusal !== undefined) throw refusal;
     const path = kept.child(name);
     // In other stores, an open file could occupy the only connection, which the stat of the original is
     // waiting for.

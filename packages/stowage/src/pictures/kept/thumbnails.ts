@@ -1,3 +1,4 @@
+import type { StorageDeniedError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Entries, Entry, Stat } from '../../storage/entry.ts';
 import type { ReadResult } from '../../storage/readable.ts';
@@ -85,6 +86,8 @@ export interface Thumbnails {
     options: {
       readonly preset?: string | undefined;
       readonly opensUpTo?: number | undefined;
+      /** The store has refused to open the picture, which then counts as missing. */
+      readonly refusal?: StorageDeniedError | undefined;
       readonly signal: AbortSignal;
     },
   ): Promise<Shown>;

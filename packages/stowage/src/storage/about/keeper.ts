@@ -3,29 +3,45 @@ import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { ChangedMeanwhileError, ifNoSuch, ifOnly, isRefusal } from '../../errors/errors.ts';
+import { ChangedMeanwhileError, ifOnly } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import type { CopiedTree } from '../copy-tree.ts';
-import { streamOf } from '../content.ts';
 import { createStoreKeys, isSameLocation, type StoreLocation } from '../location.ts';
 import type { ReadableStore } from '../readable.ts';
 import {
   findNames,
   MOST_RECORD_BYTES,
   pagesOf,
+  isUnreadable,
   readRecord,
-  type ReadRecord,
-  recordName,
+  recordNames,
   untilNotOvertaken,
   versionOf,
-  writeRecord,
 } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import { type About, type AboutPatch, aboutPaths, isNothing, parseAbout, patched } from './about.ts';
+import {
+  aboutOf,
+  isAbout,
+  readOnce,
+  readSurely,
+  recordOf,
+  removeRecords,
+  replaceRecords,
+} from './about-records.ts';
+import {
+  type About,
+  type AboutPatch,
+  aboutPaths,
+  isNothing,
+  parseAbout,
+  patched,
+  type WrittenAbout,
+} from './about.ts';
 
 const READS_AT_ONCE = 16;
-/** Number of records whose names are computed without a pause: about a millisecond. */
+/** Number of files whose records' names are computed without a pause: about a millisecond. */
 const MANY = 256;
+const NONE: readonly string[] = [];
 const COPIES_AT_ONCE = 4;
 /** During a copy, number of folders whose lists of records are cached. */
 const MOST_FOLDERS = 64;
@@ -36,42 +52,9 @@ const BYTES_OF_A_KEY = 300;
 /** Folders that this process changed within the last seconds: requests may hold outdated lookups of them. */
 const WRITTEN = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 10_000 };
 
-interface Remembered {
+interface Remembered extends WrittenAbout {
   readonly version: string;
-  readonly about: About;
 }
-
-const recordOf = ({ storage, path }: StoreLocation): SourcePath => aboutPaths.record(storage, path);
-
-const bytesOf = (about: About): Buffer => Buffer.from(JSON.stringify(about));
-
-const readOnce = (location: StoreLocation): Promise<ReadRecord | undefined> =>
-  readRecord(location.storage, recordOf(location));
-
-/** Stores occasionally report an existing record as missing, and a missed one is lost: read twice. */
-const readSurely = async (location: StoreLocation): Promise<ReadRecord | undefined> =>
-  (await readOnce(location)) ?? readOnce(location);
-
-/** Removes this version of a record, and its folder with the last one. @throws ChangedMeanwhileError */
-const remove = async (location: StoreLocation, version?: ReadRecord['version']): Promise<void> => {
-  const { storage } = location;
-  const record = recordOf(location);
-  try {
-    // The record rarely exists: a stat with `mayMiss` is the cheapest check.
-    if (version === undefined) await storage.stat(record, { mayMiss: true, expects: 'file' });
-    await storage.removeFile(record, { ifUnchanged: version });
-  } catch (error) {
-    return ifNoSuch(error);
-  }
-  // The folder may hold other records.
-  await storage.removeEmptyFolder(record.parent).catch(() => undefined);
-};
-
-/** The texts in a record; undefined when it has none. */
-const aboutOf = (record: ReadRecord | undefined): About | undefined => {
-  const about = parseAbout(record?.text);
-  return isNothing(about) ? undefined : about;
-};
 
 /**
  * Reads and writes the texts about files in all stores. A record belongs to a name, whatever its content; the
@@ -114,14 +97,20 @@ export class AboutKeeper {
     const found: (About | undefined)[] = names.map(() => undefined);
     const records = await this.#namesOf(store, folder, names, signal).catch(leaveOut);
     if (records === undefined) return found;
-    const existing = await findNames(store, all, new Set(records), { signal }).catch(leaveOut);
-    const read = records.flatMap((record, index) => {
-      const entry = existing?.get(record);
-      return entry === undefined ? [] : [{ path: all.below(record), index, entry }];
+    const existing = await findNames(store, all, new Set(records.flat()), { signal }).catch(leaveOut);
+    const read = names.flatMap((name, index) => {
+      const record = records[index]?.find((one) => existing?.has(one) === true);
+      const entry = record === undefined ? undefined : existing?.get(record);
+      return entry === undefined ? [] : [{ name, index, entry }];
     });
-    await forEachAtOnce(READS_AT_ONCE, read, async ({ path, index, entry }) => {
+    let known: ReadonlySet<string> | undefined;
+    const isThere = (name: string): boolean => (known ??= new Set(names)).has(name);
+    await forEachAtOnce(READS_AT_ONCE, read, async ({ name, index, entry }) => {
       signal?.throwIfAborted();
-      found[index] = await this.#read(store, path, entry, signal).catch(leaveOut);
+      const record = await this.#read(store, all.below(entry.name), entry, signal).catch(leaveOut);
+      const isOwn = recordNames(store, name)[0] === entry.name;
+      if (record !== undefined && (await isAbout(store, name, { ...record, isOwn }, isThere)))
+        found[index] = record.about;
     });
     return found;
   }
@@ -131,10 +120,9 @@ export class AboutKeeper {
     return aboutOf(await readSurely(location));
   }
 
-  /** The focal point of a picture. Costs one request, and a read where there are texts about it. */
-  async focusOf(store: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
-    const record = await readRecord(store, aboutPaths.record(store, path), { signal });
-    return parseAbout(record?.text).focalPoint;
+  /** The focal point of a picture. Costs two requests at once, and a read where there are texts about it. */
+  async focusOf(storage: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
+    return aboutOf(await readOnce({ storage, path }, { signal }))?.focalPoint;
   }
 
   /** Changes the texts about a file. Concurrent changes to other fields are kept. */
@@ -143,28 +131,25 @@ export class AboutKeeper {
     patch: AboutPatch | ((about: About) => AboutPatch),
   ): Promise<{ readonly before: About; readonly after: About }> {
     const attempt = async () => {
-      const record = await readSurely(location);
-      const before = parseAbout(record?.text);
+      const records = await readSurely(location);
+      const before = aboutOf(records) ?? {};
       const wanted = typeof patch === 'function' ? patch(before) : patch;
       if (isNothing(wanted)) return { before, after: before };
       const after = patched(before, wanted);
-      if (isNothing(after)) await remove(location, record?.version);
-      else await writeRecord(location.storage, recordOf(location), bytesOf(after), record?.version);
+      await replaceRecords(location, records, after);
       return { before, after };
     };
     return this.#hold(location, () => untilNotOvertaken(attempt));
   }
 
   /** Sets the texts of a new file. They replace all texts of an earlier file of this name. */
-  set(location: StoreLocation, about: About | undefined): Promise<void> {
-    return this.#hold(location, () => {
-      if (about === undefined || isNothing(about)) return remove(location);
-      const bytes = bytesOf(about);
-      // An existing record can only belong to an older file.
-      const overwrite = () =>
-        location.storage.write(recordOf(location), streamOf(bytes), { size: bytes.length });
-      return untilNotOvertaken(async () => void (await overwrite()));
-    });
+  set(location: StoreLocation, about: About = {}): Promise<void> {
+    const attempt = async () => {
+      // Unreadable texts stay rather than be lost with a file that may come back from the trash.
+      const records = await readOnce(location, { replaces: !isNothing(about) });
+      await replaceRecords(location, records, about);
+    };
+    return this.#hold(location, () => untilNotOvertaken(attempt));
   }
 
   /**
@@ -172,9 +157,9 @@ export class AboutKeeper {
    * when a new file has the name; texts written in the meantime stay. Undefined when there are none.
    */
   async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
-    const record = await readOnce(location);
-    if (record === undefined) return undefined;
-    const forget = (): Promise<void> => remove(location, record.version).catch(ifOnly(ChangedMeanwhileError));
+    const records = (await readOnce(location, { replaces: true })).filter(({ isOurs }) => isOurs);
+    if (records.length === 0) return undefined;
+    const forget = () => removeRecords(location.storage, records).catch(ifOnly(ChangedMeanwhileError));
     return () => this.#hold(location, forget);
   }
 
@@ -185,13 +170,17 @@ export class AboutKeeper {
 
   /** Moves the texts of a moved file. At every moment they are at one of the two names at least. */
   async moved(from: StoreLocation, to: StoreLocation): Promise<void> {
-    const isSame =
-      isSameLocation(from, to) || (from.storage === to.storage && recordOf(from).equals(recordOf(to)));
-    if (isSame) return;
+    // A record has the name of its file, so a change of letter case changes it too.
+    if (isSameLocation(from, to) && from.path.name === to.path.name) return;
+    const { storage } = from;
+    const written = { storage: to.storage, path: recordOf(to) };
     const attempt = async (): Promise<void> => {
-      const record = await readSurely(from);
-      await this.set(to, aboutOf(record));
-      if (record !== undefined) await this.#hold(from, () => remove(from, record.version));
+      const records = await readSurely(from, { moved: to });
+      await this.set(to, aboutOf(records));
+      const left = records.filter(
+        ({ isOurs, path }) => isOurs && !isSameLocation({ storage, path }, written),
+      );
+      await this.#hold(from, () => removeRecords(storage, left));
     };
     await untilNotOvertaken(attempt, (error) => error instanceof ChangedMeanwhileError);
   }
@@ -206,25 +195,31 @@ export class AboutKeeper {
       return found;
     };
     await forEachAtOnce(COPIES_AT_ONCE, files(), async (file) => {
-      if (!(await recordsIn(file.from.parent)).has(recordName(from, file.from.name))) return;
+      const records = await recordsIn(file.from.parent);
+      if (!recordNames(from, file.from.name).some((name) => records.has(name))) return;
       await this.copied({ storage: from, path: file.from }, { storage: to, path: file.to });
     });
   }
 
-  /** The names of the records. Undefined for many names whose record folder does not exist. */
+  /**
+   * The names of the records of each file; of many files only those that exist. Undefined for many names
+   * whose record folder does not exist.
+   */
   async #namesOf(
     store: ReadableStore,
     folder: SourcePath,
     names: readonly string[],
     signal: AbortSignal | undefined,
-  ): Promise<readonly string[] | undefined> {
-    if (names.length <= MANY) return names.map((name) => recordName(store, name));
-    if ((await this.#recordsIn(store, folder, signal)).size === 0) return undefined;
+  ): Promise<readonly (readonly string[])[] | undefined> {
+    if (names.length <= MANY) return names.map((name) => recordNames(store, name));
+    const existing = await this.#recordsIn(store, folder, signal);
+    if (existing.size === 0) return undefined;
     const slice = new TimeSlice(signal ?? new AbortController().signal);
-    const records: string[] = [];
+    const records: (readonly string[])[] = [];
     for (const name of names) {
       if (records.length % MANY === 0 && slice.due) await slice.rest();
-      records.push(recordName(store, name));
+      const some = recordNames(store, name).filter((record) => existing.has(record));
+      records.push(some.length === 0 ? NONE : some);
     }
     return records;
   }
@@ -246,33 +241,34 @@ export class AboutKeeper {
     record: SourcePath,
     entry: Entry,
     signal: AbortSignal | undefined,
-  ): Promise<About | undefined> {
+  ): Promise<WrittenAbout | undefined> {
     const [key, version] = [this.#keyOf(store, record), versionOf(entry)];
     const known = this.#known.get(key);
-    if (known?.version === version) return known.about;
+    if (known?.version === version) return known;
     const isOurs = (entry.size ?? 0) <= MOST_RECORD_BYTES;
-    const about = isOurs ? aboutOf(await readRecord(store, record, { signal })) : undefined;
-    if (about !== undefined) this.#known.set(key, { version, about });
-    return about;
+    const read = isOurs ? parseAbout((await readRecord(store, record, { signal }))?.text) : undefined;
+    if (read === undefined || isNothing(read.about)) return undefined;
+    this.#known.set(key, { version, ...read });
+    return read;
   }
 
   /** @throws the error, unless the store has only refused to show texts */
   #leaveOut(store: ReadableStore, folder: SourcePath, error: unknown): undefined {
-    if (!isRefusal(error)) throw error;
+    if (!isUnreadable(error)) throw error;
     const level = this.#complained.has(store) ? 'debug' : 'warn';
     this.#complained.add(store);
     this.#log[level]('Words about files cannot be read.', { folder: folder.toString(), error });
   }
 
-  /** Serializes the changes of this process to one record, and drops it from the cache. */
+  /** Serializes the changes of this process to the records of one file, and drops them from the cache. */
   async #hold<T>(location: StoreLocation, work: () => Promise<T>): Promise<T> {
-    const key = this.#keyOf(location.storage, recordOf(location));
-    const folder = this.#keyOf(location.storage, location.path.parent);
+    const { storage, path } = location;
+    const keys = aboutPaths.records(storage, path).map((record) => this.#keyOf(storage, record));
     try {
-      return await this.#locks.hold(key, {}, work);
+      return await this.#locks.hold(keys, {}, work);
     } finally {
-      this.#written.set(folder, true);
-      this.#known.delete(key);
+      this.#written.set(this.#keyOf(storage, path.parent), true);
+      for (const key of keys) this.#known.delete(key);
     }
   }
 }

@@ -6,7 +6,14 @@ import type { Entry } from '../entry.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import { MOST_RECORD_BYTES, versionOf } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import { movedPaths, NO_HISTORY, type NameHistory, readHistoryIn } from './name-events.ts';
+import {
+  isHistoryOf,
+  movedPaths,
+  NO_HISTORY,
+  type NameHistory,
+  readHistoryIn,
+  type WrittenHistory,
+} from './name-events.ts';
 
 const READS_AT_ONCE = 32;
 /** Steps that are read one by one before all records are; records that may be read for each of the steps. */
@@ -21,7 +28,7 @@ const MARGIN_MS = 5000;
 
 interface KnownRecord {
   readonly version: string;
-  readonly history: NameHistory;
+  readonly history: WrittenHistory;
 }
 
 /**
@@ -44,8 +51,12 @@ export class KnownRecords {
 
   /** The history of a name up to that time, perhaps longer; undefined when its record must be read. */
   historyOf(store: ReadableStore, about: SourcePath): NameHistory | undefined {
-    const { name } = movedPaths.record(store, about);
-    return this.#listed.has(name) ? this.#known.get(name)?.history : NO_HISTORY;
+    for (const { name } of movedPaths.records(store, about)) {
+      if (!this.#listed.has(name)) continue;
+      const known = this.#known.get(name);
+      if (known === undefined || isHistoryOf(store, about, known.history)) return known?.history;
+    }
+    return NO_HISTORY;
   }
 
   /**

@@ -2,11 +2,13 @@ import * as z from 'zod';
 import type { EntryKind } from '../entry.ts';
 import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
+import { withoutCase } from '../../basics/content/file-name.ts';
 import {
+  foldsRecords,
   MOST_RECORD_BYTES,
   parsedRecord,
   readRecord,
-  recordName,
+  recordNames,
   type RecordNaming,
   type RecordOptions,
 } from '../records.ts';
@@ -20,12 +22,13 @@ const RECORD = /^[0-9a-f]{40}\.json$/u;
 /** Matches the paths of these records, which are internal to the service. */
 export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 
-/** Paths of the records. The file name is a hash of the path described, so that one request finds it. */
+/** Paths of the records. The file names are hashes of the path described, so that no listing is needed. */
 export const movedPaths = {
   all: folder,
   isName: (name: string): boolean => RECORD.test(name),
-  record: (store: RecordNaming, path: SourcePath): SourcePath =>
-    folder.child(recordName(store, path.toString())),
+  /** That of this store first. @see recordNames */
+  records: (store: RecordNaming, path: SourcePath): readonly SourcePath[] =>
+    recordNames(store, path.toString()).map((name) => folder.child(name)),
 };
 
 /** Target of an item that left its name, and the time of its arrival. */
@@ -77,19 +80,28 @@ const schema = z.object({
     .max(MOST_EVENTS),
 });
 
+/** A record as it was read. */
+export interface WrittenHistory extends NameHistory {
+  /** The path described; undefined when there is no valid record. */
+  readonly path?: string | undefined;
+  /** Undefined when there is no record. */
+  readonly version?: Stat | undefined;
+}
+
 /** Undefined when the text is not a valid record, or a record of another path. */
 const parseHistory = (
   store: RecordNaming,
   record: SourcePath,
   text: string | undefined,
-): NameHistory | undefined =>
+): WrittenHistory | undefined =>
   parsedRecord(text, (written) => {
     const { path, since, events } = schema.parse(written);
-    if (!movedPaths.record(store, SourcePath.parse(path)).equals(record)) return undefined;
+    const records = movedPaths.records(store, SourcePath.parse(path));
+    if (!records.some((one) => one.equals(record))) return undefined;
     const read = events.map(({ to, ...event }): NameEvent =>
       to === undefined ? event : { ...event, to: { ...to, path: SourcePath.parse(to.path) } },
     );
-    return { since, events: read.sort((one, other) => one.at - other.at) };
+    return { path, since, events: read.sort((one, other) => one.at - other.at) };
   });
 
 /** Serializes a history. Drops the oldest events beyond the limits. */
@@ -105,25 +117,41 @@ export const writtenHistory = (about: SourcePath, { events, since }: NameHistory
   }
 };
 
-/** A history as it was read, with the version of its record. */
-export interface ReadHistory extends NameHistory {
-  /** Undefined when there is no record. */
-  readonly version: Stat | undefined;
-}
-
 /** The history in a record; empty when it is not valid. @see readRecord */
 export const readHistoryIn = async (
   store: ReadableStore,
   record: SourcePath,
   options: RecordOptions,
-): Promise<ReadHistory> => {
+): Promise<WrittenHistory> => {
   const found = await readRecord(store, record, options);
   return { ...(parseHistory(store, record, found?.text) ?? NO_HISTORY), version: found?.version };
 };
 
-/** The history of a name. @see readRecord */
-export const readHistory = (
+/** Whether a record describes this path, not one that differs in letter case where that matters. */
+export const isHistoryOf = (store: RecordNaming, about: SourcePath, { path }: WrittenHistory): boolean => {
+  const formOf = foldsRecords(store) ? withoutCase : String;
+  return path !== undefined && formOf(path) === formOf(about.toString());
+};
+
+/** The history of a name. */
+export interface ReadHistory extends NameHistory {
+  /** Version of the record at the name in this store; undefined when there is none. */
+  readonly version: Stat | undefined;
+  /** The record of another store, from which the files have come, where there is none of this store. */
+  readonly foreign?: { readonly path: SourcePath; readonly version: Stat } | undefined;
+}
+
+/** The history of a name. A name without a record costs two lookups. @see readRecord */
+export const readHistory = async (
   store: ReadableStore,
   about: SourcePath,
   options: RecordOptions,
-): Promise<ReadHistory> => readHistoryIn(store, movedPaths.record(store, about), options);
+): Promise<ReadHistory> => {
+  const [own = about, other] = movedPaths.records(store, about);
+  const read = await readHistoryIn(store, own, options);
+  const { version } = read;
+  if (other === undefined || isHistoryOf(store, about, read)) return { ...read, version };
+  const old = await readHistoryIn(store, other, options);
+  if (old.version === undefined || !isHistoryOf(store, about, old)) return { ...NO_HISTORY, version };
+  return { ...old, version, foreign: { path: other, version: old.version } };
+};
