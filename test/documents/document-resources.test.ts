@@ -12,13 +12,14 @@ const MB = 1024 * 1024;
 const startLoading = async (
   answer: (response: ServerResponse) => void,
   rules: Partial<ResourceRules>,
-): Promise<(path: string) => Promise<number | undefined>> => {
+): Promise<(path: string, scheme?: string) => Promise<number | undefined>> => {
   const site = await startSite((_request, response) => answer(response));
   onTestFinished(() => site.close());
   const resources = { enabled: true, maxBytes: MB, timeoutMs: 600_000, ...rules };
   const { signal } = new AbortController();
   const loader = createDocumentResources(door(true), { resources, signal }, createSilentLogger());
-  return async (path) => (await loader.load(`${site.origin}/${path}`, '*/*'))?.bytes.length;
+  const at = site.origin.replace('http:', '');
+  return async (path, scheme = 'http:') => (await loader.load(`${scheme}${at}/${path}`, '*/*'))?.bytes.length;
 };
 
 describe('what a document loads from outside', () => {
@@ -28,6 +29,11 @@ describe('what a document loads from outside', () => {
     const sizes = [];
     for (const name of ['a', 'b', 'c', 'd']) sizes.push(await load(name));
     expect(sizes).toEqual([40 * MB, 40 * MB, undefined, undefined]);
+  });
+
+  it('may have an address without a scheme, as in PDF files', async () => {
+    const load = await startLoading((response) => response.end('content'), {});
+    expect(await load('picture', '')).toBe(7);
   });
 
   it('is left out when nothing more comes, before or after the first bytes', async () => {

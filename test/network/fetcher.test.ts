@@ -32,6 +32,12 @@ beforeAll(async () => {
     } else if (path.startsWith('archive')) {
       const type = path.endsWith('gz') ? 'application/octet-stream' : 'application/x-gzip';
       response.writeHead(200, { 'content-encoding': 'x-gzip', 'content-type': type }).end(gzipSync(content));
+    } else if (path.startsWith('label/')) {
+      response.writeHead(200, { 'content-encoding': path.slice(6) }).end(content);
+    } else if (path === 'reset') {
+      // No length: only the orderly end of the connection says that the body is complete.
+      response.socket?.write('HTTP/1.1 200 OK\r\n\r\nbegin');
+      setTimeout(() => response.socket?.resetAndDestroy(), 50);
     } else if (path === 'stall') {
       response.writeHead(200);
       response.write('begin');
@@ -72,6 +78,14 @@ describe('a remote fetch', () => {
     expect(size).toBeUndefined();
     expect(await buffer(stream)).toEqual(content);
   });
+
+  it.each(['none', 'utf-8', 'aws-chunked', 'constructor'])(
+    'takes content as it is under %s',
+    async (label) => {
+      const { stream } = await fetcher.fetch(`${site.origin}/label/${label}`, options);
+      expect(await buffer(stream)).toEqual(content);
+    },
+  );
 
   it.each(['archive.tar.gz', 'archive.TGZ', 'archive?latest'])(
     'leaves compressed what is an archive itself: %s',
@@ -138,6 +152,36 @@ describe('giving up', () => {
     const { stream } = await fetcher.fetch(`${site.origin}/stall`, { ...options, timeoutMs: 300 });
     await expect.poll(() => site.sockets.size).toBe(0);
     await expect(buffer(stream)).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('takes nothing for complete whose connection is reset', async () => {
+    const { stream } = await fetcher.fetch(`${site.origin}/reset`, options);
+    await expect(buffer(stream)).rejects.toMatchObject({ status: 400 });
+  });
+
+  it('leaves a thread to others, however many names have servers that never respond', async () => {
+    const silent = new EventTarget();
+    const asked: string[] = [];
+    const patient = createRemoteFetcher({
+      log: createSilentLogger(),
+      resolve: async (name) => {
+        asked.push(name);
+        if (name.endsWith('silent.example')) await once(silent, 'end');
+        return [{ address: '127.0.0.1', family: 4 }];
+      },
+    });
+    const slow = Array.from({ length: 30 }, (_, number) =>
+      patient.fetch(`http://${String(number)}.silent.example/`, { ...options, timeoutMs: 200 }),
+    );
+    const { port } = new URL(site.origin);
+    const other = patient.fetch(`http://other.example:${port}/plain`, options);
+    const outcomes = await Promise.allSettled(slow);
+    expect(outcomes.every(({ status }) => status === 'rejected')).toBe(true);
+    expect(asked).toEqual(['0.silent.example']);
+    silent.dispatchEvent(new Event('end'));
+    const { stream } = await other;
+    expect(await buffer(stream)).toEqual(content);
+    expect(asked).toEqual(['0.silent.example', 'other.example']);
   });
 
   it('a stream that its reader destroys closes the connection', async () => {

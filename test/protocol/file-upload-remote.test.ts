@@ -208,9 +208,11 @@ describe('fileUploadRemote and what comes back', () => {
     const page = '\n\n<!DOCTYPE html>\n<html><head><title>photo.jpg</title></head></html>';
     const site = await serve((request, response) => {
       response.setHeader('content-type', 'text/html; charset=utf-8');
-      response.end(request.url === '/script/photo.png' ? 'pixels' : page);
+      if (request.url === '/wiki/moved.jpg')
+        response.end('<meta http-equiv="refresh" content="0; url=/login">');
+      else response.end(request.url === '/script/photo.png' ? 'pixels' : page);
     });
-    for (const name of ['photo.jpg', 'notes.pdf']) {
+    for (const name of ['photo.jpg', 'notes.pdf', 'moved.jpg']) {
       const { status, messages } = await service.call('fileUploadRemote', {
         url: `${site.origin}/wiki/${name}`,
       });

@@ -38,6 +38,8 @@ const result = z.object({
 const PAGE_TYPE = /^\s*(?:text\/html|application\/xhtml\+xml)\b/iu;
 const PAGE_EXTENSIONS: readonly (string | undefined)[] = ['html', 'htm', 'xhtml'];
 const PAGE_HEAD_BYTES = 1024;
+/** Short pages, such as one that only leads to a login, often leave out the outer elements. */
+const PAGE = /<(?:!doctype\s+html|html)\b|^\s*<(?:head|meta|title|script|body|iframe)\b/iu;
 
 /**
  * Rejects a web page in place of a file: logins, and the pages about a file at GitHub, Wikimedia Commons or
@@ -47,7 +49,7 @@ const requireFile = async ({ staged, filename }: UploadedFile, contentType = '')
   if (!PAGE_TYPE.test(contentType) || PAGE_EXTENSIONS.includes(extensionOf(filename))) return;
   const head = await beginningOf(staged.open(), PAGE_HEAD_BYTES);
   // Servers also send other content under this type.
-  if (/<(?:!doctype\s+html|html)\b/iu.test(head.toString('latin1', 0, PAGE_HEAD_BYTES)))
+  if (PAGE.test(head.toString('latin1', 0, PAGE_HEAD_BYTES)))
     throw new RemoteFailedError('The address is that of a web page, not of a file.');
 };
 

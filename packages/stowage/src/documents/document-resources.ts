@@ -61,9 +61,11 @@ export const createDocumentResources = (
     if (timeoutMs <= 0 || bytesLeft <= 0) return undefined;
     const maxBytes = Math.min(rules.maxBytes, bytesLeft);
     const own = await readOwn?.(url, { maxBytes, signal });
-    if (own !== undefined || !rules.enabled || !URL.canParse(url)) return own;
+    // A scheme is added as the browser adds that of its page.
+    const address = url.replace(/^(?=\/\/)/u, 'http:');
+    if (own !== undefined || !rules.enabled || !URL.canParse(address)) return own;
     const options = { maxBytes, timeoutMs, accept, signal };
-    return fetchWhileMoving(remote, url, options, rules.stallMs ?? STALL_MS);
+    return fetchWhileMoving(remote, address, options, rules.stallMs ?? STALL_MS);
   };
 
   return {

@@ -205,6 +205,8 @@ export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): P
     request.once('response', (body) => {
       // The body may fail too, also after its reader has stopped.
       body.on('error', () => undefined);
+      // Node ends a body without a length as if it were complete, also when its connection is reset.
+      request.once('error', (error) => void (body.complete || body.destroy(error)));
       const close = (): void => void request.destroy();
       resolve({ status: body.statusCode ?? 0, headers: body.headers, body, close });
     });

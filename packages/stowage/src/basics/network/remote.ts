@@ -2,6 +2,7 @@ import { type Readable, PassThrough, pipeline, Transform, type TransformCallback
 import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { orAborted, TimeLimit } from '../concurrency/abort.ts';
+import { createSlots, type Slots } from '../concurrency/queues.ts';
 import type { AddressSources, PinnedAnswer, PinnedRequestOptions } from './checked-request.ts';
 import { parseTarget, type Target } from './target.ts';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -16,6 +17,8 @@ const makers: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
+/** Other labels change nothing, as in browsers: `none`, `utf-8`, or `aws-chunked` of S3 clients. */
+const COMPRESSION = /^(?:(?:x-)?(?:gzip|compress)|deflate|br|zstd|dcb|dcz)$/u;
 const GZIP_TYPE = /^application\/(?:x-)?(?:gzip|gunzip|compressed-tar|gtar-compressed|tgz)\b/iu;
 const GZIP_NAME = /\.(?:t?gz|svgz)$/iu;
 
@@ -32,7 +35,7 @@ const encodingsOf = (
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
-    .filter((name) => name !== '' && name !== 'identity');
+    .filter((name) => COMPRESSION.test(name));
   const isGzip = encodings.length === 1 && /^(?:x-)?gzip$/u.test(encodings[0] ?? '');
   return isGzip && (GZIP_TYPE.test(type ?? '') || GZIP_NAME.test(url.pathname)) ? [] : encodings;
 };
@@ -40,7 +43,7 @@ const encodingsOf = (
 const decodersFor = (encodings: readonly string[]): Transform[] => {
   if (encodings.length > MAX_ENCODINGS) throw new RemoteFailedError({ detail: 'Too many encodings.' });
   return encodings.toReversed().map((name) => {
-    const create = Object.hasOwn(makers, name) ? makers[name] : undefined;
+    const create = makers[name];
     if (create === undefined) throw new RemoteFailedError({ detail: `Unknown encoding ${name}.` });
     return create();
   });
@@ -197,24 +200,40 @@ const resourceOf = (
   return { stream, contentType, size };
 };
 
+/** Maximum number of fetches that wait for a lookup. */
+const MAX_WAITING_LOOKUPS = 1000;
+
+interface AskSources extends AddressSources {
+  /** A name may occupy a thread for ten seconds; of two such threads, stores and Redis need the other one. */
+  readonly lookups?: Slots;
+}
+
 const ask = async (
   target: Target,
-  sources: AddressSources,
+  sources: AskSources,
   { allowPrivate = false, accept = '*/*' }: Pick<RemoteFetchOptions, 'allowPrivate' | 'accept'>,
   request: Pick<PinnedRequestOptions, 'signal' | 'post' | 'userAgent'>,
 ): Promise<PinnedAnswer> => {
   // Loads TLS and the address ranges with the first fetch, so that the service starts without them.
   const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
-  const addresses = await orAborted(checkedAddresses(target, sources, allowPrivate), request.signal);
+  // In turns by domain: many names of a slow one do not keep the others waiting.
+  const domain = target.hostname.split('.').slice(-2).join('.');
+  const leave = target.literal ? undefined : await sources.lookups?.take(request.signal, domain);
+  const lookup = checkedAddresses(target, sources, allowPrivate).finally(leave);
+  const addresses = await orAborted(lookup, request.signal);
   return requestPinned(target, { addresses, accept, ...request });
 };
 
 /** Creates the fetcher. It keeps no connections: each fetch opens and closes its own. */
 export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
+  const sources = { ...parts, lookups: createSlots(1, MAX_WAITING_LOOKUPS) };
   const follow = async (url: string, options: RemoteFetchOptions, limit: TimeLimit) => {
     let target = parseTarget(url);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const answer = await ask(target, parts, options, { signal: limit.signal, userAgent: parts.userAgent });
+      const answer = await ask(target, sources, options, {
+        signal: limit.signal,
+        userAgent: parts.userAgent,
+      });
       try {
         const next = redirectOf(answer, target);
         if (next === undefined) return resourceOf(answer, target, options, limit);
