@@ -15,6 +15,7 @@ import {
   type Row,
 } from './doctor.ts';
 import { hasClamd, MOST_STREAMED, needsClamd, startClamd } from '../protocol/clamd.ts';
+import { redisMissing, startRedis } from '../operations/redis.ts';
 import { answerAll, proxyTo, serveFolder } from './web-servers.ts';
 
 useFolders();
@@ -33,7 +34,7 @@ const settings: readonly Row[] = [
     () => ({ ...healthy(), redis: { url: 'redis://127.0.0.1:1' } }),
     'redis',
     'broken',
-    /Redis does not answer/u,
+    /Redis cannot be used/u,
     /redis\.url/u,
   ],
   [
@@ -382,6 +383,17 @@ describe('the doctor finds', () => {
     expect(
       await examine({ ...healthy(), inspection: { ...inspection, maxBytes: MOST_STREAMED } }),
     ).toContainEqual(expect.objectContaining({ check: 'inspection', level: 'ok' }));
+  });
+
+  it.skipIf(redisMissing !== undefined)('a Redis whose user may not write', async () => {
+    const redis = await startRedis();
+    await redis.client.acl('SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-set');
+    const url = redis.url.replace('//', '//reader:secret@');
+    const make = () => ({ ...healthy(), redis: { url } });
+    await expectFinding(['', make, 'redis', 'broken', /cannot be used: .*user/iu, /rights of its user/u]);
+    expect(await examine({ ...healthy(), redis: { url: redis.url } })).toContainEqual(
+      expect.objectContaining({ check: 'redis', level: 'ok' }),
+    );
   });
 
   it.each([...settings, ...machine, ...services])('%s', async (...row) => {

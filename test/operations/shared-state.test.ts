@@ -321,6 +321,29 @@ describe.skipIf(redisMissing !== undefined)(
       await expect.poll(uploadLimited, { timeout: 10_000 }).toBe(200);
     });
 
+    it('replace what is damaged in Redis, and leave nothing there of a webhook that is gone', async () => {
+      const redis = await startRedis();
+      let status = 500;
+      const receiver = await startReceiver(() => status);
+      const webhooks = [{ url: receiver.url, secret, allowPrivate: true }];
+      const config = { quota: { bytes: 1000 }, webhooks, redis: { url: redis.url } };
+      const instance = await startInstance(await scratch(), config);
+      const damaged = ['no JSON', '', '5', '[]', '{}', '{"used":1}', '{"counts":0,"dueAt":0}'];
+      expect(await instance.upload('a.txt')).toBe(200);
+      await expect.poll(() => redis.client.keys('stowage:*')).toHaveLength(3);
+      const [queue = '', quota = '', sender = ''] = (await redis.client.keys('stowage:*')).toSorted();
+      for (const key of [queue, quota, sender]) expect(await redis.client.pttl(key)).toBeGreaterThan(0);
+      for (const [index, text] of damaged.entries()) {
+        await redis.client.set(quota, text);
+        expect(await instance.upload(`${String(index)}.txt`)).toBe(200);
+        expect(await usedIn(instance)).toMatchObject({ usedFiles: index + 2 });
+      }
+      await redis.client.set(sender, 'no JSON');
+      status = 200;
+      await expect.poll(() => receiver.events.length, { timeout: 10_000 }).toBe(damaged.length + 1);
+      await expect.poll(() => redis.client.exists(queue)).toBe(0);
+    });
+
     it('refuse together, not one behind the other, what needs a Redis that has fallen silent', async () => {
       const redis = await startRedis();
       const config = { quota: { bytes: 1000 }, redis: { url: redis.url } };

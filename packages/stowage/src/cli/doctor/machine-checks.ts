@@ -102,13 +102,16 @@ const checkPrograms = async ({ settings }: ConnectorConfig, findings: Findings):
   }
 };
 
-/** Checks that Redis responds, and does not evict keys when it is full. */
+/** A write as the service does it: the user may have fewer rights, or the memory may be full. */
+const TRY_REDIS = `redis.call('SET', KEYS[1], redis.call('TIME')[1], 'PX', 1)`;
+
+/** Checks that Redis takes writes, and does not evict keys when it is full. */
 const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Findings): Promise<void> => {
   if (redis === undefined || (await installedVersion('ioredis')) === undefined) return;
   const connection = createRedisConnection(redis, createSilentLogger());
   try {
     const client = await connection.get();
-    await client.ping();
+    await client.eval(TRY_REDIS, 1, `${redis.prefix}:doctor`);
     // Without permission to read the policy, nothing is reported.
     const policy = await client.config('GET', 'maxmemory-policy').then(
       (answer) => (answer as string[])[1],
@@ -121,8 +124,8 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
       'maxmemory-policy noeviction',
     );
   } catch (error) {
-    const text = `Redis does not answer: ${reasonOf(error)}`;
-    findings.broken('redis', text, 'Start Redis, or correct redis.url.');
+    const text = `Redis cannot be used: ${reasonOf(error)}`;
+    findings.broken('redis', text, 'Start Redis, or correct redis.url or the rights of its user.');
   } finally {
     await connection.close();
   }

@@ -2,25 +2,28 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { DurableQueue, QueueEntry, QueueState } from './file-queue.ts';
-import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { BusyError, orUndefined } from '../../errors/errors.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import type { RecordChange, Records, State } from './state.ts';
 
-/** Adds as many of the entries as there is room for, and returns their number. */
+/**
+ * Adds as many of the entries as there is room for, and returns their number. The queue of a webhook that is
+ * not configured any more expires.
+ */
 const ADD = `
 local room = tonumber(ARGV[1]) - redis.call('LLEN', KEYS[1])
-for number = 2, #ARGV do
-  if number - 1 > room then return number - 2 end
-  redis.call('RPUSH', KEYS[1], ARGV[number])
-end
-return #ARGV - 1`;
+local added = math.max(0, math.min(room, #ARGV - 2))
+for number = 3, 2 + added do redis.call('RPUSH', KEYS[1], ARGV[number]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return added`;
 /** Of two instances that have sent the first entries, one removes them. */
 const REMOVE = `
 for _, text in ipairs(ARGV) do
   if redis.call('LINDEX', KEYS[1], 0) == text then redis.call('LPOP', KEYS[1]) end
 end`;
 const RETRY_MS = 1000;
+/** After the last change; longer than an event may wait. */
+const KEPT_MS = 7 * 24 * 60 * 60_000;
 /** Entries that are sent together, as after an outage. */
 const SENT_AT_ONCE = 100;
 
@@ -105,7 +108,7 @@ class RedisQueue implements DurableQueue {
       const redis = await this.#connection.get();
       while (this.#leaving.length > 0) {
         const texts = this.#leaving.slice(0, SENT_AT_ONCE).map(({ text }) => text);
-        const taken = Number(await redis.eval(ADD, 1, this.#key, this.#most, ...texts));
+        const taken = Number(await redis.eval(ADD, 1, this.#key, this.#most, KEPT_MS, ...texts));
         const sent = this.#leaving.splice(0, texts.length);
         for (const [index, { settle }] of sent.entries()) settle?.(index >= taken);
         const lost = sent.slice(taken).filter(({ settle }) => settle === undefined).length;
@@ -146,63 +149,93 @@ const SWAP = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1`;
-const KEPT_MS = 7 * 24 * 60 * 60_000;
-/** Requests of one process are serialized, so that only one per instance competes. */
+/** Of one process only one step for a record runs at a time, so that only one per instance competes. */
 const MOST_ATTEMPTS = 100;
 
-const createRedisRecords = (connection: RedisConnection): Records => {
-  const locks = createNameLocks();
-  /** Number of failures. A change that waited behind a failed one fails too, without a timeout of its own. */
-  let failures = 0;
+/** A change that waits for the step that makes it. */
+interface Waiting {
+  /** Returns the record after the change, and the function that reports the result. */
+  readonly make: (record: unknown, now: number) => readonly [unknown, () => void];
+  readonly reject: (error: unknown) => void;
+}
+
+class RedisRecords implements Records {
+  readonly #connection: RedisConnection;
+  /** The changes behind the running step, by key: the next step makes all of them. */
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  constructor(connection: RedisConnection) {
+    this.#connection = connection;
+  }
+
+  change<Value, Result>(name: string, change: RecordChange<Value, Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const key = `${this.#connection.prefix}:${name}`;
+      const make: Waiting['make'] = (record, now) => {
+        const [next, result] = change(record as Value | undefined, now);
+        return [next, () => resolve(result)];
+      };
+      const others = this.#waiting.get(key);
+      if (others === undefined) void this.#work(key, [{ make, reject }]);
+      else others.push({ make, reject });
+    });
+  }
+
+  async #work(key: string, changes: readonly Waiting[]): Promise<void> {
+    this.#waiting.set(key, []);
+    await this.#step(key, changes);
+    const next = this.#waiting.get(key) ?? [];
+    this.#waiting.delete(key);
+    if (next.length > 0) void this.#work(key, next);
+  }
+
+  async #step(key: string, changes: readonly Waiting[]): Promise<void> {
+    try {
+      for (let attempts = 1; attempts <= MOST_ATTEMPTS; attempts += 1) {
+        const reports = await this.#attempt(key, changes);
+        if (reports !== undefined) return reports.forEach((report) => report());
+        await delay(Math.random() * Math.min(attempts, 20));
+      }
+      throw new BusyError({ detail: 'too many change one record in Redis' });
+    } catch (error) {
+      // What waited behind a failed step fails too, without a timeout of its own.
+      for (const { reject } of [...changes, ...(this.#waiting.get(key)?.splice(0) ?? [])]) reject(error);
+    }
+  }
+
+  /** Undefined when another instance was faster. */
+  async #attempt(key: string, changes: readonly Waiting[]): Promise<(() => void)[] | undefined> {
+    const [text, [seconds, micros]] = (await this.#run(READ, key)) as [string | null, [string, string]];
+    const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    // A damaged record is replaced.
+    const read = orUndefined(() => JSON.parse(text ?? '') as unknown);
+    let record = read;
+    const reports = changes.map(({ make }) => {
+      const [next, report] = make(record, now);
+      record = next;
+      return report;
+    });
+    if (record === read) return reports;
+    const written = record === undefined ? '' : JSON.stringify(record);
+    return (await this.#run(SWAP, key, text ?? '', written, KEPT_MS)) === 1 ? reports : undefined;
+  }
+
   /** @throws BusyError when Redis does not respond: the client may retry */
-  const run = async (
-    script: string,
-    key: string,
-    ...words: readonly (string | number)[]
-  ): Promise<unknown> => {
-    const redis = await connection.get();
+  async #run(script: string, key: string, ...words: readonly (string | number)[]): Promise<unknown> {
+    const redis = await this.#connection.get();
     try {
       return await redis.eval(script, 1, key, ...words);
     } catch (error) {
-      failures += 1;
       throw new BusyError({ detail: 'Redis does not answer', cause: error });
     }
-  };
-  const attempt = async <Value, Result>(
-    key: string,
-    change: RecordChange<Value, Result>,
-  ): Promise<{ readonly result: Result } | undefined> => {
-    const [text, [seconds, micros]] = (await run(READ, key)) as [string | null, [string, string]];
-    const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    const read = text === null ? undefined : (JSON.parse(text) as Value);
-    const [record, result] = change(read, now);
-    if (record === read) return { result };
-    const written = record === undefined ? '' : JSON.stringify(record);
-    const isWritten = await run(SWAP, key, text ?? '', written, KEPT_MS);
-    return isWritten === 1 ? { result } : undefined;
-  };
-  return {
-    change: (name, change) => {
-      const key = `${connection.prefix}:${name}`;
-      const known = failures;
-      return locks.hold(key, {}, async () => {
-        if (failures !== known) throw new BusyError({ detail: 'Redis does not answer' });
-        for (let attempts = 1; attempts <= MOST_ATTEMPTS; attempts += 1) {
-          const done = await attempt(key, change);
-          if (done !== undefined) return done.result;
-          await delay(Math.random() * Math.min(attempts, 20));
-        }
-        throw new BusyError({ detail: 'too many change one record in Redis' });
-      });
-    },
-  };
-};
+  }
+}
 
 /** State that all instances with the same Redis and prefix share. Closing it closes the connection. */
 export const createRedisState = (connection: RedisConnection, log: Logger): State => {
   const queues: DurableQueue[] = [];
   return {
-    records: createRedisRecords(connection),
+    records: new RedisRecords(connection),
     queue: (name, most) => {
       const queue = createRedisQueue(connection, name, most, log);
       queues.push(queue);
