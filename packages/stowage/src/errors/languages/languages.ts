@@ -1,7 +1,6 @@
-import { detailedMessages, errorTable, filled, type DetailedCode, type ErrorCode } from '../table.ts';
-import { translated, type Phrases } from './phrases.ts';
-import ar from './ar.json' with { type: 'json' };
+import { filled, detailedMessages, errorTable, type DetailedCode, type ErrorCode } from '../table.ts';
 import de from './de.json' with { type: 'json' };
+import ar from './ar.json' with { type: 'json' };
 import es from './es.json' with { type: 'json' };
 import fr from './fr.json' with { type: 'json' };
 import it from './it.json' with { type: 'json' };
@@ -13,6 +12,40 @@ import ru from './ru.json' with { type: 'json' };
 import zh from './zh.json' with { type: 'json' };
 import type { StowageError } from '../errors.ts';
 
+/**
+ * Specific English texts with their translations: more specific than the error table, and summaries of successful
+ * requests. Those without a full stop follow the name of a parameter, or its user-facing name. Values are in
+ * braces: `{most}`. The German catalogue stands for all: the compiler rejects a language that lacks a text.
+ */
+type Phrases = (typeof de)['phrases'];
+
+/** Translations by their English texts. */
+type Translations = Readonly<Record<string, string>>;
+
+const templates = Object.keys(de.phrases)
+  .filter((text) => text.includes('{'))
+  .map((text) => [text, new RegExp(`^${text.replace(/\{(\w+)\}/u, '(?<$1>.+)')}$`, 'u')] as const);
+
+const phraseIn = (phrases: Translations, text: string): string | undefined => {
+  if (Object.hasOwn(phrases, text)) return phrases[text];
+  for (const [template, pattern] of templates) {
+    const values = pattern.exec(text)?.groups;
+    if (values !== undefined) return filled(phrases[template] ?? template, values);
+  }
+  return undefined;
+};
+
+const OF_PARAMETER = /^(.+?):? ((?:must|is) .+?)\.?$/u;
+
+/** The translation of an English message; undefined when there is no phrase for it. */
+export const translated = (phrases: Translations, message: string): string | undefined => {
+  const whole = phraseIn(phrases, message);
+  if (whole !== undefined) return whole;
+  const [, parameter = '', problem = ''] = OF_PARAMETER.exec(message) ?? [];
+  const phrase = phraseIn(phrases, problem);
+  return phrase === undefined ? undefined : `${phraseIn(phrases, parameter) ?? parameter}: ${phrase}`;
+};
+
 /** All error messages of one language. Values of an error are in braces: `{name}`. */
 export interface Catalogue {
   /** General messages, for errors without values. */
@@ -23,11 +56,11 @@ export interface Catalogue {
   readonly nothingUploaded: string;
   readonly nothingUploadedBecause: string;
   /** Translations of specific English texts; English itself has none. */
-  readonly phrases?: Phrases;
+  readonly phrases?: Translations;
 }
 
 /** The error table itself. */
-export const english: Catalogue = {
+export const english: Omit<Catalogue, 'phrases'> = {
   messages: Object.fromEntries(
     Object.entries(errorTable).map(([code, { message }]) => [code, message]),
   ) as Record<ErrorCode, string>,
@@ -54,7 +87,7 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   zh,
   ja,
   ar,
-};
+} satisfies Record<Language, Omit<Catalogue, 'phrases'> & { readonly phrases?: Phrases }>;
 
 /** Maximum length of a language tag, blanks included. */
 const MOST_TAG_UNITS = 100;
