@@ -1,7 +1,8 @@
+import { on } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { DocxPage, Picture } from 'stowage-html-docx';
 import { threadEnvironment } from '../../basics/concurrency/thread-environment.ts';
-import { DocumentFailedError, DocumentLimitError } from '../../errors/errors.ts';
+import { DocumentFailedError, DocumentLimitError, StowageError } from '../../errors/errors.ts';
 
 /** A resource that a converter thread requests. */
 export type ResourceRequest =
@@ -67,38 +68,23 @@ export class ConverterThread {
    * Converts one document. Must not be called again before the promise is settled.
    * @throws DocumentLimitError, DocumentFailedError
    */
-  convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
-    const worker = this.#worker;
-    return new Promise<Uint8Array>((resolve, reject) => {
-      const settle = (): void => {
-        worker.off('message', onMessage);
-        worker.off('error', onError);
-        worker.off('exit', onExit);
-      };
-      const onMessage = (message: FromThread): void => {
-        if (message.type === 'ready') return;
-        if (message.type === 'load') {
-          void this.#answer(message.id, message.resource, load);
-          return;
-        }
-        settle();
-        if (message.type === 'done') resolve(message.bytes);
-        else if (message.limit !== undefined) reject(new DocumentLimitError(message.limit));
-        else reject(new DocumentFailedError({ detail: message.detail }));
-      };
-      const onError = (cause: unknown): void => {
-        settle();
-        reject(isOutOfMemory(cause) ? new DocumentLimitError({ cause }) : new DocumentFailedError({ cause }));
-      };
-      const onExit = (): void => {
-        settle();
-        reject(new DocumentFailedError({ detail: 'The converter thread ended.' }));
-      };
-      worker.on('message', onMessage);
-      worker.on('error', onError);
-      worker.on('exit', onExit);
-      this.#send({ type: 'convert', html, page });
-    });
+  async convert(html: string, page: DocxPage, load: LoadResource): Promise<Uint8Array> {
+    const messages = on(this.#worker, 'message', { close: ['exit'] });
+    this.#send({ type: 'convert', html, page });
+    try {
+      for await (const [message] of messages as AsyncIterable<[FromThread]>) {
+        if (message.type === 'load') void this.#answer(message.id, message.resource, load);
+        if (message.type === 'done') return message.bytes;
+        if (message.type !== 'failed') continue;
+        throw message.limit === undefined
+          ? new DocumentFailedError({ detail: message.detail })
+          : new DocumentLimitError(message.limit);
+      }
+    } catch (cause) {
+      if (cause instanceof StowageError) throw cause;
+      throw isOutOfMemory(cause) ? new DocumentLimitError({ cause }) : new DocumentFailedError({ cause });
+    }
+    throw new DocumentFailedError({ detail: 'The converter thread ended.' });
   }
 
   /** Terminates the thread in any state, once its modules have loaded. */

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { on } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Picture } from 'stowage-html-docx';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
@@ -83,28 +84,22 @@ class DrawingProcess {
     this.#child.kill('SIGKILL');
   }
 
-  #ask(order: DrawingOrder): Promise<DrawnAnswer> {
+  async #ask(order: DrawingOrder): Promise<DrawnAnswer> {
     const child = this.#child;
     child.channel?.ref();
-    return new Promise<DrawnAnswer>((resolve, reject) => {
-      const settle = (): void => {
-        child.off('message', onMessage);
-        child.off('exit', onEnd);
-        child.channel?.unref();
-      };
-      const onMessage = (message: unknown): void => {
-        settle();
-        resolve(message as DrawnAnswer);
-      };
-      const onEnd = (): void => {
-        this.#failed = true;
-        settle();
-        reject(new BrokenImageError({ detail: 'The drawing process ended.' }));
-      };
-      child.on('message', onMessage);
-      child.on('exit', onEnd);
-      child.send(order, (error) => error && onEnd());
-    });
+    const answers = on(child, 'message', { close: ['exit'] });
+    try {
+      child.send(order);
+      const { value } = (await answers.next()) as IteratorResult<[DrawnAnswer], undefined>;
+      if (value !== undefined) return value[0];
+      throw new Error('The drawing process ended.');
+    } catch (cause) {
+      this.#failed = true;
+      throw new BrokenImageError({ detail: 'The drawing process ended.', cause });
+    } finally {
+      await answers.return?.();
+      child.channel?.unref();
+    }
   }
 }
 
