@@ -44,12 +44,7 @@ export { examineService, type DoctorOptions } from './cli/doctor/doctor.ts';
 export type { Finding } from './cli/doctor/finding.ts';
 export { explain } from './cli/explain.ts';
 export { orAborted } from './basics/concurrency/abort.ts';
-export {
-  createYieldToLoop,
-  FirstInOrder,
-  TimeSlice,
-  sortPatiently,
-} from './basics/concurrency/time-slice.ts';
+export * from './basics/concurrency/time-slice.ts';
 export { createSharedQueues, createTaskQueue } from './basics/concurrency/queues.ts';
 export { loadAccessRules } from './config/access-rules.ts';
 export { readBrowser } from './config/environment.ts';
@@ -58,18 +53,7 @@ export { settingsSchema, settingsShape } from './config/settings.ts';
 export { loadSources } from './config/sources.ts';
 export { configWarnings } from './config/warnings.ts';
 export { checkConfiguration } from './checked-configuration.ts';
-export {
-  contentDisposition,
-  isServerConfigName,
-  sanitizeName,
-  withExtension,
-  withFileSuffix,
-  withFolderSuffix,
-  withSingleExtension,
-  fileCopyNames,
-  folderCopyNames,
-  uploadNames,
-} from './basics/content/file-name.ts';
+export * from './basics/content/file-name.ts';
 export { extensionOf, hasAllowedExtension, splitExtension } from './basics/content/file-type.ts';
 export { createDocuments } from './documents/create-documents.ts';
 export { createDocumentResources } from './documents/document-resources.ts';
@@ -77,7 +61,7 @@ export { listingBudget, readMultistatus } from './adapters/remote/webdav/multist
 export { ConverterThread } from './documents/docx/converter-thread.ts';
 export { AccessDeniedError, InvalidParametersError, UnsafePathError } from './errors/errors.ts';
 export { english, catalogues } from './errors/languages/languages.ts';
-export { translated } from './errors/languages/phrases.ts';
+export { translated } from './errors/languages/languages.ts';
 export { detailedMessages, errorTable } from './errors/table.ts';
 export { toNodeHandler } from './http/bridges/node.ts';
 export { writeJson } from './http/representation.ts';

@@ -2,35 +2,7 @@
  * The storage port for authors of adapters: its contract, its paths, its errors, and helpers for adapters.
  * @module
  */
-export type {
-  ByteRange,
-  CapabilityName,
-  Entry,
-  EntryKind,
-  ListOptions,
-  OperationOptions,
-  PutOptions,
-  Glimpse,
-  GlimpseOptions,
-  ReadManyOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  RemoveOptions,
-  SeenOptions,
-  LocalFile,
-  StagedFile,
-  Tally,
-  TallyOptions,
-  Stat,
-  StatOptions,
-  StorageAdapter,
-  TransferOptions,
-  StorageCapabilities,
-  StoreIdentity,
-  WholeFile,
-  WriteOptions,
-} from './adapter.ts';
+export type * from './adapter.ts';
 export { consumeContent, type ContentOptions } from './content.ts';
 export { copyTree, type CopyTreeOptions } from './copy-tree.ts';
 export { copyFolder, moveFolder, walkFolder, type WalkedEntry } from './folders.ts';
