@@ -1,6 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { BrokenImageError } from '../errors/errors.ts';
 import type { ReadResult } from '../storage/readable.ts';
+import { mediaTypeOf } from '../basics/content/file-type.ts';
 import { ParseBudget } from '../basics/content/parse-budget.ts';
 import { pngChunks } from './metadata/png.ts';
 
@@ -136,18 +137,6 @@ export const sniffPicture = (bytes: Uint8Array): PictureFormat | undefined => {
   return undefined;
 };
 
-const MIME_TYPES: Readonly<Record<PictureFormat, string>> = {
-  jpeg: 'image/jpeg',
-  png: 'image/png',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  heif: 'image/avif',
-  heic: 'image/heic',
-  tiff: 'image/tiff',
-  bmp: 'image/bmp',
-  ico: 'image/x-icon',
-};
-
 /** Extensions of files of a format, the default one first. */
 export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string, ...string[]]>> = {
   jpeg: ['jpg', 'jpeg', 'jpe', 'jfif'],
@@ -164,7 +153,7 @@ export const extensionsOfFormat: Readonly<Record<PictureFormat, readonly [string
 /** The media type of a picture by its first bytes; undefined if it cannot be decoded. */
 export const mimeTypeOfPicture = (bytes: Uint8Array): string | undefined => {
   const format = sniffPicture(bytes);
-  return format === undefined ? undefined : MIME_TYPES[format];
+  return format === undefined ? undefined : mediaTypeOf(`picture.${extensionsOfFormat[format][0]}`);
 };
 
 const CHUNK_BYTES = 8;
