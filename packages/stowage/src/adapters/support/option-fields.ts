@@ -2,45 +2,45 @@ import { X509Certificate } from 'node:crypto';
 import * as z from 'zod';
 import { orUndefined } from '../../errors/errors.ts';
 
-export const textOption = z.string({
+export const text = z.string({
   error: ({ input }) => (input === undefined ? 'is required' : 'must be text'),
 });
 
-export const filledOption = textOption.min(1, 'must not be empty');
+export const filled = text.min(1, 'must not be empty');
 
 /** `Cache-Control` header that every file is stored with. */
-export const cacheControlOption = filledOption
+export const cacheControl = filled
   .regex(/^[\t\u0020-\u007e]+$/u, 'must be the value of a header, in ASCII')
   .optional();
 
-export const prefixOption = textOption
+export const prefix = text
   .refine(
     (value) => !value.split('/').some((part) => part === '.' || part === '..'),
     'must not hold . or .. as a part',
   )
   .default('');
 
-export const flagOption = z.boolean('must be true or false');
+export const flag = z.boolean('must be true or false');
 
 /** A time of more than zero seconds, up to a maximum. */
-export const secondsOption = (most: number) =>
+export const seconds = (most: number) =>
   z
     .number('must be a number of seconds')
     .positive('must be more than 0 seconds')
     .max(most, `must be at most ${String(most)} seconds`);
 
-export const countOption = (least: number, most: number) =>
+export const count = (least: number, most: number) =>
   z
     .int('must be a whole number')
     .min(least, `must be at least ${String(least)}`)
     .max(most, `must be at most ${String(most)}`);
 
-export const attemptsOption = countOption(1, 10)
+export const attempts = count(1, 10)
   .default(3)
   .describe('Number of attempts for each request, including the first, with increasing pauses between them.');
 
 /** Longest silence of a store. */
-export const silenceOption = secondsOption(3600)
+export const silence = seconds(3600)
   .default(60)
   .describe(
     'Seconds without data, after which a request has failed. If the reader of a download pauses for ' +
@@ -54,19 +54,17 @@ export const isServiceUrl = (text: string): boolean => {
 };
 
 /** Host of a server, without its port. */
-export const hostOption = textOption
+export const host = text
   .refine((text) => /^[^\s/@\u0000-\u001f]+$/u.test(text), 'must be the name or address of a host')
   .describe('Name or address.');
 
 /** Options for kept connections to a server. `idle`: default in seconds. */
-export const connectionOptions = (idle: number) => ({
-  timeout: secondsOption(3600)
+export const connection = (idle: number) => ({
+  timeout: seconds(3600)
     .default(30)
     .describe('Seconds without a response, after which a connection counts as lost.'),
-  connections: countOption(1, 64).default(4).describe('Maximum number of connections.'),
-  idleTimeout: secondsOption(86_400)
-    .default(idle)
-    .describe('Seconds after which an unused connection is closed.'),
+  connections: count(1, 64).default(4).describe('Maximum number of connections.'),
+  idleTimeout: seconds(86_400).default(idle).describe('Seconds after which an unused connection is closed.'),
 });
 
 const certificatesIn = (text: string): readonly string[] =>
@@ -79,7 +77,7 @@ const areCertificates = (text: string): boolean => {
 };
 
 /** Certificates of the trusted authorities for a server. */
-export const authoritiesOption = textOption
+export const authorities = text
   .refine(areCertificates, 'must be certificates in PEM')
   // OpenSSL ignores certificates that do not start on a line of their own.
   .transform((text) => certificatesIn(text).join('\n'))
@@ -98,7 +96,7 @@ const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>
  * Creates `parseOptions` of a factory from a schema and from further checks: `check` returns the problems of
  * options that fit the schema. Every problem begins with its dotted key.
  */
-export const optionsParser =
+export const parser =
   <Schema extends z.ZodType>(
     schema: Schema,
     check: (options: z.output<Schema>) => readonly string[] = () => [],

@@ -1,19 +1,7 @@
 import * as z from 'zod';
-import {
-  attemptsOption,
-  cacheControlOption,
-  prefixOption,
-  silenceOption,
-  authoritiesOption,
-  countOption,
-  filledOption,
-  isServiceUrl,
-  optionsParser,
-  secondsOption,
-  textOption,
-} from '../../support/option-fields.ts';
+import * as option from '../../support/option-fields.ts';
 
-const seconds = secondsOption(3600);
+const seconds = option.seconds(3600);
 
 /** Tiers whose blobs can be read immediately. Reading from Archive takes hours. */
 const TIERS = ['Hot', 'Cool', 'Cold'] as const;
@@ -26,28 +14,28 @@ const isConnectionString = (text: string): boolean =>
 /** Options of the azure adapter, as configured under `sources.<name>.azure`. */
 export const azureOptionsSchema = z.strictObject(
   {
-    container: filledOption
+    container: option.filled
       .regex(/^(?:\$root|\$web|[a-z\d](?:-?[a-z\d]){2,62})$/u, 'must be the name of a container')
       .describe('Name of the container.'),
-    accountUrl: textOption
-      .refine(isServiceUrl, 'must be the http or https URL of an account, without a query')
+    accountUrl: option.text
+      .refine(option.isServiceUrl, 'must be the http or https URL of an account, without a query')
       .optional()
       .describe(
         'Address of the blob service: `https://ACCOUNT.blob.core.windows.net`, or that of a sovereign cloud or ' +
           'emulator.',
       ),
-    connectionString: textOption
+    connectionString: option.text
       .refine(
         isConnectionString,
         'must be a connection string of a storage account, with its key or a signature',
       )
       .optional()
       .describe('Address and key in one text, as shown in the portal. Instead of accountUrl.'),
-    accountKey: filledOption
+    accountKey: option.filled
       .regex(/^[\w+/-]+={0,2}$/u, 'must be a key in Base64')
       .optional()
       .describe('Key of the account.'),
-    sasToken: filledOption
+    sasToken: option.filled
       .refine((text) => /[?&]?sig=/u.test(text), 'must be a shared access signature (sv=...&sig=...)')
       .transform((text) => text.trim().replace(/^\?/u, ''))
       .optional()
@@ -56,23 +44,24 @@ export const azureOptionsSchema = z.strictObject(
           'default chain of `@azure/identity` applies: environment, workload identity, managed identity.',
       ),
     // Azure drops these dots: uploads would be stored below another prefix, and not be found.
-    prefix: prefixOption
+    prefix: option.prefix
       .refine((text) => !/\.(?:\/|$)/u.test(text), 'must not hold a part that ends with a dot')
       .describe(
         'Prefix of names that acts as root of the source. Two sources on one container need different prefixes.',
       ),
-    ca: authoritiesOption,
+    ca: option.authorities,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
-    readTimeout: silenceOption,
-    maxAttempts: attemptsOption,
-    maxConcurrency: countOption(1, 16)
+    readTimeout: option.silence,
+    maxAttempts: option.attempts,
+    maxConcurrency: option
+      .count(1, 16)
       .default(4)
       .describe('Blocks of one upload that are sent at the same time.'),
     accessTier: z
       .enum(TIERS, `must be one of ${TIERS.join(', ')}: what lies in another cannot be read at once`)
       .optional()
       .describe('Access tier of every blob. Default: that of the account.'),
-    cacheControl: cacheControlOption.describe('`Cache-Control` of stored blobs.'),
+    cacheControl: option.cacheControl.describe('`Cache-Control` of stored blobs.'),
   },
   'must be an object',
 );
@@ -107,4 +96,4 @@ const problemsOfLogin = ({
 };
 
 /** Validates options of a configuration, without nulls. */
-export const parseAzureOptions = optionsParser(azureOptionsSchema, problemsOfLogin);
+export const parseAzureOptions = option.parser(azureOptionsSchema, problemsOfLogin);

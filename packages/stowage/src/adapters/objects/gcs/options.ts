@@ -1,56 +1,45 @@
 import * as z from 'zod';
-import {
-  attemptsOption,
-  cacheControlOption,
-  prefixOption,
-  silenceOption,
-  authoritiesOption,
-  filledOption,
-  flagOption,
-  isServiceUrl,
-  optionsParser,
-  textOption,
-} from '../../support/option-fields.ts';
+import * as option from '../../support/option-fields.ts';
 
 /** Options of the gcs adapter, as configured under `sources.<name>.gcs`. */
 export const gcsOptionsSchema = z.strictObject(
   {
-    bucket: filledOption
+    bucket: option.filled
       .regex(/^[a-z\d][\w.-]{1,220}[a-z\d]$/u, 'must be the name of a bucket')
       .describe('Name of the bucket.'),
-    projectId: filledOption
+    projectId: option.filled
       .optional()
       .describe('Project of the login. Needed only if the login does not name it.'),
-    userProject: filledOption
+    userProject: option.filled
       .optional()
       .describe(
         'Project that pays for requests, for "requester pays" buckets. The login needs the right to use it.',
       ),
-    credentialsFile: filledOption
+    credentialsFile: option.filled
       .optional()
       .describe(
         'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the ' +
           'default login applies: GOOGLE_APPLICATION_CREDENTIALS, gcloud, the machine.',
       ),
-    anonymous: flagOption
+    anonymous: option.flag
       .default(false)
       .describe('Send no login: for emulators, and for public buckets, which are then read-only.'),
-    endpoint: textOption
-      .refine(isServiceUrl, 'must be an http or https URL without a query')
+    endpoint: option.text
+      .refine(option.isServiceUrl, 'must be an http or https URL without a query')
       .transform((text) => text.replace(/\/+$/u, ''))
       .default('https://storage.googleapis.com')
       .describe('Address of the service.'),
-    prefix: prefixOption.describe(
+    prefix: option.prefix.describe(
       'Prefix of names that acts as root of the source. Two sources on one bucket need different prefixes.',
     ),
-    ca: authoritiesOption,
-    timeout: silenceOption,
-    maxAttempts: attemptsOption,
-    storageClass: textOption
+    ca: option.authorities,
+    timeout: option.silence,
+    maxAttempts: option.attempts,
+    storageClass: option.text
       .regex(/^[A-Z][A-Z_]+$/u, 'must be the name of a storage class in capitals, such as NEARLINE')
       .optional()
       .describe('Storage class of every object, such as `NEARLINE`. Default: that of the bucket.'),
-    cacheControl: cacheControlOption.describe('`Cache-Control` of stored objects.'),
+    cacheControl: option.cacheControl.describe('`Cache-Control` of stored objects.'),
   },
   'must be an object',
 );
@@ -59,7 +48,7 @@ export const gcsOptionsSchema = z.strictObject(
 export type GcsOptions = z.output<typeof gcsOptionsSchema>;
 
 /** Validates options of a configuration, without nulls. */
-export const parseGcsOptions = optionsParser(gcsOptionsSchema, ({ anonymous, credentialsFile }) =>
+export const parseGcsOptions = option.parser(gcsOptionsSchema, ({ anonymous, credentialsFile }) =>
   anonymous && credentialsFile !== undefined
     ? ['anonymous: must not be used together with credentialsFile']
     : [],

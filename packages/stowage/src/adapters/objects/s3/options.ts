@@ -1,32 +1,20 @@
 import * as z from 'zod';
-import {
-  attemptsOption,
-  cacheControlOption,
-  prefixOption,
-  silenceOption,
-  authoritiesOption,
-  countOption,
-  filledOption,
-  flagOption,
-  optionsParser,
-  secondsOption,
-  textOption,
-} from '../../support/option-fields.ts';
+import * as option from '../../support/option-fields.ts';
 
-const seconds = secondsOption(3600);
+const seconds = option.seconds(3600);
 
 const isHttp = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   return url !== undefined && /^https?:$/u.test(url.protocol) && url.hostname !== '';
 };
-const address = textOption.refine(isHttp, 'must be an http or https URL');
+const address = option.text.refine(isHttp, 'must be an http or https URL');
 
 const credentials = z
   .strictObject(
     {
-      accessKeyId: filledOption.describe('Key id.'),
-      secretAccessKey: filledOption.describe('Secret of the key.'),
-      sessionToken: filledOption.optional().describe('Token of temporary credentials.'),
+      accessKeyId: option.filled.describe('Key id.'),
+      secretAccessKey: option.filled.describe('Secret of the key.'),
+      sessionToken: option.filled.optional().describe('Token of temporary credentials.'),
     },
     'must be an object',
   )
@@ -39,19 +27,19 @@ const credentials = z
 /** Options of the s3 adapter, as configured under `sources.<name>.s3`. */
 export const s3OptionsSchema = z.strictObject(
   {
-    bucket: filledOption
+    bucket: option.filled
       .refine((value) => !/[/\s]/u.test(value), 'must be the name of a bucket')
       // Its listings are unordered, and take only prefixes that end with a slash.
       .refine((value) => !value.endsWith('--x-s3'), 'must not be a directory bucket (S3 Express One Zone)')
       .describe('Name of the bucket.'),
-    region: filledOption.default('us-east-1').describe('Region of the bucket.'),
+    region: option.filled.default('us-east-1').describe('Region of the bucket.'),
     endpoint: address
       .optional()
       .describe('URL of an S3-compatible service, or of another host of Amazon S3; without it, AWS.'),
-    forcePathStyle: flagOption
+    forcePathStyle: option.flag
       .optional()
       .describe('Address objects as endpoint/bucket/key; some self-hosted services need true.'),
-    prefix: prefixOption.describe(
+    prefix: option.prefix.describe(
       'Key prefix that acts as root of the source. Two sources on one bucket need different prefixes.',
     ),
     credentials,
@@ -60,28 +48,29 @@ export const s3OptionsSchema = z.strictObject(
       .describe(
         "Base of the adapter's public URLs. Default: the bucket's URL. Responses use `baseurl` of the source.",
       ),
-    ca: authoritiesOption,
+    ca: option.authorities,
     connectTimeout: seconds.default(10).describe('Seconds to wait for a connection.'),
-    readTimeout: silenceOption,
-    connections: countOption(1, 500)
+    readTimeout: option.silence,
+    connections: option
+      .count(1, 500)
       .default(48)
       .describe('Maximum number of connections for downloads, and the same number for all other requests.'),
-    maxAttempts: attemptsOption,
+    maxAttempts: option.attempts,
     serverSideEncryption: z
       .enum(['AES256', 'aws:kms', 'aws:kms:dsse'], 'must be "AES256", "aws:kms" or "aws:kms:dsse"')
       .optional()
       .describe('Encryption that every upload requests from the service.'),
-    sseKmsKeyId: filledOption
+    sseKmsKeyId: option.filled
       .optional()
       .describe('Key for `aws:kms`. Default: the default key of the account.'),
-    storageClass: filledOption.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
-    checksums: flagOption
+    storageClass: option.filled.optional().describe('Storage class of every object, such as `STANDARD_IA`.'),
+    checksums: option.flag
       .optional()
       .describe(
         "Send the SDK's checksums with uploads; buckets with Object Lock need it. Default: true on AWS, false " +
           'for other services.',
       ),
-    cacheControl: cacheControlOption.describe('`Cache-Control` of stored objects.'),
+    cacheControl: option.cacheControl.describe('`Cache-Control` of stored objects.'),
   },
   'must be an object',
 );
@@ -90,7 +79,7 @@ export const s3OptionsSchema = z.strictObject(
 export type S3Options = z.output<typeof s3OptionsSchema>;
 
 /** Validates options of a configuration, without nulls. */
-export const parseS3Options = optionsParser(s3OptionsSchema, ({ sseKmsKeyId, serverSideEncryption }) =>
+export const parseS3Options = option.parser(s3OptionsSchema, ({ sseKmsKeyId, serverSideEncryption }) =>
   sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
     ? ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"']
     : [],

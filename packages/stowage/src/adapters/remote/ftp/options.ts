@@ -1,14 +1,5 @@
 import * as z from 'zod';
-import {
-  authoritiesOption,
-  connectionOptions,
-  countOption,
-  filledOption,
-  flagOption,
-  hostOption,
-  optionsParser,
-  textOption,
-} from '../../support/option-fields.ts';
+import * as option from '../../support/option-fields.ts';
 
 /** Line breaks or NUL would start another command. */
 const isOneLine = (text: string): boolean => !/[\r\n\0]/u.test(text);
@@ -18,24 +9,24 @@ const ONE_LINE = 'must not hold line breaks or NUL characters';
 export const ftpOptionsSchema = z
   .strictObject(
     {
-      host: hostOption,
-      port: countOption(1, 65_535).default(21).describe('Port.'),
-      username: filledOption.refine(isOneLine, ONE_LINE).describe('Login.'),
-      password: textOption.refine(isOneLine, ONE_LINE).describe('Password.'),
-      directory: textOption
+      host: option.host,
+      port: option.count(1, 65_535).default(21).describe('Port.'),
+      username: option.filled.refine(isOneLine, ONE_LINE).describe('Login.'),
+      password: option.text.refine(isOneLine, ONE_LINE).describe('Password.'),
+      directory: option.text
         .refine(isOneLine, ONE_LINE)
         .default('')
         .describe('Folder of the server for the source; it must exist. Default: the folder of the login.'),
-      tls: flagOption
+      tls: option.flag
         .default(false)
         .describe(
           'Encrypt commands and files with TLS (explicit FTPS). A server that does not offer it is rejected.',
         ),
-      verifyCertificate: flagOption
+      verifyCertificate: option.flag
         .default(true)
         .describe('With `tls`: check the certificate of the server, with the authorities of `ca`.'),
-      ca: authoritiesOption,
-      ...connectionOptions(60),
+      ca: option.authorities,
+      ...option.connection(60),
     },
     'must be an object',
   )
@@ -44,4 +35,4 @@ export const ftpOptionsSchema = z
 export type FtpOptions = z.output<typeof ftpOptionsSchema>;
 
 /** Validates options of a configuration; every problem begins with its dotted key. */
-export const parseFtpOptions = optionsParser(ftpOptionsSchema);
+export const parseFtpOptions = option.parser(ftpOptionsSchema);

@@ -1,18 +1,11 @@
 import * as z from 'zod';
-import {
-  connectionOptions,
-  countOption,
-  filledOption,
-  hostOption,
-  optionsParser,
-  textOption,
-} from '../../support/option-fields.ts';
+import * as option from '../../support/option-fields.ts';
 import { parseHostKeys } from './login.ts';
 
 const isPrivateKey = (text: string): boolean =>
   /^\s*(?:-----BEGIN [A-Z ]*PRIVATE KEY-----|PuTTY-User-Key-File-\d)/u.test(text);
 
-const hostKeyText = textOption.refine(
+const hostKeyText = option.text.refine(
   (text) => parseHostKeys(text).length > 0,
   'must be a public key (ssh-ed25519 AAAA...) or a fingerprint (SHA256:...)',
 );
@@ -32,16 +25,18 @@ const exactlyOne = (
 export const sftpOptionsSchema = z
   .strictObject(
     {
-      host: hostOption,
-      port: countOption(1, 65_535).default(22).describe('Port.'),
-      username: filledOption.describe('Login.'),
-      password: filledOption.optional().describe('Password.'),
-      privateKey: filledOption
+      host: option.host,
+      port: option.count(1, 65_535).default(22).describe('Port.'),
+      username: option.filled.describe('Login.'),
+      password: option.filled.optional().describe('Password.'),
+      privateKey: option.filled
         .refine(isPrivateKey, 'must be a private key (-----BEGIN ... or PuTTY-User-Key-File-...)')
         .optional()
         .describe('Private key of the login: OpenSSH, PEM or PPK.'),
-      privateKeyFile: filledOption.optional().describe('File with the private key, read at each connection.'),
-      passphrase: filledOption.optional().describe('Passphrase of an encrypted private key.'),
+      privateKeyFile: option.filled
+        .optional()
+        .describe('File with the private key, read at each connection.'),
+      passphrase: option.filled.optional().describe('Passphrase of an encrypted private key.'),
       hostKey: z
         .union(
           [hostKeyText, z.array(hostKeyText).min(1, 'must not be empty')],
@@ -52,16 +47,16 @@ export const sftpOptionsSchema = z
           'Public key of the server (`ssh-ed25519 AAAA...`, as `ssh-keyscan` prints it) or its fingerprint ' +
             '(`SHA256:...`), or a list of several. Any other key is rejected.',
         ),
-      knownHostsFile: filledOption
+      knownHostsFile: option.filled
         .optional()
         .describe(
           'File in the format of `~/.ssh/known_hosts`, also with hashed names; read at each connection.',
         ),
-      directory: textOption
+      directory: option.text
         .refine((text) => !text.includes('\0'), 'must not hold a NUL character')
         .default('')
         .describe('Folder of the server for the source; it must exist. Default: the folder of the login.'),
-      ...connectionOptions(300),
+      ...option.connection(300),
     },
     'must be an object',
   )
@@ -80,4 +75,4 @@ export const sftpOptionsSchema = z
 export type SftpOptions = z.output<typeof sftpOptionsSchema>;
 
 /** Validates options of a configuration; every problem begins with its dotted key. */
-export const parseSftpOptions = optionsParser(sftpOptionsSchema);
+export const parseSftpOptions = option.parser(sftpOptionsSchema);

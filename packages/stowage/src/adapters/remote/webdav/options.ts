@@ -1,15 +1,7 @@
 import * as z from 'zod';
-import {
-  authoritiesOption,
-  countOption,
-  filledOption,
-  flagOption,
-  optionsParser,
-  secondsOption,
-  textOption,
-} from '../../support/option-fields.ts';
+import * as option from '../../support/option-fields.ts';
 
-const httpUrl = textOption
+const httpUrl = option.text
   .refine(
     (text) => URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol),
     'must be an http:// or https:// URL',
@@ -44,30 +36,31 @@ export const webdavOptionsSchema = z
   .strictObject(
     {
       url: httpUrl.describe('http:// or https:// URL of the collection that is the root of the source.'),
-      username: filledOption.optional().describe('Login.'),
-      password: textOption.optional().describe('Password.'),
-      token: filledOption
+      username: option.filled.optional().describe('Login.'),
+      password: option.text.optional().describe('Password.'),
+      token: option.filled
         .optional()
         .describe('Sent as `Authorization: Bearer <token>`; not together with username.'),
       auth: z
         .enum(['basic', 'digest'], 'must be "basic" or "digest"')
         .default('basic')
         .describe('Scheme for username and password.'),
-      verifyCertificate: flagOption
+      verifyCertificate: option.flag
         .default(true)
         .describe('Check the certificate of the server, with the authorities of `ca`.'),
-      ca: authoritiesOption,
-      timeout: secondsOption(86_400).default(30).describe('Seconds to wait for the server.'),
-      connections: countOption(1, 64)
+      ca: option.authorities,
+      timeout: option.seconds(86_400).default(30).describe('Seconds to wait for the server.'),
+      connections: option
+        .count(1, 64)
         .default(8)
         .describe('Maximum number of open HTTP connections, 1 to 64.'),
       headers: headersOption
         .default({})
         .describe('Headers for every request to the server of `url`, such as those of an access proxy.'),
-      caseSensitive: flagOption
+      caseSensitive: option.flag
         .optional()
         .describe('Whether the server distinguishes `a` and `A`. Default: detected by a request.'),
-      reserveNames: flagOption
+      reserveNames: option.flag
         .default(true)
         .describe(
           'Reserve each new name by a hidden folder, so that several instances never use the same name. ' +
@@ -88,4 +81,4 @@ export const webdavOptionsSchema = z
 export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
 
 /** Validates options of a configuration; every problem begins with its dotted key. */
-export const parseWebdavOptions = optionsParser(webdavOptionsSchema);
+export const parseWebdavOptions = option.parser(webdavOptionsSchema);
