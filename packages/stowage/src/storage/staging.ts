@@ -1,23 +1,15 @@
 import { Readable } from 'node:stream';
-import type {
-  StagedFile,
-  StageOptions,
-  Stat,
-  StorageAdapter,
-  OperationOptions,
-  ReadableStore,
-  WriteOptions,
-} from './adapter.ts';
+import type * as port from './adapter.ts';
 import { consumeContent, spool, type SpooledFile, streamOf } from './content.ts';
 import type { SourcePath } from './source-path.ts';
 import { NotFoundError } from '../errors/errors.ts';
 
 /** Receives content before its name is known, as `stageContent` does. */
 export type Stage = (
-  adapter: StorageAdapter,
+  adapter: port.StorageAdapter,
   content: Readable,
-  options?: StageOptions,
-) => Promise<StagedFile>;
+  options?: port.StageOptions,
+) => Promise<port.StagedFile>;
 
 /** One content may use this fraction of the memory (a quarter). */
 const SHARE = 4;
@@ -28,13 +20,13 @@ const SHARE = 4;
 const BLOCK_BYTES = 64 * 1024;
 
 /** Content in memory. The store stages it only when it is committed. */
-class StagedBytes implements StagedFile {
+class StagedBytes implements port.StagedFile {
   readonly #bytes: Buffer;
-  readonly #adapter: StorageAdapter;
+  readonly #adapter: port.StorageAdapter;
   readonly #release: () => void;
-  #stored: StagedFile | undefined;
+  #stored: port.StagedFile | undefined;
 
-  constructor(bytes: Buffer, adapter: StorageAdapter, release: () => void) {
+  constructor(bytes: Buffer, adapter: port.StorageAdapter, release: () => void) {
     this.#bytes = bytes;
     this.#adapter = adapter;
     this.#release = release;
@@ -48,7 +40,7 @@ class StagedBytes implements StagedFile {
     return streamOf(this.#bytes);
   }
 
-  async commit(target: SourcePath, options: PlaceOptions = {}): Promise<Stat> {
+  async commit(target: SourcePath, options: PlaceOptions = {}): Promise<port.Stat> {
     const { signal } = options;
     this.#stored ??= await stageContent(this.#adapter, this.open(), { near: target.parent, signal });
     const stat = await this.#stored.commit(target, options);
@@ -122,7 +114,7 @@ export const createMemoryStaging = (capacity: number): Stage => {
     });
 };
 
-export type PlaceOptions = Omit<WriteOptions, 'size'>;
+export type PlaceOptions = Omit<port.WriteOptions, 'size'>;
 
 /**
  * Receives content into a private local temporary file. `write` stores it under its name and may open it
@@ -131,10 +123,10 @@ export type PlaceOptions = Omit<WriteOptions, 'size'>;
  */
 export const stageLocally = async (
   content: Readable,
-  options: OperationOptions,
-  write: (target: SourcePath, file: SpooledFile, options: PlaceOptions) => Promise<Stat>,
+  options: port.OperationOptions,
+  write: (target: SourcePath, file: SpooledFile, options: PlaceOptions) => Promise<port.Stat>,
   drop: () => Promise<void> = async () => undefined,
-): Promise<StagedFile> => {
+): Promise<port.StagedFile> => {
   const file = await spool(content, options);
   let ended = false;
   const end = async (): Promise<void> => {
@@ -160,10 +152,10 @@ export const stageLocally = async (
  * @throws the content's own error, the signal's reason, or an error of the store
  */
 export const stageContent = async (
-  adapter: StorageAdapter,
+  adapter: port.StorageAdapter,
   content: Readable,
-  options: StageOptions = {},
-): Promise<StagedFile> =>
+  options: port.StageOptions = {},
+): Promise<port.StagedFile> =>
   adapter.stage === undefined
     ? stageLocally(content, options, (target, file, more) =>
         adapter.write(target, file.open(), { ...more, size: file.size }),
@@ -177,12 +169,12 @@ export const stageContent = async (
  * @param stagedIn the store that `stageContent` was called with, if known
  */
 export const placeStaged = async (
-  staged: StagedFile,
-  stagedIn: ReadableStore | undefined,
-  adapter: StorageAdapter,
+  staged: port.StagedFile,
+  stagedIn: port.ReadableStore | undefined,
+  adapter: port.StorageAdapter,
   path: SourcePath,
   options: PlaceOptions = {},
-): Promise<Stat> => {
+): Promise<port.Stat> => {
   if (stagedIn === adapter) return staged.commit(path, options);
   const { file, size } = staged;
   const stat = await (file !== undefined && adapter.adopt !== undefined

@@ -1,27 +1,7 @@
 import { close, createReadStream, read } from 'node:fs';
 import { addAbortSignal, Readable } from 'node:stream';
 import { ChangedMeanwhileError, NotFoundError, WrongKindError } from '../../errors/errors.ts';
-import type {
-  Entry,
-  ListOptions,
-  LocalFile,
-  OperationOptions,
-  PutOptions,
-  ReadManyOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  StagedFile,
-  StageOptions,
-  Stat,
-  StorageAdapter,
-  StorageCapabilities,
-  StoreIdentity,
-  Tally,
-  TallyOptions,
-  WholeFile,
-  WriteOptions,
-} from '../../storage/adapter.ts';
+import type * as port from '../../storage/adapter.ts';
 import { consumeContent } from '../../storage/content.ts';
 import { fromSystemError } from '../../basics/files/system-errors.ts';
 import { copyTree } from '../../storage/copy-tree.ts';
@@ -58,12 +38,12 @@ const READING = {
 };
 
 /** Rejects an aborted read, and a version other than the requested one. */
-const requireVersion = (stat: Stat, { signal, ifMatch }: ReadOptions): void => {
+const requireVersion = (stat: port.Stat, { signal, ifMatch }: port.ReadOptions): void => {
   signal?.throwIfAborted();
   if (ifMatch !== undefined && ifMatch !== stat.etag) throw new ChangedMeanwhileError();
 };
 
-const wholeFile = (stat: Stat, bytes: Uint8Array): ReadResult => ({
+const wholeFile = (stat: port.Stat, bytes: Uint8Array): port.ReadResult => ({
   stat,
   bytes,
   // Created on access: for a small file the stream would take most of the time.
@@ -77,9 +57,9 @@ const wholeFile = (stat: Stat, bytes: Uint8Array): ReadResult => ({
  * never followed, even when they are swapped in during an operation. Writes are atomic, also in case of a
  * kill or a power failure.
  */
-export class LocalAdapter implements StorageAdapter {
-  readonly capabilities: StorageCapabilities;
-  readonly identity: StoreIdentity;
+export class LocalAdapter implements port.StorageAdapter {
+  readonly capabilities: port.StorageCapabilities;
+  readonly identity: port.StoreIdentity;
   readonly foldsRecords: boolean;
   readonly #store: LocalStore;
   readonly #release: () => Promise<void>;
@@ -102,7 +82,7 @@ export class LocalAdapter implements StorageAdapter {
     this.#release = release;
   }
 
-  stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+  stat(path: SourcePath, options: port.OperationOptions = {}): Promise<port.Stat> {
     const { walker } = this.#store;
     return attempt('stat', options, () =>
       walker.within(path.parent, { isOneCall: true }, async ({ folder }) => {
@@ -116,7 +96,7 @@ export class LocalAdapter implements StorageAdapter {
     );
   }
 
-  list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
+  list(folder: SourcePath, options: port.ListOptions = {}): AsyncIterable<readonly port.Entry[]> {
     return listFolder(this.#store, folder, options);
   }
 
@@ -124,11 +104,11 @@ export class LocalAdapter implements StorageAdapter {
     return walkFolders(this.#store, folder, options);
   }
 
-  tally(folder: SourcePath, options: TallyOptions): Promise<Tally> {
+  tally(folder: SourcePath, options: port.TallyOptions): Promise<port.Tally> {
     return tallyFolder(this.#store, folder, options);
   }
 
-  read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+  read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
     return attempt('read', options, async () => {
       const { fd, stat } = await this.#openFile(path);
       try {
@@ -152,12 +132,12 @@ export class LocalAdapter implements StorageAdapter {
 
   readMany(
     paths: readonly SourcePath[],
-    options: ReadManyOptions,
-  ): Promise<readonly (WholeFile | undefined)[]> {
+    options: port.ReadManyOptions,
+  ): Promise<readonly (port.WholeFile | undefined)[]> {
     return readSmallFiles(this.#store, paths, options);
   }
 
-  write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+  write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     return consumeContent(content, options, async (chunks) => {
       refuseTarget(path, options);
       const near = path.parent;
@@ -165,7 +145,7 @@ export class LocalAdapter implements StorageAdapter {
     });
   }
 
-  adopt(path: SourcePath, file: LocalFile, options: WriteOptions = {}): Promise<Stat> {
+  adopt(path: SourcePath, file: port.LocalFile, options: port.WriteOptions = {}): Promise<port.Stat> {
     return attempt('adopt', options, async () => {
       refuseTarget(path, options);
       const { signal } = options;
@@ -173,28 +153,28 @@ export class LocalAdapter implements StorageAdapter {
     });
   }
 
-  stage(content: Readable, options: StageOptions = {}): Promise<StagedFile> {
+  stage(content: Readable, options: port.StageOptions = {}): Promise<port.StagedFile> {
     const { near } = options;
     return consumeContent(content, options, (chunks) => stageChunks(this.#store, chunks, { near }));
   }
 
-  makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  makeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     return attempt('makeFolder', options, () => makeFolder(this.#store, path, options));
   }
 
-  removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+  removeFile(path: SourcePath, options: port.RemoveFileOptions = {}): Promise<void> {
     return attempt('removeFile', options, () => removeFile(this.#store, path, options));
   }
 
-  removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     return attempt('removeFolder', options, () => removeFolder(this.#store, path, options));
   }
 
-  removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  removeEmptyFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     return attempt('removeEmptyFolder', options, () => removeEmptyFolder(this.#store, path, options));
   }
 
-  copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  copyFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     return attempt('copyFile', options, async () => {
       const { fd } = await this.#openFile(from);
       try {
@@ -206,11 +186,11 @@ export class LocalAdapter implements StorageAdapter {
     });
   }
 
-  moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  moveFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     return attempt('moveFile', options, () => moveFile(this.#store, from, to, options));
   }
 
-  copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  copyFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     return attempt('copyFolder', options, async () => {
       const outcome = await copyFolder(this.#store, from, to, options);
       if (outcome === 'across')
@@ -218,7 +198,7 @@ export class LocalAdapter implements StorageAdapter {
     });
   }
 
-  moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  moveFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     return attempt('moveFolder', options, async () => {
       if ((await moveFolder(this.#store, from, to, options)) === 'done') return;
       const [source, target] = [
@@ -232,8 +212,8 @@ export class LocalAdapter implements StorageAdapter {
   statMany(
     path: SourcePath,
     names: readonly string[],
-    options: OperationOptions = {},
-  ): Promise<readonly (Entry | undefined)[]> {
+    options: port.OperationOptions = {},
+  ): Promise<readonly (port.Entry | undefined)[]> {
     return attempt('statMany', options, () =>
       this.#store.walker.within(path, { file: 'wrong-kind' }, ({ folder }) =>
         statSeveral(folder, names, this.#store.walker.spellings, options.signal),
@@ -247,7 +227,7 @@ export class LocalAdapter implements StorageAdapter {
     await this.#closing;
   }
 
-  async #commit(staged: StagedFile, path: SourcePath, options: WriteOptions): Promise<Stat> {
+  async #commit(staged: port.StagedFile, path: SourcePath, options: port.WriteOptions): Promise<port.Stat> {
     try {
       return await staged.commit(path, options);
     } finally {
@@ -257,7 +237,7 @@ export class LocalAdapter implements StorageAdapter {
 
   async #openFile(
     path: SourcePath,
-  ): Promise<{ readonly fd: number; readonly stat: Stat & { readonly etag: string } }> {
+  ): Promise<{ readonly fd: number; readonly stat: port.Stat & { readonly etag: string } }> {
     if (path.isRoot) throw new WrongKindError();
     const { walker } = this.#store;
     let opened: number | undefined;

@@ -7,19 +7,7 @@ import type { OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks, flushFile } from './file-content.ts';
 import { besidePrefix } from './names.ts';
 import type { Named } from './naming.ts';
-import {
-  changeModeOf,
-  closeFile,
-  exactFstat,
-  NEW_FILE,
-  openFile,
-  openForReading,
-  readPart,
-  setTimes,
-  unlinkFile,
-  type Name,
-  copyBySystem,
-} from './system.ts';
+import * as system from './system.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 
 /** Smaller files need fewer calls when they are read and written. */
@@ -47,7 +35,7 @@ export class SystemCopies {
 
   /** Copies a complete open file and flushes it. @throws errors of the file system; the signal's reason */
   async copy(from: number, to: number, signal: AbortSignal | undefined): Promise<void> {
-    const size = Number((await exactFstat(from)).size);
+    const size = Number((await system.exactFstat(from)).size);
     const isBySystem = this.#holds && this.#running < AT_ONCE && size >= FROM_BYTES && size <= UP_TO_BYTES;
     if (!isBySystem || !(await this.#copyBySystem(from, to)))
       await writeChunks(to, chunksOfFile(from, signal));
@@ -55,11 +43,11 @@ export class SystemCopies {
   }
 
   async #copyBySystem(from: number, to: number): Promise<boolean> {
-    const { mode } = await exactFstat(to);
+    const { mode } = await system.exactFstat(to);
     this.#running += 1;
     try {
       // These paths refer to the open files: a failed copy cannot remove its target, which it does by its name.
-      await copyBySystem(pathOf(from), pathOf(to), constants.COPYFILE_FICLONE);
+      await system.copyBySystem(pathOf(from), pathOf(to), constants.COPYFILE_FICLONE);
     } catch (error) {
       if (NO_WAY.has(systemCode(error))) return false;
       throw error;
@@ -67,7 +55,7 @@ export class SystemCopies {
       this.#running -= 1;
     }
     // The copy gets the permissions of a new file.
-    await changeModeOf(to, Number(mode) & 0o7777).catch(() => undefined);
+    await system.changeModeOf(to, Number(mode) & 0o7777).catch(() => undefined);
     await flushFile(to);
     return true;
   }
@@ -82,19 +70,19 @@ export interface AcrossTarget extends Named {
   readonly path: SourcePath;
 }
 
-const writeRecord = async (recordPath: Name, path: SourcePath): Promise<void> => {
-  const fd = await openFile(recordPath, NEW_FILE, 0o600);
+const writeRecord = async (recordPath: system.Name, path: SourcePath): Promise<void> => {
+  const fd = await system.openFile(recordPath, system.NEW_FILE, 0o600);
   try {
     await writeChunks(fd, [Buffer.from(path.toString())]);
   } finally {
-    await closeFile(fd);
+    await system.closeFile(fd);
   }
 };
 
 export interface AcrossOptions extends OperationOptions {
   readonly keepTime?: boolean;
   /** Renames the complete copy from its temporary name to its target. */
-  readonly giveName: (beside: Name) => Promise<void>;
+  readonly giveName: (beside: system.Name) => Promise<void>;
 }
 
 /**
@@ -104,11 +92,11 @@ export interface AcrossOptions extends OperationOptions {
  * @returns the stats of the original as read, and of the copy
  */
 export const copyAcross = async (
-  from: Name,
+  from: system.Name,
   { area, folder, path }: AcrossTarget,
   { keepTime = false, giveName, signal }: AcrossOptions,
 ): Promise<{ readonly source: BigIntStats; readonly stats: BigIntStats }> => {
-  const source = await openForReading(from);
+  const source = await system.openForReading(from);
   try {
     if (!source.stats.isFile()) throw new NotFoundError();
     const lease = await area.lease();
@@ -116,40 +104,42 @@ export const copyAcross = async (
     const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
     try {
       await writeRecord(recordPath, path);
-      const fd = await openFile(beside, NEW_FILE, 0o600);
+      const fd = await system.openFile(beside, system.NEW_FILE, 0o600);
       try {
         await writeChunks(fd, chunksOfFile(source.fd, signal));
         // Some file systems have no permissions, or times for the owner alone: that does not prevent storing.
-        await changeModeOf(fd, Number(source.stats.mode) & 0o777).catch(() => undefined);
+        await system.changeModeOf(fd, Number(source.stats.mode) & 0o777).catch(() => undefined);
         if (keepTime)
-          await setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000).catch(() => undefined);
-        const stats = await exactFstat(fd);
+          await system
+            .setTimes(fd, Date.now() / 1000, Number(source.stats.mtimeMs) / 1000)
+            .catch(() => undefined);
+        const stats = await system.exactFstat(fd);
         signal?.throwIfAborted();
         await giveName(beside);
         return { source: source.stats, stats };
       } finally {
-        await closeFile(fd);
+        await system.closeFile(fd);
       }
     } finally {
-      await unlinkFile(beside).catch(() => undefined);
-      await unlinkFile(recordPath).catch(() => undefined);
+      await system.unlinkFile(beside).catch(() => undefined);
+      await system.unlinkFile(recordPath).catch(() => undefined);
       await lease.release();
     }
   } finally {
-    await closeFile(source.fd);
+    await system.closeFile(source.fd);
   }
 };
 
 /** The folder in a record; undefined for other files and for an incomplete record. */
 export const readRecord = async (area: OpenFolder, name: string): Promise<SourcePath | undefined> => {
   if (!name.startsWith(RECORD_PREFIX)) return undefined;
-  const { fd } = await openForReading(area.at(name));
+  const { fd } = await system.openForReading(area.at(name));
   try {
     const buffer = Buffer.alloc(MOST_RECORD_BYTES);
-    return SourcePath.parse(buffer.toString('utf8', 0, await readPart(fd, buffer)));
+    return SourcePath.parse(buffer.toString('utf8', 0, await system.readPart(fd, buffer)));
   } catch {
     return undefined;
   } finally {
-    await closeFile(fd);
+    await system.closeFile(fd);
   }
 };

@@ -18,23 +18,12 @@ import { refuseRoot } from './file-operations.ts';
 import { nameFolder, restoreName } from './naming.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
 import { flushFolder } from './folder-walker.ts';
-import {
-  exactLstat,
-  followedStat,
-  isThere,
-  lstatOf,
-  makeDirectory,
-  openBytes,
-  readMountPoints,
-  realPathOf,
-  removeEmpty,
-  renameTo,
-} from './system.ts';
+import * as system from './system.ts';
 import type { LocalStore } from './local-store.ts';
 
 /** @throws NotFoundError also for links and special files, WrongKindError for a file */
 const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {
-  const stats = await lstatOf(folder.at(name));
+  const stats = await system.lstatOf(folder.at(name));
   if (stats.isFile()) throw new WrongKindError();
   if (!stats.isDirectory()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
 };
@@ -42,10 +31,10 @@ const requireFolder = async (folder: OpenFolder, name: string): Promise<void> =>
 /** @throws StorageDeniedError for a folder that is a mount point or contains one */
 const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => {
   const [parent, own, parentPath, mounts] = await Promise.all([
-    followedStat(folder.self),
-    exactLstat(folder.at(name)),
-    realPathOf(folder.self),
-    readMountPoints(),
+    system.followedStat(folder.self),
+    system.exactLstat(folder.at(name)),
+    system.realPathOf(folder.self),
+    system.readMountPoints(),
   ]);
   const path = join(parentPath, name);
   const holdsMount = mounts.some((mount) => mount === path || mount.startsWith(`${path}/`));
@@ -56,7 +45,7 @@ const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => 
 
 /** Whether an open folder is on another file system than the store's temporary files. */
 const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean> =>
-  (await followedStat(folder.self)).dev !== (await followedStat(area.self)).dev;
+  (await system.followedStat(folder.self)).dev !== (await system.followedStat(area.self)).dev;
 
 /** Moves the folder into the temporary area in one step. Returns false where it cannot be moved. */
 const takeAway = async (
@@ -66,7 +55,7 @@ const takeAway = async (
   taken: string,
 ): Promise<boolean> => {
   try {
-    await renameTo(folder.at(name), area.at(taken));
+    await system.renameTo(folder.at(name), area.at(taken));
     return true;
   } catch (error) {
     if (systemCode(error) === 'ENOENT' || systemCode(error) === 'EBUSY') throw error;
@@ -80,7 +69,7 @@ const FEW = 64;
 const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: string): Promise<boolean> => {
   const folder = await confinement.openChild(area, name);
   try {
-    const directory = await openBytes(folder.self, { encoding: 'buffer', bufferSize: FEW });
+    const directory = await system.openBytes(folder.self, { encoding: 'buffer', bufferSize: FEW });
     try {
       for (let read = 0; read < FEW; read += 1) {
         const entry = await directory.read();
@@ -170,7 +159,7 @@ export const removeEmptyFolder = async (
     await requireFolder(folder, name);
     options.signal?.throwIfAborted();
     try {
-      await removeEmpty(folder.at(name));
+      await system.removeEmpty(folder.at(name));
     } catch (error) {
       if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') throw new NotEmptyError();
       throw error;
@@ -234,13 +223,13 @@ export const copyFolder = async (
     return walker.within(to.parent, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, to.name);
       // Only saves work; the final rename decides about the name.
-      if (await isThere(folder.at(name))) throw new AlreadyExistsError();
+      if (await system.isThere(folder.at(name))) throw new AlreadyExistsError();
       const lease = await (await store.areas.near(to.parent)).lease();
       const built = randomUUID();
       try {
         // A copy built here could not be renamed to another file system.
         if (await isMounted(folder, lease.folder)) return 'across';
-        await makeDirectory(lease.folder.at(built), 0o777);
+        await system.makeDirectory(lease.folder.at(built), 0o777);
         const copy = await confinement.openChild(lease.folder, built);
         try {
           await copyTreeByHandles(confinement, source.folder, copy, options.signal);

@@ -4,16 +4,7 @@ import type { Entry } from '../../storage/adapter.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { isSegment } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
-import {
-  followedStat,
-  isGone,
-  isSpecial,
-  isUnreadable,
-  kindOf,
-  lstatOf,
-  openDirectory,
-  readNames,
-} from './system.ts';
+import * as system from './system.ts';
 
 /** Prefix of all names that this adapter creates in a root for itself. */
 export const TEMP_PREFIX = '.stowage-tmp';
@@ -102,8 +93,8 @@ export class NameFilter {
    */
   takeEntry(entry: Dirent | string): ListedName | undefined {
     const isName = typeof entry === 'string';
-    const kind = isName ? undefined : kindOf(entry);
-    if (!isName && kind === undefined && isSpecial(entry)) {
+    const kind = isName ? undefined : system.kindOf(entry);
+    if (!isName && kind === undefined && system.isSpecial(entry)) {
       this.omit();
       return undefined;
     }
@@ -145,15 +136,15 @@ async function* entriesIn(
   most: number,
 ): AsyncGenerator<Dirent | string, void, undefined> {
   const bufferSize = Math.min(most + 1, BATCH);
-  const directory = await openDirectory(folder.self, { encoding: 'utf8', bufferSize });
+  const directory = await system.openDirectory(folder.self, { encoding: 'utf8', bufferSize });
   try {
     for (let entry = await directory.read(); entry !== null; entry = await directory.read()) {
-      if (most === Infinity && isLookedAt(entry)) return yield* await readNames(folder.self);
+      if (most === Infinity && isLookedAt(entry)) return yield* await system.readNames(folder.self);
       yield entry;
     }
   } catch (error) {
-    if (!isGone(error) && !isUnreadable(error)) throw error;
-    yield* await readNames(folder.self);
+    if (!system.isGone(error) && !system.isUnreadable(error)) throw error;
+    yield* await system.readNames(folder.self);
   } finally {
     await directory.close();
   }
@@ -184,7 +175,7 @@ export const readListedNames = async (
   }
   for (const seen of filter.rest()) {
     const find = (name: string): Promise<Stats | undefined> =>
-      lstatOf(folder.at(name)).catch(() => undefined);
+      system.lstatOf(folder.at(name)).catch(() => undefined);
     const composed = await find(seen.name);
     if (composed === undefined || isSameEntry(composed, await find(seen.raw)))
       entries.push({ ...seen, kind: undefined });
@@ -227,7 +218,7 @@ export class SpellingIndex {
   /** The name on disk of the entry shown as `name`, if it differs; else undefined. */
   async find(folder: OpenFolder, name: string): Promise<string | undefined> {
     if (!hasOtherSpellings(name)) return undefined;
-    const { dev, ino, mtimeNs } = await followedStat(folder.self);
+    const { dev, ino, mtimeNs } = await system.followedStat(folder.self);
     const key = `${dev.toString()}:${ino.toString()}`;
     const known = this.#folders.get(key);
     const isCurrent =

@@ -5,22 +5,7 @@ import { uploadNames } from '../../basics/content/file-name.ts';
 import { AlreadyExistsError, ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix } from './names.ts';
-import {
-  type Name,
-  closeFile,
-  exactFstat,
-  exactLstat,
-  followedStat,
-  isThere,
-  lstatOf,
-  makeDirectory,
-  makeLink,
-  NEW_FILE,
-  openFile,
-  removeEmpty,
-  renameTo,
-  unlinkFile,
-} from './system.ts';
+import * as system from './system.ts';
 import type { TempArea } from './temp-area.ts';
 
 /** A name in an open folder, with the temporary area on the same file system. */
@@ -39,22 +24,25 @@ const NOT_ABOUT_LINKS: ReadonlySet<string | undefined> = new Set(['EXDEV', 'ENOE
  * exactly one of several writers wins; but the empty file is visible for a moment, and remains when the
  * process is killed in between.
  */
-const claimAndRename = async (from: Name, target: Name): Promise<void> => {
-  const fd = await openFile(target, NEW_FILE, 0o600);
-  const claimed = await exactFstat(fd).finally(() => closeFile(fd));
+const claimAndRename = async (from: system.Name, target: system.Name): Promise<void> => {
+  const fd = await system.openFile(target, system.NEW_FILE, 0o600);
+  const claimed = await system.exactFstat(fd).finally(() => system.closeFile(fd));
   try {
-    await renameTo(from, target);
+    await system.renameTo(from, target);
   } catch (error) {
     // Another process may have replaced it.
-    const found = await exactLstat(target).catch(() => undefined);
-    if (found !== undefined && isSameFile(claimed)(found)) await unlinkFile(target).catch(() => undefined);
+    const found = await system.exactLstat(target).catch(() => undefined);
+    if (found !== undefined && isSameFile(claimed)(found))
+      await system.unlinkFile(target).catch(() => undefined);
     throw error;
   }
 };
 
 /** Whether a link that failed with EEXIST was made by this call: network file systems repeat requests. */
-const isLinked = async (from: Name, target: Name): Promise<boolean> => {
-  const [one, other] = await Promise.all([exactLstat(from), exactLstat(target)]).catch(() => []);
+const isLinked = async (from: system.Name, target: system.Name): Promise<boolean> => {
+  const [one, other] = await Promise.all([system.exactLstat(from), system.exactLstat(target)]).catch(
+    () => [],
+  );
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
 };
 
@@ -63,9 +51,9 @@ const isLinked = async (from: Name, target: Name): Promise<boolean> => {
  * succeeds. Where there are no links the file is moved instead.
  * @throws AlreadyExistsError when the name is taken, also by a dangling link; EXDEV of the system
  */
-export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'moved'> => {
+export const linkNew = async (from: system.Name, target: system.Name): Promise<'linked' | 'moved'> => {
   try {
-    await makeLink(from, target);
+    await system.makeLink(from, target);
     return 'linked';
   } catch (error) {
     if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
@@ -82,16 +70,16 @@ export const linkNew = async (from: Name, target: Name): Promise<'linked' | 'mov
  * of concurrent attempts exactly one succeeds.
  * @throws as `linkNew`
  */
-const nameNewFile = async (from: Name, target: Name): Promise<void> => {
+const nameNewFile = async (from: system.Name, target: system.Name): Promise<void> => {
   const made = await linkNew(from, target).catch(async (error: unknown) => {
     if (error instanceof AlreadyExistsError && (await isLinked(from, target))) return 'linked';
     throw error;
   });
   if (made === 'moved') return;
   try {
-    await unlinkFile(from);
+    await system.unlinkFile(from);
   } catch (error) {
-    if (!(await withdrawLink(target, error, () => unlinkFile(target)))) throw error;
+    if (!(await withdrawLink(target, error, () => system.unlinkFile(target)))) throw error;
   }
 };
 
@@ -101,11 +89,11 @@ const nameNewFile = async (from: Name, target: Name): Promise<void> => {
  * @param error the error of removing the old name
  */
 export const withdrawLink = async (
-  target: Name,
+  target: system.Name,
   error: unknown,
   remove: () => Promise<void>,
 ): Promise<boolean> => {
-  const found = await exactLstat(target).catch(() => undefined);
+  const found = await system.exactLstat(target).catch(() => undefined);
   if (found?.nlink === 1n && systemCode(error) === 'ENOENT') return true;
   if (found !== undefined && found.nlink > 1n) await remove().catch(() => undefined);
   return false;
@@ -115,16 +103,16 @@ export const withdrawLink = async (
  * Moves a file to a name, atomically replacing an existing file.
  * @throws WrongKindError when a folder, link or device has the name; EXDEV of the system
  */
-const nameOverFile = async (from: Name, target: Name): Promise<void> => {
-  const old = await lstatOf(target).catch(ifCode('ENOENT'));
+const nameOverFile = async (from: system.Name, target: system.Name): Promise<void> => {
+  const old = await system.lstatOf(target).catch(ifCode('ENOENT'));
   if (old !== undefined && !old.isFile()) throw new WrongKindError();
   // A link swapped in now is replaced itself: a rename never follows it.
-  await renameTo(from, target);
+  await system.renameTo(from, target);
 };
 
 /** Moves a file to a name in an open folder. @throws AlreadyExistsError, WrongKindError, system's EXDEV */
 export const nameFile = async (
-  from: Name,
+  from: system.Name,
   folder: OpenFolder,
   name: string,
   createOnly: boolean,
@@ -151,19 +139,19 @@ const REFUSES_TO_REPLACE: ReadonlySet<string | undefined> = new Set([
  * is empty.
  * @throws AlreadyExistsError, also when another program fills the new folder in between; EXDEV of the system
  */
-export const nameFolder = async (from: Name, folder: OpenFolder, name: string): Promise<void> => {
+export const nameFolder = async (from: system.Name, folder: OpenFolder, name: string): Promise<void> => {
   const target = folder.at(name);
   try {
-    await makeDirectory(target, 0o777);
+    await system.makeDirectory(target, 0o777);
   } catch (error) {
     if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
     throw error;
   }
   try {
-    await renameTo(from, target);
+    await system.renameTo(from, target);
   } catch (error) {
-    const isEmpty = await succeeds(removeEmpty(target));
-    if (isEmpty && REFUSES_TO_REPLACE.has(systemCode(error))) return renameTo(from, target);
+    const isEmpty = await succeeds(system.removeEmpty(target));
+    if (isEmpty && REFUSES_TO_REPLACE.has(systemCode(error))) return system.renameTo(from, target);
     if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') {
       throw new AlreadyExistsError({ cause: error });
     }
@@ -175,13 +163,13 @@ const MOST_NAMES = 1000;
 
 /** Key that serializes this process's operations on one name, by whatever path or source it is reached. */
 export const lockKey = async (folder: OpenFolder, name: string): Promise<string> => {
-  const { dev, ino } = await followedStat(folder.self);
+  const { dev, ino } = await system.followedStat(folder.self);
   return `${dev.toString()}:${ino.toString()}/${name}`;
 };
 
 /** Moves an item back to its name, or to a numbered one when the name has been taken. Nothing is dropped. */
-export const restoreName = async (taken: Name, folder: OpenFolder, name: string): Promise<void> => {
-  const stats = await lstatOf(taken).catch(() => undefined);
+export const restoreName = async (taken: system.Name, folder: OpenFolder, name: string): Promise<void> => {
+  const stats = await system.lstatOf(taken).catch(() => undefined);
   if (stats === undefined) return;
   const names = uploadNames(name);
   for (let number = 0; number < MOST_NAMES; number += 1) {
@@ -197,10 +185,13 @@ export const restoreName = async (taken: Name, folder: OpenFolder, name: string)
 };
 
 /** Moves an entry, in one step, to a temporary name on the same file system, and passes that to `use`. */
-const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise<void>): Promise<void> => {
+const take = async (
+  { area, folder, name }: Named,
+  use: (taken: system.Name) => Promise<void>,
+): Promise<void> => {
   const takeBeside = async (): Promise<void> => {
     const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
-    await renameTo(folder.at(name), beside);
+    await system.renameTo(folder.at(name), beside);
     await use(beside);
   };
   // On a full disk the area cannot be created.
@@ -209,10 +200,10 @@ const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise
   try {
     const inArea = lease.folder.at(randomUUID());
     try {
-      await renameTo(folder.at(name), inArea);
+      await system.renameTo(folder.at(name), inArea);
     } catch (error) {
       // NFS may return this error when it repeats a request that has succeeded.
-      const isDone = systemCode(error) === 'ENOENT' && (await isThere(inArea));
+      const isDone = systemCode(error) === 'ENOENT' && (await system.isThere(inArea));
       if (isDone) return await use(inArea);
       if (systemCode(error) !== 'EXDEV') throw error;
       return await takeBeside();
@@ -230,7 +221,7 @@ const take = async ({ area, folder, name }: Named, use: (taken: Name) => Promise
  */
 export const removeExpected = (named: Named, isExpected: (stats: BigIntStats) => boolean): Promise<void> =>
   take(named, async (taken) => {
-    if (isExpected(await exactLstat(taken))) return unlinkFile(taken);
+    if (isExpected(await system.exactLstat(taken))) return system.unlinkFile(taken);
     await restoreName(taken, named.folder, named.name);
     throw new ChangedMeanwhileError();
   });

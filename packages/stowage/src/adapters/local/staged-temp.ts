@@ -8,33 +8,12 @@ import {
   NotFoundError,
   WrongKindError,
 } from '../../errors/errors.ts';
-import type {
-  LocalFile,
-  PutOptions,
-  StagedFile,
-  StageOptions,
-  Stat,
-  WriteOptions,
-} from '../../storage/adapter.ts';
+import type * as port from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { copyAcross } from './copies.ts';
 import type { OpenFolder } from './confinement.ts';
-import {
-  attempt,
-  type Name,
-  changeMode,
-  closeFile,
-  etagOf,
-  exactLstat,
-  followedStat,
-  lstatOf,
-  makeLink,
-  openForReading,
-  statOf,
-  unlinkFile,
-  createFile,
-} from './system.ts';
+import * as system from './system.ts';
 import { writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';
 import { lockKey, nameFile } from './naming.ts';
@@ -44,14 +23,14 @@ import type { LocalStore } from './local-store.ts';
 const READ_BYTES = 256 * 1024;
 const SET_GROUP = 0o2000n;
 
-export type CommitOptions = Omit<WriteOptions, 'size'>;
+export type CommitOptions = Omit<port.WriteOptions, 'size'>;
 
 /** Complete content in an unnamed temporary file, on the file system of its target where that is known. */
-class StagedTemp implements StagedFile {
+class StagedTemp implements port.StagedFile {
   readonly size: number;
   readonly #store: LocalStore;
   readonly #lease: TempLease;
-  readonly #path: Name;
+  readonly #path: system.Name;
   readonly #stats: BigIntStats;
   #ended = false;
 
@@ -67,15 +46,15 @@ class StagedTemp implements StagedFile {
     return createReadStream(this.#path, { highWaterMark: READ_BYTES });
   }
 
-  async commit(target: SourcePath, options: CommitOptions = {}): Promise<Stat> {
-    return attempt('commit', options, async () => {
+  async commit(target: SourcePath, options: CommitOptions = {}): Promise<port.Stat> {
+    return system.attempt('commit', options, async () => {
       if (this.#ended)
         throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
       refuseTarget(target, options);
       const stats = await this.#giveName(target, options);
       this.#ended = true;
       await this.#lease.release();
-      const stat = statOf(target.name, stats);
+      const stat = system.statOf(target.name, stats);
       if (stat === undefined) throw new CorruptError({ detail: 'the stored file is not a file' });
       return stat;
     });
@@ -84,7 +63,7 @@ class StagedTemp implements StagedFile {
   async discard(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    await unlinkFile(this.#path).catch(() => undefined);
+    await system.unlinkFile(this.#path).catch(() => undefined);
     await this.#lease.release();
   }
 
@@ -114,7 +93,7 @@ class StagedTemp implements StagedFile {
         { area, folder, path, name },
         { signal: options.signal, giveName: (beside) => this.#nameIn(folder, name, options, beside) },
       );
-      await unlinkFile(this.#path).catch(() => undefined);
+      await system.unlinkFile(this.#path).catch(() => undefined);
       if (options.derived !== true) await flushFolder(folder);
       return stats;
     });
@@ -129,7 +108,7 @@ class StagedTemp implements StagedFile {
     folder: OpenFolder,
     name: string,
     options: CommitOptions,
-    content: Name = this.#path,
+    content: system.Name = this.#path,
   ): Promise<void> {
     if (options.createOnly === true) return nameFile(content, folder, name, true);
     await this.#store.locks.hold(await lockKey(folder, name), options, async () => {
@@ -141,25 +120,25 @@ class StagedTemp implements StagedFile {
 }
 
 /** @throws ChangedMeanwhileError */
-const requireVersion = async (path: Name, etag: string): Promise<void> => {
-  const stats = await exactLstat(path).catch(() => undefined);
-  if (stats?.isFile() !== true || etagOf(stats) !== etag) throw new ChangedMeanwhileError();
+const requireVersion = async (path: system.Name, etag: string): Promise<void> => {
+  const stats = await system.exactLstat(path).catch(() => undefined);
+  if (stats?.isFile() !== true || system.etagOf(stats) !== etag) throw new ChangedMeanwhileError();
 };
 
 /** Gives new content the permissions of the file that it replaces, plus read and write for this process. */
-const takeRights = async (from: Name, target: Name): Promise<void> => {
-  const old = await lstatOf(target).catch(() => undefined);
+const takeRights = async (from: system.Name, target: system.Name): Promise<void> => {
+  const old = await system.lstatOf(target).catch(() => undefined);
   if (old?.isFile() !== true) return;
   // Some file systems have no permissions and report an error, which does not prevent storing.
-  await changeMode(from, (old.mode & 0o777) | 0o600).catch(() => undefined);
+  await system.changeMode(from, (old.mode & 0o777) | 0o600).catch(() => undefined);
 };
 
 /** Rejects the root as a target of a write. */
-export const refuseTarget = (target: SourcePath, options: PutOptions): void => {
+export const refuseTarget = (target: SourcePath, options: port.PutOptions): void => {
   if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
 
-export interface StagingOptions extends Pick<WriteOptions, 'derived'> {
+export interface StagingOptions extends Pick<port.WriteOptions, 'derived'> {
   readonly near?: SourcePath | undefined;
 }
 
@@ -168,31 +147,31 @@ const inArea = async (
   store: LocalStore,
   near: SourcePath | undefined,
   make: (folder: OpenFolder, name: string) => Promise<BigIntStats>,
-): Promise<StagedFile> => {
-  const lease = await attempt('stage', {}, async () =>
+): Promise<port.StagedFile> => {
+  const lease = await system.attempt('stage', {}, async () =>
     (await store.areas.near(near ?? SourcePath.root)).lease(),
   );
   const name = randomUUID();
   try {
     return new StagedTemp(store, lease, name, await make(lease.folder, name));
   } catch (error) {
-    await unlinkFile(lease.folder.at(name)).catch(() => undefined);
+    await system.unlinkFile(lease.folder.at(name)).catch(() => undefined);
     await lease.release();
     throw error;
   }
 };
 
-const filled = async (path: Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
-  const fd = await attempt('stage', {}, () => createFile(path));
+const filled = async (path: system.Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
+  const fd = await system.attempt('stage', {}, () => system.createFile(path));
   try {
     await fill(fd);
   } catch (error) {
-    await closeFile(fd).catch(() => undefined);
+    await system.closeFile(fd).catch(() => undefined);
     throw error;
   }
   // Network file systems may report write errors only now, and SMB and NTFS the final time.
-  await attempt('stage', {}, () => closeFile(fd));
-  return attempt('stage', {}, () => exactLstat(path));
+  await system.attempt('stage', {}, () => system.closeFile(fd));
+  return system.attempt('stage', {}, () => system.exactLstat(path));
 };
 
 /**
@@ -203,7 +182,7 @@ export const stageChunks = (
   store: LocalStore,
   chunks: AsyncIterable<Uint8Array>,
   options: StagingOptions = {},
-): Promise<StagedFile> =>
+): Promise<port.StagedFile> =>
   inArea(store, options.near, (folder, name) =>
     filled(folder.at(name), (fd) => writeChunks(fd, chunks, options)),
   );
@@ -212,20 +191,20 @@ export const stageChunks = (
 export const stageCopy = (
   store: LocalStore,
   from: number,
-  { near, signal }: StageOptions,
-): Promise<StagedFile> =>
+  { near, signal }: port.StageOptions,
+): Promise<port.StagedFile> =>
   inArea(store, near, (folder, name) => filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal)));
 
 /** Links a local file into the area, unless files there inherit the group of the folder. */
 const linkInto = async (
   folder: OpenFolder,
   name: string,
-  file: LocalFile,
+  file: port.LocalFile,
 ): Promise<BigIntStats | undefined> => {
-  if (((await followedStat(folder.self)).mode & SET_GROUP) !== 0n) return undefined;
+  if (((await system.followedStat(folder.self)).mode & SET_GROUP) !== 0n) return undefined;
   const path = folder.at(name);
   // On another file system, or without hard links, the file is copied.
-  return (await succeeds(makeLink(file.path, path))) ? exactLstat(path) : undefined;
+  return (await succeeds(system.makeLink(file.path, path))) ? system.exactLstat(path) : undefined;
 };
 
 /**
@@ -234,17 +213,17 @@ const linkInto = async (
  */
 export const stageFile = async (
   store: LocalStore,
-  file: LocalFile,
-  { near, signal }: StageOptions,
-): Promise<StagedFile> => {
+  file: port.LocalFile,
+  { near, signal }: port.StageOptions,
+): Promise<port.StagedFile> => {
   const staged = await inArea(store, near, async (folder, name) => {
     const linked = await linkInto(folder, name, file);
     if (linked !== undefined) return linked;
-    const { fd: from } = await openForReading(file.path);
+    const { fd: from } = await system.openForReading(file.path);
     try {
       return await filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal));
     } finally {
-      await closeFile(from);
+      await system.closeFile(from);
     }
   });
   if (staged.size === file.size) return staged;

@@ -5,20 +5,7 @@ import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
 import { flushFolder } from './folder-walker.ts';
 import { readListedNames, type SeenName } from './names.ts';
-import {
-  type ByteDirectory,
-  type Name,
-  closeFile,
-  createFile,
-  kindOf,
-  lstatOf,
-  makeDirectory,
-  openBytes,
-  openForReading,
-  removeEmpty,
-  renameTo,
-  unlinkFile,
-} from './system.ts';
+import * as system from './system.ts';
 
 const SIDE_BY_SIDE = 16;
 
@@ -31,11 +18,11 @@ const copyBytes = async (
   name: string,
   signal: AbortSignal | undefined,
 ): Promise<void> => {
-  const target = await createFile(to.at(name));
+  const target = await system.createFile(to.at(name));
   try {
     await writeChunks(target, chunksOfFile(fd, signal));
   } finally {
-    await closeFile(target);
+    await system.closeFile(target);
   }
 };
 
@@ -45,12 +32,12 @@ const copyOne = async (
   to: OpenFolder,
   signal: AbortSignal | undefined,
 ): Promise<void> => {
-  const source = await openForReading(from.at(raw)).catch(ifVanished);
+  const source = await system.openForReading(from.at(raw)).catch(ifVanished);
   if (source === undefined) return;
   try {
     if (source.stats.isFile()) await copyBytes(source.fd, to, name, signal);
   } finally {
-    await closeFile(source.fd);
+    await system.closeFile(source.fd);
   }
 };
 
@@ -65,7 +52,7 @@ const copyFiles = async (
     const names = await readListedNames(from);
     for (const seen of names?.entries ?? []) {
       signal?.throwIfAborted();
-      const kind = seen.kind ?? kindOf(await lstatOf(from.at(seen.raw)).catch(ifVanished));
+      const kind = seen.kind ?? system.kindOf(await system.lstatOf(from.at(seen.raw)).catch(ifVanished));
       if (kind === 'folder') folders.push(seen);
       if (kind === 'file') await add(() => copyOne(from, seen, to, signal));
     }
@@ -88,7 +75,7 @@ export const copyTreeByHandles = async (
     const source = await confinement.openChild(from, raw).catch(ifVanished);
     if (source === undefined) continue;
     try {
-      await makeDirectory(to.at(name), 0o777);
+      await system.makeDirectory(to.at(name), 0o777);
       const target = await confinement.openChild(to, name);
       try {
         await copyTreeByHandles(confinement, source, target, signal);
@@ -115,7 +102,7 @@ const ifGoneOrHeld = ifCode('ENOENT', 'ENOTEMPTY', 'EEXIST');
 
 /** Up to a batch of entries, whatever their names: all must be removed. */
 const readBatch = async (
-  directory: ByteDirectory,
+  directory: system.ByteDirectory,
 ): Promise<readonly { readonly name: Buffer; readonly isFolder: boolean }[]> => {
   const batch: { name: Buffer; isFolder: boolean }[] = [];
   while (batch.length < BATCH) {
@@ -129,8 +116,8 @@ const readBatch = async (
 const removeAll = async (
   confinement: Confinement,
   folder: OpenFolder,
-  directory: ByteDirectory,
-  raise: ((name: Name) => Promise<boolean>) | undefined,
+  directory: system.ByteDirectory,
+  raise: ((name: system.Name) => Promise<boolean>) | undefined,
 ): Promise<number> => {
   let removed = 0;
   for (;;) {
@@ -154,7 +141,7 @@ const removeAll = async (
 /** A folder in the temporary area, and the folder that it was moved up from, unless it is the topmost one. */
 interface Raised {
   readonly name: string;
-  readonly from?: { readonly parent: string; readonly name: Name };
+  readonly from?: { readonly parent: string; readonly name: system.Name };
   isEmptied: boolean;
 }
 
@@ -167,7 +154,7 @@ const lowerAll = async (
   for (const { name, from } of raised.toReversed()) {
     if (from === undefined) continue;
     const parent = await confinement.openChild(area, from.parent);
-    await renameTo(area.at(name), parent.at(from.name)).finally(() => parent.close());
+    await system.renameTo(area.at(name), parent.at(from.name)).finally(() => parent.close());
   }
 };
 
@@ -187,7 +174,7 @@ export const removeFlattened = async (
   try {
     for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
       if (top.isEmptied) {
-        await removeEmpty(area.at(top.name)).catch(ifGoneOrHeld);
+        await system.removeEmpty(area.at(top.name)).catch(ifGoneOrHeld);
         stack.pop();
       } else {
         top.isEmptied = true;
@@ -212,7 +199,7 @@ const raiseAll = async (
   try {
     await emptyFolder(confinement, folder, async (child) => {
       const name = randomUUID();
-      return renameTo(folder.at(child), area.at(name)).then(
+      return system.renameTo(folder.at(child), area.at(name)).then(
         () => stack.push({ name, from: { parent, name: child }, isEmptied: false }) > 0,
         () => false,
       );
@@ -227,10 +214,10 @@ const raiseAll = async (
 export const emptyFolder = async (
   confinement: Confinement,
   folder: OpenFolder,
-  raise?: (name: Name) => Promise<boolean>,
+  raise?: (name: system.Name) => Promise<boolean>,
 ): Promise<void> => {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const directory = await openBytes(folder.self, { encoding: 'buffer', bufferSize: BATCH });
+    const directory = await system.openBytes(folder.self, { encoding: 'buffer', bufferSize: BATCH });
     try {
       // Some file systems omit entries from a listing during removals: repeat until the listing is empty.
       if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
@@ -248,12 +235,12 @@ export const emptyFolder = async (
 export const removeTree = async (
   confinement: Confinement,
   parent: OpenFolder,
-  name: Name,
+  name: system.Name,
   isFolder = true,
 ): Promise<void> => {
   if (!isFolder) {
     try {
-      return await unlinkFile(parent.at(name)).catch(ifGoneOrOpen);
+      return await system.unlinkFile(parent.at(name)).catch(ifGoneOrOpen);
     } catch (error) {
       // It is a folder: after a swap, or on a file system that does not report kinds.
       if (systemCode(error) !== 'EISDIR' && systemCode(error) !== 'EPERM') throw error;
@@ -265,12 +252,12 @@ export const removeTree = async (
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return;
     if (systemCode(error) !== 'ENOTDIR' && systemCode(error) !== 'ELOOP') throw error;
-    return unlinkFile(parent.at(name)).catch(ifGone);
+    return system.unlinkFile(parent.at(name)).catch(ifGone);
   }
   try {
     await emptyFolder(confinement, folder);
   } finally {
     await folder.close();
   }
-  await removeEmpty(parent.at(name)).catch(ifGone);
+  await system.removeEmpty(parent.at(name)).catch(ifGone);
 };

@@ -2,25 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { addAbortSignal, Readable } from 'node:stream';
 import * as z from 'zod';
 import { ChangedMeanwhileError, NotEmptyError, NotFoundError } from '../../errors/errors.ts';
-import type {
-  ByteRange,
-  Entry,
-  ListOptions,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  StagedFile,
-  Stat,
-  StorageAdapter,
-  WriteOptions,
-} from '../../storage/adapter.ts';
+import type * as port from '../../storage/adapter.ts';
 import { consumeContent, type ContentOptions } from '../../storage/content.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { capabilitiesOf } from '../capabilities.ts';
-import { optionsParser } from '../support/option-fields.ts';
+import * as option from '../support/option-fields.ts';
 import { createBudget, Tree, type Budget, type FileNode, type Node } from './tree.ts';
 
 interface MemoryOptions {
@@ -40,7 +27,7 @@ const memoryOptionsSchema = z
 const PAGE = 1000;
 const CHUNK_BYTES = 64 * 1024;
 
-const statOf = (name: string, node: Node): Stat => ({
+const statOf = (name: string, node: Node): port.Stat => ({
   name,
   kind: node.kind,
   size: node.kind === 'file' ? node.bytes.length : undefined,
@@ -48,7 +35,7 @@ const statOf = (name: string, node: Node): Stat => ({
   etag: node.kind === 'file' ? node.etag : undefined,
 });
 
-const streamOf = (bytes: Buffer, range?: ByteRange): Readable => {
+const streamOf = (bytes: Buffer, range?: port.ByteRange): Readable => {
   const end = range === undefined ? bytes.length : range.end + 1;
   let position = range?.start ?? 0;
   return new Readable({
@@ -61,7 +48,7 @@ const streamOf = (bytes: Buffer, range?: ByteRange): Readable => {
 };
 
 /** A store in the memory of the process, for tests and demos. Bounded; every operation is atomic. */
-export class MemoryAdapter implements StorageAdapter {
+export class MemoryAdapter implements port.StorageAdapter {
   readonly capabilities = capabilitiesOf('memory');
   readonly #budget: Budget;
   readonly #tree: Tree;
@@ -76,15 +63,15 @@ export class MemoryAdapter implements StorageAdapter {
     this.#now = now;
   }
 
-  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+  async stat(path: SourcePath, options: port.OperationOptions = {}): Promise<port.Stat> {
     options.signal?.throwIfAborted();
     return statOf(path.name, this.#tree.get(path));
   }
 
   async *list(
     folder: SourcePath,
-    options: ListOptions = {},
-  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    options: port.ListOptions = {},
+  ): AsyncGenerator<readonly port.Entry[], void, undefined> {
     options.signal?.throwIfAborted();
     const entries = [...this.#tree.getFolder(folder).children].map(([name, node]) => statOf(name, node));
     for (let start = 0; start < entries.length; start += PAGE) {
@@ -93,7 +80,7 @@ export class MemoryAdapter implements StorageAdapter {
     }
   }
 
-  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+  async read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
     const { signal, range, ifMatch } = options;
     signal?.throwIfAborted();
     const file = this.#tree.getFile(path);
@@ -105,7 +92,7 @@ export class MemoryAdapter implements StorageAdapter {
     };
   }
 
-  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+  async write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     const bytes = await this.#takeIn(content, options);
     try {
       return this.#put(path, bytes, options);
@@ -115,7 +102,7 @@ export class MemoryAdapter implements StorageAdapter {
     }
   }
 
-  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+  async stage(content: Readable, options: port.OperationOptions = {}): Promise<port.StagedFile> {
     let bytes: Buffer | undefined = await this.#takeIn(content, options);
     const { length } = bytes;
     const present = (): Buffer => {
@@ -138,30 +125,30 @@ export class MemoryAdapter implements StorageAdapter {
     };
   }
 
-  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async makeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     this.#tree.makeFolder(path);
   }
 
-  async removeFile(path: SourcePath, { signal, ifUnchanged }: RemoveFileOptions = {}): Promise<void> {
+  async removeFile(path: SourcePath, { signal, ifUnchanged }: port.RemoveFileOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     if (ifUnchanged !== undefined && ifUnchanged.etag !== this.#tree.getFile(path).etag)
       throw new ChangedMeanwhileError();
     this.#tree.remove(path, 'file');
   }
 
-  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     this.#tree.remove(path, 'folder');
   }
 
-  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeEmptyFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (!path.isRoot && this.#tree.getFolder(path).children.size > 0) throw new NotEmptyError();
     this.#tree.remove(path, 'folder');
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async copyFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     const { bytes } = this.#tree.getFile(from);
     this.#budget.take(bytes.length);
@@ -173,12 +160,12 @@ export class MemoryAdapter implements StorageAdapter {
     }
   }
 
-  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async moveFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     this.#tree.move(from, to, 'file', options.createOnly === true);
   }
 
-  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async moveFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     this.#tree.move(from, to, 'folder', true);
   }
@@ -186,8 +173,8 @@ export class MemoryAdapter implements StorageAdapter {
   async statMany(
     folder: SourcePath,
     names: readonly string[],
-    options: OperationOptions = {},
-  ): Promise<readonly (Entry | undefined)[]> {
+    options: port.OperationOptions = {},
+  ): Promise<readonly (port.Entry | undefined)[]> {
     options.signal?.throwIfAborted();
     const { children } = this.#tree.getFolder(folder);
     return names.map((name) => {
@@ -214,7 +201,7 @@ export class MemoryAdapter implements StorageAdapter {
     return Buffer.concat(chunks);
   }
 
-  #put(path: SourcePath, bytes: Buffer, options: Omit<WriteOptions, 'size'>): Stat {
+  #put(path: SourcePath, bytes: Buffer, options: Omit<port.WriteOptions, 'size'>): port.Stat {
     options.signal?.throwIfAborted();
     if (options.ifMatch !== undefined) {
       const old = this.#tree.find(path);
@@ -230,6 +217,6 @@ export class MemoryAdapter implements StorageAdapter {
 
 /** Creates stores in memory; `storageAdapter: "memory"`. */
 export const memoryFactory: StorageFactory<MemoryOptions | undefined> = {
-  parseOptions: optionsParser(memoryOptionsSchema),
+  parseOptions: option.parser(memoryOptionsSchema),
   create: ({ options }) => new MemoryAdapter(options),
 };

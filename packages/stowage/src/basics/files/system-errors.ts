@@ -1,28 +1,16 @@
-import {
-  AlreadyExistsError,
-  BusyError,
-  errorsByCode,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  StowageError,
-  UnsafeNameError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 
-const byCode = errorsByCode(
-  [NotFoundError, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV'],
-  [AlreadyExistsError, 'EEXIST', 'ENOTEMPTY'],
-  [WrongKindError, 'EISDIR'],
+const byCode = errors.errorsByCode(
+  [errors.NotFoundError, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'ENODEV'],
+  [errors.AlreadyExistsError, 'EEXIST', 'ENOTEMPTY'],
+  [errors.WrongKindError, 'EISDIR'],
   // EBUSY: a file system is mounted there.
-  [StorageDeniedError, 'EACCES', 'EPERM', 'EROFS', 'EBUSY'],
-  [StorageFullError, 'ENOSPC', 'EDQUOT', 'EFBIG'],
+  [errors.StorageDeniedError, 'EACCES', 'EPERM', 'EROFS', 'EBUSY'],
+  [errors.StorageFullError, 'ENOSPC', 'EDQUOT', 'EFBIG'],
   // Names that the protocol allows and this file system does not.
-  [UnsafeNameError, 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'],
-  [BusyError, 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'],
-  [StorageTimeoutError, 'ETIMEDOUT'],
+  [errors.UnsafeNameError, 'ENAMETOOLONG', 'EILSEQ', 'EINVAL'],
+  [errors.BusyError, 'EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'],
+  [errors.StorageTimeoutError, 'ETIMEDOUT'],
 );
 
 /**
@@ -67,9 +55,9 @@ export const cannotFlush = (error: unknown): boolean => NO_FLUSH.has(systemCode(
  * without a system code become StorageUnavailableError.
  * @param operation name of the operation, for the log only
  */
-export const fromSystemError = (error: unknown, operation: string): StowageError => {
-  if (error instanceof StowageError) return error;
+export const fromSystemError = (error: unknown, operation: string): errors.StowageError => {
+  if (error instanceof errors.StowageError) return error;
   const code = systemCode(error);
   const detail = `${operation} failed${code === undefined ? '' : ` (${code})`}`;
-  return new (byCode.get(code) ?? StorageUnavailableError)({ detail, cause: error });
+  return new (byCode.get(code) ?? errors.StorageUnavailableError)({ detail, cause: error });
 };

@@ -7,25 +7,7 @@ import {
   StorageDeniedError,
   WrongKindError,
 } from '../../../errors/errors.ts';
-import type {
-  Entry,
-  Glimpse,
-  ListOptions,
-  OperationOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  RemoveOptions,
-  StagedFile,
-  Stat,
-  StatOptions,
-  StorageAdapter,
-  StorageCapabilities,
-  StoreIdentity,
-  TemporaryUrlOptions,
-  TransferOptions,
-  WriteOptions,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
 import { folderNamed, isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
@@ -58,8 +40,8 @@ const REFUSED_MS = 60_000;
  * keys below it. Conditions that the service does not decide are checked immediately before the change, and
  * such changes are serialized within this process.
  */
-export class ObjectStoreAdapter implements StorageAdapter {
-  readonly identity: StoreIdentity;
+export class ObjectStoreAdapter implements port.StorageAdapter {
+  readonly identity: port.StoreIdentity;
   protected readonly keys: Keys;
   readonly #objects: Objects;
   readonly #removals: Removals;
@@ -77,12 +59,12 @@ export class ObjectStoreAdapter implements StorageAdapter {
     this.#folders = new Folders(objects, this.#removals);
   }
 
-  get capabilities(): StorageCapabilities {
+  get capabilities(): port.StorageCapabilities {
     return this.#objects.capabilities;
   }
 
   /** One request when the item has the expected kind, else one more. */
-  async stat(path: SourcePath, options: StatOptions = {}): Promise<Stat> {
+  async stat(path: SourcePath, options: port.StatOptions = {}): Promise<port.Stat> {
     options.signal?.throwIfAborted();
     if (path.isRoot) return folderNamed(path.name);
     return this.#lookup.inAnySpelling(path, options, async () => {
@@ -98,14 +80,14 @@ export class ObjectStoreAdapter implements StorageAdapter {
     });
   }
 
-  async checkRoot(options: OperationOptions = {}): Promise<void> {
+  async checkRoot(options: port.OperationOptions = {}): Promise<void> {
     await hasBelow(this.#objects, this.keys.root, options);
   }
 
   async *list(
     folder: SourcePath,
-    options: ListOptions = {},
-  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    options: port.ListOptions = {},
+  ): AsyncGenerator<readonly port.Entry[], void, undefined> {
     options.signal?.throwIfAborted();
     if (yield* this.#lookup.entries(folder, options)) return;
     if ((await this.#lookup.isRespelled(folder, options)) && (yield* this.#lookup.entries(folder, options)))
@@ -113,7 +95,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
     await this.#lookup.refuse(folder, 'folder', options);
   }
 
-  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+  async read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new WrongKindError();
     return this.#lookup.inAnySpelling(path, options, async () => {
@@ -126,28 +108,28 @@ export class ObjectStoreAdapter implements StorageAdapter {
     });
   }
 
-  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+  async write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     return this.#write(path, content, options);
   }
 
-  async glimpse(...asked: Parameters<Lookup['glimpse']>): Promise<Glimpse> {
+  async glimpse(...asked: Parameters<Lookup['glimpse']>): Promise<port.Glimpse> {
     return this.#lookup.glimpse(...asked);
   }
 
   /** Stages locally, so that an upload can be repeated when the service is temporarily unavailable. */
-  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+  async stage(content: Readable, options: port.OperationOptions = {}): Promise<port.StagedFile> {
     return stageLocally(content, options, (path, file, more) =>
       this.#write(path, file.open(), { ...more, size: file.size }, () => file.open()),
     );
   }
 
-  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async makeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     await this.#folders.make(this.#newFolder(path), options);
   }
 
   /** Removes only the version that was read. The service decides where it has conditional removals. */
-  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+  async removeFile(path: SourcePath, options: port.RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged, mayMiss = false, signal } = options;
     const isDecided = this.#objects.decides.remove;
     const seen = isDecided || ifUnchanged === undefined ? options.seen : undefined;
@@ -163,14 +145,14 @@ export class ObjectStoreAdapter implements StorageAdapter {
     this.#spellings.forget(path);
   }
 
-  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
     await this.#lookup.withFolder(path, options, (folder) => this.#folders.remove(folder, options));
     this.#spellings.forget(path);
   }
 
-  async removeEmptyFolder(path: SourcePath, options: RemoveOptions = {}): Promise<void> {
+  async removeEmptyFolder(path: SourcePath, options: port.RemoveOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
     const remove = (folder: string): Promise<void> => this.#folders.removeEmpty(folder, options);
@@ -180,14 +162,14 @@ export class ObjectStoreAdapter implements StorageAdapter {
     if (!path.parent.isRoot) await this.#folders.keep(this.keys.ofFolder(path.parent), options);
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: TransferOptions = {}): Promise<void> {
+  async copyFile(from: SourcePath, to: SourcePath, options: port.TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     const copy = () => this.#transferFile(from, to, options, async () => undefined);
     await this.#objects.locks.hold(options.createOnly === true ? [this.keys.toMake(to)] : [], options, copy);
   }
 
   /** Where the service has conditional removals, a source that is replaced after its copy fails the move. */
-  async moveFile(from: SourcePath, to: SourcePath, options: TransferOptions = {}): Promise<void> {
+  async moveFile(from: SourcePath, to: SourcePath, options: port.TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     // Also locks the source against writes of this process: most services remove any version.
     const move: AfterCopy = async (source, { key, etag }) =>
@@ -202,20 +184,20 @@ export class ObjectStoreAdapter implements StorageAdapter {
     );
   }
 
-  async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async copyFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     await this.#transferFolder(from, to, options, (source, target) =>
       this.#folders.copy(source, target, options),
     );
   }
 
-  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async moveFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     await this.#transferFolder(from, to, options, (source, target) =>
       this.#folders.move(source, target, options),
     );
   }
 
   /** Undefined where the login cannot sign. */
-  async temporaryUrl(path: SourcePath, options: TemporaryUrlOptions): Promise<string | undefined> {
+  async temporaryUrl(path: SourcePath, options: port.TemporaryUrlOptions): Promise<string | undefined> {
     const key = this.keys.of(path);
     options.signal?.throwIfAborted();
     if (Date.now() < this.#refusedUntil) return undefined;
@@ -248,9 +230,9 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async #write(
     path: SourcePath,
     content: Readable,
-    options: WriteOptions,
+    options: port.WriteOptions,
     open?: () => Readable,
-  ): Promise<Stat> {
+  ): Promise<port.Stat> {
     const { createOnly = false, ifMatch, signal } = options;
     return consumeContent(content, options, async (chunks) => {
       const isNoFolder = options.derived === true || options.isNoFolder === true;
@@ -264,7 +246,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async #transferFile(
     source: SourcePath,
     to: SourcePath,
-    options: TransferOptions,
+    options: port.TransferOptions,
     after: AfterCopy,
   ): Promise<void> {
     const { createOnly = false, signal } = options;
@@ -289,7 +271,7 @@ export class ObjectStoreAdapter implements StorageAdapter {
   async #transferFolder(
     from: SourcePath,
     to: SourcePath,
-    options: OperationOptions,
+    options: port.OperationOptions,
     transfer: (source: string, target: NewFolder) => Promise<void>,
   ): Promise<void> {
     options.signal?.throwIfAborted();

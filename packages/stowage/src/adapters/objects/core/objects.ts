@@ -6,14 +6,7 @@ import {
   StorageUnavailableError,
   type StowageError,
 } from '../../../errors/errors.ts';
-import type {
-  OperationOptions,
-  ReadOptions,
-  StorageCapabilities,
-  Glimpse,
-  Stat,
-  TemporaryUrlOptions,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
 
@@ -104,7 +97,7 @@ export interface NotRemoved {
 export interface Batches {
   readonly most: number;
   /** Returns the objects that still exist. @throws UnsupportedError where the service has no batches */
-  remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<readonly NotRemoved[]>;
+  remove(objects: readonly ObjectToRemove[], options: port.OperationOptions): Promise<readonly NotRemoved[]>;
 }
 
 /** One response to a listing. `next`: token of the following page; undefined after the last. */
@@ -135,45 +128,45 @@ export async function* pagesOf(
  * Errors are those of the storage port; 412 is ChangedMeanwhileError, 501 UnsupportedError.
  */
 export interface Objects {
-  readonly capabilities: StorageCapabilities;
+  readonly capabilities: port.StorageCapabilities;
   /** Whether the service decides create-only copies, and removals of one version. */
   readonly decides: { readonly copy: boolean; readonly remove: boolean };
   /** Serializes writes and moves of one key where the service does not decide between them. */
   readonly locks: NameLocks;
 
   /** Optional: detects the conditions that the service supports, before an operation relies on them. */
-  learn?(options: OperationOptions): Promise<unknown>;
+  learn?(options: port.OperationOptions): Promise<unknown>;
 
   /** Undefined when no object has the key. */
-  find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
+  find(key: string, options: port.OperationOptions): Promise<ObjectFacts | undefined>;
 
   /**
    * Keys with this prefix, in byte order; with a delimiter those of one folder. Pages may be empty.
    * @throws StorageUnavailableError, never NotFoundError: a listing that is not found means an outage
    */
-  pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage>;
+  pages(prefix: string, options: port.OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage>;
 
   /** @throws NotFoundError, ChangedMeanwhileError */
-  get(key: string, options: ReadOptions): Promise<Download>;
+  get(key: string, options: port.ReadOptions): Promise<Download>;
 
   /** Stores all or nothing. @throws AlreadyExistsError, ChangedMeanwhileError, UnsupportedError (ifMatch) */
-  upload(upload: Upload, options: OperationOptions): Promise<Uploaded>;
+  upload(upload: Upload, options: port.OperationOptions): Promise<Uploaded>;
 
   /** Stores the empty object of a folder. @throws AlreadyExistsError where the service decides that */
-  putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void>;
+  putFolder(key: string, createOnly: boolean, options: port.OperationOptions): Promise<void>;
 
   /**
    * Copies an object with its attributes. Returns the ETag of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError, ChangedMeanwhileError (the source)
    */
-  copy(copy: Copy, options: OperationOptions): Promise<string | undefined>;
+  copy(copy: Copy, options: port.OperationOptions): Promise<string | undefined>;
 
   /**
    * Also succeeds when no object has the key.
    * @param etag removes only this version; for services that support that
    * @throws ChangedMeanwhileError for another version
    */
-  remove(key: string, options: OperationOptions, etag?: string): Promise<void>;
+  remove(key: string, options: port.OperationOptions, etag?: string): Promise<void>;
 
   /** Optional: removes several objects in one request. */
   readonly batches?: Batches;
@@ -182,7 +175,7 @@ export interface Objects {
    * A temporary URL for reading the object. Undefined where the login cannot sign.
    * @throws StorageDeniedError where the service refuses to sign for this login
    */
-  signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined>;
+  signedUrl(key: string, options: port.TemporaryUrlOptions): Promise<string | undefined>;
 
   close(): Promise<void>;
 }
@@ -199,10 +192,10 @@ export const glimpseOf = (
   { objects, prefixes, isLast }: ObjectPage,
   folder: SourcePath,
   prefix: string,
-  fileStat: (path: SourcePath, object: ListedObject) => Stat,
-): Glimpse => {
-  const known = new Map<string, (() => Stat) | 'unknown'>();
-  const add = (written: string, look: (path: SourcePath) => Stat): void => {
+  fileStat: (path: SourcePath, object: ListedObject) => port.Stat,
+): port.Glimpse => {
+  const known = new Map<string, (() => port.Stat) | 'unknown'>();
+  const add = (written: string, look: (path: SourcePath) => port.Stat): void => {
     const name = written.normalize('NFC');
     const isClear = name === written && !known.has(name) && isSegment(name);
     known.set(name, isClear ? () => look(folder.below(name)) : 'unknown');

@@ -1,24 +1,15 @@
-import {
-  BusyError,
-  errorsByCode,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  StorageTimeoutError,
-  UnsafeNameError,
-  ChangedMeanwhileError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { Service } from '../core/requests.ts';
 import type { ObjectFacts } from '../core/objects.ts';
 
-const byReason = errorsByCode(
-  [BusyError, 'rateLimitExceeded', 'userRateLimitExceeded'],
-  [NotFoundError, 'notFound'],
-  [StorageFullError, 'uploadTooLarge'],
-  [UnsafeNameError, 'invalidObjectName'],
-  [StorageTimeoutError, 'ETIMEDOUT'],
+const byReason = errors.errorsByCode(
+  [errors.BusyError, 'rateLimitExceeded', 'userRateLimitExceeded'],
+  [errors.NotFoundError, 'notFound'],
+  [errors.StorageFullError, 'uploadTooLarge'],
+  [errors.UnsafeNameError, 'invalidObjectName'],
+  [errors.StorageTimeoutError, 'ETIMEDOUT'],
   // ENOENT, EACCES: the file with the key cannot be read.
-  [StorageDeniedError, 'ENOENT', 'EACCES', 'NoCredentials'],
+  [errors.StorageDeniedError, 'ENOENT', 'EACCES', 'NoCredentials'],
 );
 
 /** A response with an error status. */
@@ -86,7 +77,7 @@ export const versionOf = (generation: string | undefined): string | undefined =>
 /** The generation in an ETag. @throws ChangedMeanwhileError for one that this store never returned */
 export const generationOf = (etag: string): string => {
   const generation = /^"(\d{1,19})"$/u.exec(etag)?.[1];
-  if (generation === undefined) throw new ChangedMeanwhileError();
+  if (generation === undefined) throw new errors.ChangedMeanwhileError();
   return generation;
 };
 

@@ -11,12 +11,7 @@ import type {
 } from '../core/objects.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { failedRequest } from '../core/requests.ts';
-import type {
-  OperationOptions,
-  ReadOptions,
-  StorageCapabilities,
-  TemporaryUrlOptions,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { signedUrlOf } from './connection.ts';
 import { Copier } from './change.ts';
 import { errorOfCode } from './errors.ts';
@@ -46,7 +41,7 @@ export class S3Objects extends S3Uploads implements Objects {
   readonly #copier = new Copier(this.bucket, this.conditional);
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has tested them. */
-  get capabilities(): StorageCapabilities {
+  get capabilities(): port.StorageCapabilities {
     const { create, match } = this.conditional.known;
     return { ...DECLARED, atomicCreate: create, ifMatch: match !== undefined };
   }
@@ -55,28 +50,28 @@ export class S3Objects extends S3Uploads implements Objects {
     return { copy: this.#copier.isDecided, remove: this.conditional.known.remove };
   }
 
-  learn(options: OperationOptions): Promise<Support> {
+  learn(options: port.OperationOptions): Promise<Support> {
     return this.conditional.learn(options);
   }
 
-  pages(prefix: string, options: OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
+  pages(prefix: string, options: port.OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
     return this.bucket.pages(prefix, options, how);
   }
 
-  get(key: string, options: ReadOptions): Promise<Download> {
+  get(key: string, options: port.ReadOptions): Promise<Download> {
     return this.bucket.get(key, options);
   }
 
-  copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
+  copy(copy: Copy, options: port.OperationOptions): Promise<string | undefined> {
     return this.#copier.copy(copy, options);
   }
 
-  remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
+  remove(key: string, options: port.OperationOptions, etag?: string): Promise<void> {
     return this.settleRemoval(this.bucket.remove(key, options, etag), key, options);
   }
 
   /** Sends no request. @throws UnsupportedError when the package for it is not installed */
-  signedUrl(Key: string, options: TemporaryUrlOptions): Promise<string> {
+  signedUrl(Key: string, options: port.TemporaryUrlOptions): Promise<string> {
     const { lifetime, contentType, disposition, signal } = options;
     const as = { ResponseContentType: contentType, ResponseContentDisposition: disposition };
     return this.bucket.requests.locally(`sign ${Key}`, signal, (s3) =>
@@ -90,7 +85,7 @@ export class S3Objects extends S3Uploads implements Objects {
 
   async #removeBatch(
     objects: readonly ObjectToRemove[],
-    { signal }: OperationOptions,
+    { signal }: port.OperationOptions,
   ): Promise<readonly NotRemoved[]> {
     const alone = objects.filter(({ key }) => NOT_IN_XML.test(key));
     const left: NotRemoved[] = alone.map(({ key }) => ({ key, failure: undefined }));

@@ -3,18 +3,7 @@ import { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { patientAttempts } from '../../../basics/network/attempts.ts';
-import {
-  BusyError,
-  ChangedMeanwhileError,
-  errorsByCode,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  type StowageError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 
 /** Longest silence of connections, in milliseconds. */
 export interface Silence {
@@ -80,21 +69,21 @@ export const wholeSize = (contentRange: string | undefined): number | undefined 
   return total === undefined ? undefined : Number(total);
 };
 
-const byStatus = errorsByCode(
-  [StorageDeniedError, 401, 403],
-  [NotFoundError, 404, 410],
-  [StorageTimeoutError, 408, 504],
-  [ChangedMeanwhileError, 412, 416],
-  [BusyError, 423, 424, 429],
-  [UnsupportedError, 501],
-  [StorageFullError, 507],
+const byStatus = errors.errorsByCode(
+  [errors.StorageDeniedError, 401, 403],
+  [errors.NotFoundError, 404, 410],
+  [errors.StorageTimeoutError, 408, 504],
+  [errors.ChangedMeanwhileError, 412, 416],
+  [errors.BusyError, 423, 424, 429],
+  [errors.UnsupportedError, 501],
+  [errors.StorageFullError, 507],
 );
 
 /** The error for a status of a store's server, where the adapter has no more specific one. */
 export const errorOfStatus = (
   status: number | undefined,
   facts: { readonly detail: string; readonly cause?: unknown },
-): StowageError => new (byStatus.get(status) ?? StorageUnavailableError)(facts);
+): errors.StowageError => new (byStatus.get(status) ?? errors.StorageUnavailableError)(facts);
 
 /** Milliseconds to wait by `Retry-After`; undefined without one. */
 export const retryAfter = (header: string | undefined): number | undefined => {

@@ -1,23 +1,15 @@
-import {
-  BusyError,
-  errorsByCode,
-  StorageDeniedError,
-  StorageFullError,
-  type StowageError,
-  UnsafeNameError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { SilenceError } from '../core/connections.ts';
 import { errorOfRefusal, refusalOf } from '../paths/session.ts';
 
 /** Replies of RFC 959 with a specific meaning. The meaning of 550 needs a check afterwards. */
-const byCode = errorsByCode(
-  [BusyError, 450],
-  [StorageFullError, 452, 552],
+const byCode = errors.errorsByCode(
+  [errors.BusyError, 450],
+  [errors.StorageFullError, 452, 552],
   // 500 and 501, for commands that every server supports: the line is too long for it.
-  [UnsafeNameError, 500, 501],
-  [UnsupportedError, 502, 504],
-  [StorageDeniedError, 530, 532, 550, 553],
+  [errors.UnsafeNameError, 500, 501],
+  [errors.UnsupportedError, 502, 504],
+  [errors.StorageDeniedError, 530, 532, 550, 553],
 );
 
 /** The code of a rejection by the server; undefined for other errors. */
@@ -40,5 +32,5 @@ export const isSilence = (error: unknown): boolean =>
   error instanceof Error && /^Timeout \(/u.test(error.message);
 
 /** @see errorOfRefusal */
-export const errorOf = (asked: string, error: unknown): StowageError =>
+export const errorOf = (asked: string, error: unknown): errors.StowageError =>
   errorOfRefusal(byCode, asked, isSilence(error) ? new SilenceError('no answer in time') : error);

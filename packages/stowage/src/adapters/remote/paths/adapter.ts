@@ -10,20 +10,7 @@ import {
   WrongKindError,
 } from '../../../errors/errors.ts';
 import { isStale, isTempName, newTempName } from '../core/temporary.ts';
-import type {
-  Entry,
-  ListOptions,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  Stat,
-  StorageAdapter,
-  StorageCapabilities,
-  StoreIdentity,
-  WriteOptions,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
@@ -44,25 +31,25 @@ import { isElsewhere, putFile, requireFree } from './write.ts';
 const LATE_MS = 60_000;
 
 /** The storage port for a store with paths. */
-export class PathAdapter<Session extends PathSession> implements StorageAdapter {
-  readonly identity: StoreIdentity;
+export class PathAdapter<Session extends PathSession> implements port.StorageAdapter {
+  readonly identity: port.StoreIdentity;
   readonly #store: PathStore<Session>;
-  readonly #declared: StorageCapabilities;
+  readonly #declared: port.StorageCapabilities;
 
   /** @param declared capabilities until the server has shown more */
-  constructor(store: PathStore<Session>, identity: StoreIdentity, declared: StorageCapabilities) {
+  constructor(store: PathStore<Session>, identity: port.StoreIdentity, declared: port.StorageCapabilities) {
     this.#store = store;
     this.identity = identity;
     this.#declared = declared;
   }
 
   /** Atomic creation and letter case are known only after trials. */
-  get capabilities(): StorageCapabilities {
+  get capabilities(): port.StorageCapabilities {
     const { decidesNames, letterCase } = this.#store;
     return { ...this.#declared, atomicCreate: decidesNames, caseSensitive: letterCase.isSensitive };
   }
 
-  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+  async stat(path: SourcePath, options: port.OperationOptions = {}): Promise<port.Stat> {
     await this.#store.prepare(path, options);
     return this.#store.run(options, async (session) => {
       const stat = await this.#store.stat(session, path);
@@ -71,18 +58,18 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     });
   }
 
-  async checkRoot(options: OperationOptions = {}): Promise<void> {
+  async checkRoot(options: port.OperationOptions = {}): Promise<void> {
     await this.#store.run(options, (session) => this.#store.requireRoot(session));
   }
 
-  async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
+  async *list(folder: SourcePath, options: port.ListOptions = {}): AsyncIterable<readonly port.Entry[]> {
     await this.#store.prepare(folder, options);
     const { letterCase, spellings } = this.#store;
-    const names = new ListedNames<Entry>(folder, spellings);
-    const aliases: Entry[] = [];
-    let [omitted, known]: [number, Entry | undefined] = [0, undefined];
+    const names = new ListedNames<port.Entry>(folder, spellings);
+    const aliases: port.Entry[] = [];
+    let [omitted, known]: [number, port.Entry | undefined] = [0, undefined];
     /** Entries whose names cannot be aliases; the others wait until letter case is known. */
-    const own = (page: readonly Entry[]): readonly Entry[] =>
+    const own = (page: readonly port.Entry[]): readonly port.Entry[] =>
       page.filter((entry) => {
         if (!letterCase.isAlias(entry.name)) return true;
         if (letterCase.isKnown) omitted += 1;
@@ -107,12 +94,12 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     if (omitted > 0) options.onOmitted?.(omitted);
   }
 
-  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+  async read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
     await this.#store.prepare(path, options);
     return this.#store.read(path, options);
   }
 
-  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+  async write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     return consumeContent(content, options, async (chunks) => {
       if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
       if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
@@ -123,12 +110,12 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     });
   }
 
-  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async makeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     await this.#store.prepare(path, options, true);
     await this.#store.run(options, (session) => this.#store.makeFolder(session, path));
   }
 
-  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+  async removeFile(path: SourcePath, options: port.RemoveFileOptions = {}): Promise<void> {
     const { ifUnchanged } = options;
     const store = this.#store;
     await store.prepare(path, options);
@@ -142,7 +129,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   /** The server decides whether the folder is empty. */
-  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeEmptyFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     const store = this.#store;
     await store.prepare(path, options);
     await store.run(options, async (session) => {
@@ -165,7 +152,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
    * Hides a folder in one step, and then removes it with all its contents. Leftovers that the server does not
    * remove become visible again, under the old name or a numbered one.
    */
-  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     const store = this.#store;
     await store.prepare(path, options);
     if (path.isRoot) throw rootStays();
@@ -183,13 +170,13 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     }
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async copyFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     await this.#store.prepare(from, options);
     await this.#store.prepare(to, options, true);
     await this.#store.copyFile({ from, to }, options);
   }
 
-  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async moveFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     const [store, names, isNew] = [this.#store, { from, to }, options.createOnly === true];
     await store.prepare(from, options);
     await store.prepare(to, options, true);
@@ -202,7 +189,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
     });
   }
 
-  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async moveFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     const store = this.#store;
     await store.prepare(from, options);
     await store.prepare(to, options, true);
@@ -223,7 +210,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   /** Runs requests under the locks of the names that they change. */
   #change(
     paths: SourcePath | readonly SourcePath[],
-    options: OperationOptions,
+    options: port.OperationOptions,
     work: (session: Session) => Promise<void>,
   ): Promise<void> {
     return this.#store.lock(paths, options, () => this.#store.run(options, work));
@@ -239,7 +226,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
    * Renames a folder to a hidden name. After a lost response, a lookup shows whether that happened. A rename
    * that takes effect only later is undone.
    */
-  async #hide({ from, to }: Names, options: OperationOptions): Promise<void> {
+  async #hide({ from, to }: Names, options: port.OperationOptions): Promise<void> {
     const store = this.#store;
     let isAsked = false;
     const hiding = this.#change(from, options, async (session) => {
@@ -262,7 +249,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   #shown(
     folder: SourcePath,
     { written, found }: ListedEntry,
-  ): readonly [readonly [Entry, string]] | undefined {
+  ): readonly [readonly [port.Entry, string]] | undefined {
     const { kind, size, modifiedAt } = found;
     if (isTempName(written)) {
       if (isStale(written, modifiedAt, undefined))
@@ -277,7 +264,7 @@ export class PathAdapter<Session extends PathSession> implements StorageAdapter 
   }
 
   /** @param isNeeded a caller depends on the result, so more requests than a lookup may be spent */
-  async #learnCase(path: SourcePath, options: OperationOptions, isNeeded: boolean): Promise<void> {
+  async #learnCase(path: SourcePath, options: port.OperationOptions, isNeeded: boolean): Promise<void> {
     const store = this.#store;
     const learn = async (): Promise<void> => {
       await store.run(options, (session) => store.learnCase(session, path, options));

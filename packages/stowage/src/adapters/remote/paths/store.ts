@@ -9,14 +9,7 @@ import {
   NotFoundError,
   StorageDeniedError,
 } from '../../../errors/errors.ts';
-import type {
-  EntryKind,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  Stat,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { isTempName, Leftovers, newAsideName, newTempName } from '../core/temporary.ts';
@@ -74,14 +67,14 @@ export abstract class PathStore<Session extends PathSession> {
   /** The server is known to let exactly one writer create a name. */
   abstract readonly decidesNames: boolean;
   /** Runs the requests of an operation on one connection. Calls must not be nested. */
-  abstract run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T>;
+  abstract run<T>(options: port.OperationOptions, work: (session: Session) => Promise<T>): Promise<T>;
   /** The entries of a folder, also for a slow reader. @throws NotFoundError, WrongKindError */
   abstract entries(
     folder: SourcePath,
-    options: OperationOptions,
+    options: port.OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined>;
-  abstract read(path: SourcePath, options: ReadOptions): Promise<ReadResult>;
-  abstract copyFile(names: Names, options: PutOptions): Promise<void>;
+  abstract read(path: SourcePath, options: port.ReadOptions): Promise<port.ReadResult>;
+  abstract copyFile(names: Names, options: port.PutOptions): Promise<void>;
   /** Writes a new file. After a failure the caller removes leftovers. */
   abstract writeNew(
     session: Session,
@@ -95,7 +88,7 @@ export abstract class PathStore<Session extends PathSession> {
    */
   abstract giveNewName(session: Session, names: Names): Promise<void>;
   /** Moves a file or folder to a new name. @throws AlreadyExistsError */
-  abstract moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void>;
+  abstract moveToNewName(session: Session, names: Names, kind: port.EntryKind): Promise<void>;
   /** Moves a file to a name, replacing a file that has it. @throws WrongKindError when a folder has it */
   abstract moveOver(session: Session, names: Names): Promise<void>;
   /** Rejected without a specific reason: mostly because an entry is in the way. */
@@ -110,7 +103,7 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /** Must be awaited before every operation. Rejects temporary names. */
-  async prepare(path: SourcePath, { signal }: OperationOptions, writes = false): Promise<void> {
+  async prepare(path: SourcePath, { signal }: port.OperationOptions, writes = false): Promise<void> {
     signal?.throwIfAborted();
     this.leftovers.retry();
     if (!path.segments.every((name) => !isTempName(name) && isSayable(name)))
@@ -119,7 +112,7 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /** Detects letter case with a temporary folder. It stays unknown where the login may not create one. */
-  async tryLetterCase(options: OperationOptions): Promise<void> {
+  async tryLetterCase(options: port.OperationOptions): Promise<void> {
     const temp = SourcePath.root.below(newTempName());
     const trying = this.run(options, async (session) => {
       await session.mkdir(temp);
@@ -132,7 +125,7 @@ export abstract class PathStore<Session extends PathSession> {
   /** Runs a change of entries while no other operation of this process changes them. */
   async lock<T>(
     paths: SourcePath | readonly SourcePath[],
-    options: OperationOptions,
+    options: port.OperationOptions,
     work: () => Promise<T>,
   ): Promise<T> {
     const all = [paths].flat();
@@ -194,7 +187,7 @@ export abstract class PathStore<Session extends PathSession> {
     return this.run({}, async (session) => {
       const found = await session.look(to);
       const isNext =
-        next !== undefined && found?.kind === 'file' && isSameVersion(found as Stat, next as Stat);
+        next !== undefined && found?.kind === 'file' && isSameVersion(found as port.Stat, next as port.Stat);
       if (isNext) await session.unlink(from).catch(ifMissing);
       else if (found === undefined && (await session.look(from)) !== undefined)
         await session.rename({ from, to });
@@ -206,7 +199,7 @@ export abstract class PathStore<Session extends PathSession> {
    * Renames a hidden entry back to its name, or to a numbered one when that is taken. An entry that the
    * server refuses to rename stays hidden. Returns false while the server cannot be reached.
    */
-  async showAgain({ from, to }: Names, kind: EntryKind): Promise<boolean> {
+  async showAgain({ from, to }: Names, kind: port.EntryKind): Promise<boolean> {
     const names = (kind === 'folder' ? folderCopyNames : fileCopyNames)(to.name);
     for (let number = 0; number < MOST_NAMES; number += 1) {
       const free = to.parent.below(names.at(number));
@@ -228,7 +221,7 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /** @throws NotFoundError, also for links and special files */
-  async stat(session: Session, path: SourcePath): Promise<Stat> {
+  async stat(session: Session, path: SourcePath): Promise<port.Stat> {
     const found = await this.find(session, path);
     if (found === undefined || found.kind === 'other') throw new NotFoundError();
     return { ...found, kind: found.kind };
@@ -244,11 +237,11 @@ export abstract class PathStore<Session extends PathSession> {
   }
 
   /** Detects letter case with an existing entry. Costs nothing once it is known. */
-  async learnCase(session: Session, path: SourcePath, options: OperationOptions): Promise<void> {
-    const look = async (one: SourcePath): Promise<Stat> => {
+  async learnCase(session: Session, path: SourcePath, options: port.OperationOptions): Promise<void> {
+    const look = async (one: SourcePath): Promise<port.Stat> => {
       const found = await session.look(one);
       if (found === undefined) throw new NotFoundError();
-      return found as Stat;
+      return found as port.Stat;
     };
     await this.letterCase.learn({ stat: look }, path, options);
   }

@@ -1,27 +1,18 @@
-import {
-  BusyError,
-  errorsByCode,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  type StowageError,
-  UnsafeNameError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { errorOfRefusal, refusalOf } from '../paths/session.ts';
 
 /** The server has not announced an extension of the protocol. */
 export class MissingExtensionError extends Error {}
 
 /** Statuses of version 3 of the protocol, and those of later versions that servers send anyway. */
-const byStatus = errorsByCode(
-  [NotFoundError, 2, 10],
-  [StorageDeniedError, 3, 12],
+const byStatus = errors.errorsByCode(
+  [errors.NotFoundError, 2, 10],
+  [errors.StorageDeniedError, 3, 12],
   // 5: status of OpenSSH for a name that its file system rejects.
-  [UnsafeNameError, 5, 20],
-  [UnsupportedError, 8],
-  [StorageFullError, 14, 15],
-  [BusyError, 17],
+  [errors.UnsafeNameError, 5, 20],
+  [errors.UnsupportedError, 8],
+  [errors.StorageFullError, 14, 15],
+  [errors.BusyError, 17],
 );
 
 /** The status of a rejection by the server; undefined for other errors. */
@@ -34,7 +25,7 @@ export const statusOf = refusalOf;
 export const isPlainRefusal = (error: unknown): boolean => [4, 11, 18].includes(statusOf(error) ?? 0);
 
 /** @see errorOfRefusal */
-export const errorOf = (asked: string, error: unknown): StowageError =>
+export const errorOf = (asked: string, error: unknown): errors.StowageError =>
   error instanceof MissingExtensionError
-    ? new UnsupportedError({ detail: `${asked}: ${error.message}`, cause: error })
+    ? new errors.UnsupportedError({ detail: `${asked}: ${error.message}`, cause: error })
     : errorOfRefusal(byStatus, asked, error);

@@ -8,21 +8,7 @@ import {
   WrongKindError,
 } from '../../../errors/errors.ts';
 import { isStale, isTempName } from '../core/temporary.ts';
-import type {
-  Entry,
-  ListOptions,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  RemoveFileOptions,
-  StagedFile,
-  Stat,
-  StorageAdapter,
-  StorageCapabilities,
-  StoreIdentity,
-  WriteOptions,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
@@ -37,17 +23,17 @@ import { stageFile, transferFile, transferFolder, writeFile } from './write.ts';
 
 const DECLARED = capabilitiesOf('webdav');
 
-export class WebdavAdapter implements StorageAdapter {
-  readonly identity: StoreIdentity;
+export class WebdavAdapter implements port.StorageAdapter {
+  readonly identity: port.StoreIdentity;
   readonly #store: Store;
 
-  constructor(store: Store, identity: StoreIdentity) {
+  constructor(store: Store, identity: port.StoreIdentity) {
     this.#store = store;
     this.identity = identity;
   }
 
   /** Atomic creation and letter case are known only after trials. */
-  get capabilities(): StorageCapabilities {
+  get capabilities(): port.StorageCapabilities {
     return {
       ...DECLARED,
       atomicCreate: this.#store.reservations.areKept,
@@ -55,18 +41,18 @@ export class WebdavAdapter implements StorageAdapter {
     };
   }
 
-  async stat(path: SourcePath, options: OperationOptions = {}): Promise<Stat> {
+  async stat(path: SourcePath, options: port.OperationOptions = {}): Promise<port.Stat> {
     const stat = await this.#store.stat(path, options);
     await this.#store.letterCase.learn(this.#store.resources, path, options);
     return stat;
   }
 
-  async checkRoot(options: OperationOptions = {}): Promise<void> {
+  async checkRoot(options: port.OperationOptions = {}): Promise<void> {
     await this.#store.prepare(SourcePath.root, options);
     await this.#store.resources.requireRoot(options);
   }
 
-  async *list(folder: SourcePath, options: ListOptions = {}): AsyncIterable<readonly Entry[]> {
+  async *list(folder: SourcePath, options: port.ListOptions = {}): AsyncIterable<readonly port.Entry[]> {
     await this.#store.prepare(folder, options);
     let aliases = 0;
     try {
@@ -86,57 +72,57 @@ export class WebdavAdapter implements StorageAdapter {
     }
   }
 
-  async read(path: SourcePath, options: ReadOptions = {}): Promise<ReadResult> {
+  async read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
     const known = await this.stat(path, options);
     if (known.kind === 'folder') throw new WrongKindError();
     if (options.ifMatch !== undefined && known.etag !== options.ifMatch) throw new ChangedMeanwhileError();
     return openFile(this.#store.resources, path, known, options);
   }
 
-  async write(path: SourcePath, content: Readable, options: WriteOptions = {}): Promise<Stat> {
+  async write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     return consumeContent(content, options, async (chunks) => {
       requireWritable(path, options);
       return writeFile(this.#store, path, chunks, options);
     });
   }
 
-  async stage(content: Readable, options: OperationOptions = {}): Promise<StagedFile> {
+  async stage(content: Readable, options: port.OperationOptions = {}): Promise<port.StagedFile> {
     return stageFile(this.#store, content, options, requireWritable);
   }
 
-  async makeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async makeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     await this.#store.prepare(path, options, true);
     await this.#store.makeFolder(path, options);
   }
 
-  async removeFile(path: SourcePath, options: RemoveFileOptions = {}): Promise<void> {
+  async removeFile(path: SourcePath, options: port.RemoveFileOptions = {}): Promise<void> {
     await remove(this.#store, path, 'file', options);
   }
 
-  async removeFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
     await remove(this.#store, path, 'folder', options);
   }
 
-  async removeEmptyFolder(path: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async removeEmptyFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     if (path.isRoot) throw new StorageDeniedError({ detail: 'the root is not removed' });
     if ((await this.#store.stat(path, options)).kind === 'file') throw new WrongKindError();
     await removeEmptyFolder(this.#store, path, options);
   }
 
-  async copyFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async copyFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     await transferFile(this.#store, 'COPY', { from, to }, options);
   }
 
-  async moveFile(from: SourcePath, to: SourcePath, options: PutOptions = {}): Promise<void> {
+  async moveFile(from: SourcePath, to: SourcePath, options: port.PutOptions = {}): Promise<void> {
     await transferFile(this.#store, 'MOVE', { from, to }, options);
   }
 
-  async copyFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async copyFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     await transferFolder(this.#store, 'COPY', { from, to }, options);
   }
 
-  async moveFolder(from: SourcePath, to: SourcePath, options: OperationOptions = {}): Promise<void> {
+  async moveFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
     await transferFolder(this.#store, 'MOVE', { from, to }, options);
   }
@@ -149,10 +135,10 @@ export class WebdavAdapter implements StorageAdapter {
   async #shown(
     folder: SourcePath,
     members: readonly ListedMember[],
-    options: OperationOptions,
-  ): Promise<readonly [page: readonly Entry[], hidden: number]> {
+    options: port.OperationOptions,
+  ): Promise<readonly [page: readonly port.Entry[], hidden: number]> {
     const { letterCase, resources } = this.#store;
-    const page: Entry[] = [];
+    const page: port.Entry[] = [];
     for (const { isSelf, stat, serverTime } of members) {
       const { name, kind, size, modifiedAt, etag } = stat;
       if (isSelf && kind === 'file') throw new WrongKindError();
@@ -166,13 +152,17 @@ export class WebdavAdapter implements StorageAdapter {
     return [shown, page.length - shown.length];
   }
 
-  #removeStale(folder: SourcePath, { name, kind, modifiedAt }: Stat, serverTime: number | undefined): void {
+  #removeStale(
+    folder: SourcePath,
+    { name, kind, modifiedAt }: port.Stat,
+    serverTime: number | undefined,
+  ): void {
     if (!isStale(name, modifiedAt, serverTime)) return;
     this.#store.leftovers.removed({ path: folder.below(name), kind }).catch(() => undefined);
   }
 }
 
-const requireWritable = (path: SourcePath, options: Omit<WriteOptions, 'size'>): void => {
+const requireWritable = (path: SourcePath, options: Omit<port.WriteOptions, 'size'>): void => {
   if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
   if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
 };
