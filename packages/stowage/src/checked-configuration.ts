@@ -106,7 +106,6 @@ const accessRisks = (ruled: RuledActions, hooks: ConnectorHooks): readonly Setti
       ];
 };
 
-/** A configuration that has passed its checks. */
 export interface CheckedConfiguration {
   readonly config: ConnectorConfig;
   readonly actions: Actions;

@@ -34,7 +34,6 @@ interface Named extends At {
   readonly isAsked?: boolean;
 }
 
-/** Creates a folder. */
 export interface MakeFolder extends Named {
   readonly type: 'makeFolder';
 }

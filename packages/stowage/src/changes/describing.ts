@@ -13,7 +13,6 @@ import type { Change, ChangeContext, Describe, Requester, Stage } from './change
 /** Requester of automatic descriptions: the service itself, not a user. */
 export const DESCRIBER: Pick<Requester, 'role' | 'subject'> = { role: 'service', subject: 'describePicture' };
 
-/** Whether the name is that of a picture. */
 export const isPicture = ({ settings }: Source, name: string): boolean =>
   settings.imageExtensions.includes(extensionOf(name) ?? '');
 

@@ -29,7 +29,6 @@ export interface NameReservations {
   ): Promise<TakenNumbers>;
 }
 
-/** The name reservations of one connector. */
 export const createNameReservations = (): NameReservations => {
   const held = new Set<string>();
   const listings = new Map<string, Promise<TakenNumbers>>();

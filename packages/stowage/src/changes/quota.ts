@@ -24,7 +24,6 @@ import { isFree } from './names.ts';
 
 export type { KeptRoom } from '../operations/quotas/account.ts';
 
-/** Key of a source in the quota accounts. */
 export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
   JSON.stringify([scope ?? null, name]);
 

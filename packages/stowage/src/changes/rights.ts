@@ -21,7 +21,6 @@ import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from 
 import { checkName, newFolderName, requireSameType } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
-/** `MOVE`, `COPY` or `RENAME`. */
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
 

@@ -151,7 +151,6 @@ export const parseCommand = (words: readonly string[]): Command => {
   return parseNamed(name, more, values);
 };
 
-/** Output of `stowage --help`. */
 export const help = `stowage: a file browser and uploader connector for web editors
 
 Usage:

@@ -61,7 +61,6 @@ export const urlOf = ({ host, port }: Address): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/`;
 
 export interface Companions {
-  /** Server of health checks, with its address. */
   readonly health?: { readonly server: Health; readonly address: Address } | undefined;
   /** Called with the service's URL when it listens. */
   readonly announce: (url: string) => void;

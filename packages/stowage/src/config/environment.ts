@@ -40,7 +40,6 @@ const PROGRAM_VARIABLES = /^(?:PATH|LANG|LC_.*|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|F
 export const readProgramEnvironment = (): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => PROGRAM_VARIABLES.test(name)));
 
-/** Folders of PATH. */
 export const readProgramFolders = (): readonly string[] =>
   (process.env['PATH'] ?? '').split(delimiter).filter((folder) => isAbsolute(folder));
 

@@ -35,7 +35,6 @@ const fetchWhileMoving = async (
   }
 };
 
-/** Loader of one document. */
 export interface DocumentResources {
   /**
    * Loads from the sources of the request, else over http and https. Undefined when the resource is denied,

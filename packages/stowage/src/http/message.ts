@@ -38,7 +38,6 @@ export interface ParsedBody {
   readonly isMissing?: boolean | undefined;
 }
 
-/** A request to the core. */
 export interface ConnectorRequest extends HookRequest {
   /**
    * The bridge knows that `url` begins at the mount. Otherwise it may still contain the prefix of a mounted

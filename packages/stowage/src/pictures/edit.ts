@@ -221,7 +221,6 @@ const apply = (
   return picture.extract({ left, top, width, height });
 };
 
-/** The size of a picture after an edit. */
 export const sizeAfter = (edit: Edit, seen: PictureSize): PictureSize => {
   if (edit.kind === 'rotate') return rotatedSize(seen, edit.rotation);
   return edit.kind === 'resize' ? edit.to : edit.box;

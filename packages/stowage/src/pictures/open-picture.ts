@@ -18,7 +18,6 @@ import { startOfScan } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
 import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-file.ts';
 
-/** The image library. */
 export type SharpLibrary = typeof sharpModule;
 
 /** Pictures are passed as bytes, never as a path: some formats could refer to other files of the folder. */

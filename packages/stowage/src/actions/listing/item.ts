@@ -174,7 +174,6 @@ type VariantSizes = Readonly<Record<string, { readonly width: number; readonly h
 
 export interface ItemOptions {
   readonly links: Links;
-  /** Details of an entry by its index. */
   readonly details?: ((entry: Entry, index: number) => Details) | undefined;
   /** Indexed like the entries, as `variants` and `variantSizes`. */
   readonly abouts?: readonly (About | undefined)[] | undefined;

@@ -27,7 +27,6 @@ export interface PictureServices extends ServingServices {
 
 interface TextPicture {
   readonly own: OwnLinks;
-  /** The link in `src`. */
   readonly link: OwnLink;
   readonly tag: Tag;
 }

@@ -16,7 +16,6 @@ import { type OwnLink, OwnLinks, renewedUrl } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
 import type { Tag } from './tag.ts';
 
-/** The context of a text. */
 export interface TextOptions {
   /**
    * The mount of the connector, as the links of the text contain it (default: `publicUrl`, else the host's

@@ -79,7 +79,6 @@ export const reachOf = (text: string): 0 | 1 | 2 | 3 => {
   return range === 'private' || range === 'uniqueLocal' || range === 'carrierGradeNat' ? 2 : 0;
 };
 
-/** One address of a host name. */
 export interface HostAddress {
   readonly address: string;
   readonly family: 4 | 6;

@@ -9,7 +9,7 @@ import { ConfigError } from '../../errors/errors.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { createSourceGroup } from '../../sources/source-group.ts';
 import type { SourceGroup } from '../../sources/source.ts';
-import { UsageError } from '../arguments.ts';
+import { type Command, UsageError } from '../arguments.ts';
 import { configurationFile, readDefinition } from '../read-config.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 import { checkMachine } from './machine-checks.ts';
@@ -18,12 +18,7 @@ import { checkPageInside, checkService } from './service-checks.ts';
 import { checkOverlaps, checkOwnSettings, checkSettings, createUnguarded } from './settings-checks.ts';
 import { findFolder, type Probe, probeStore } from './store-checks.ts';
 
-export interface DoctorOptions {
-  readonly config: string | undefined;
-  readonly pageOrigin: string | undefined;
-  readonly url: string | undefined;
-  readonly formSize: string | undefined;
-}
+export type DoctorOptions = Omit<Extract<Command, { readonly name: 'doctor' }>, 'name' | 'isJson'>;
 
 interface Question extends Addresses {
   readonly file: string | undefined;

@@ -13,7 +13,6 @@ export type ResourceRequest =
 /** The response; undefined: the resource is left out. */
 export type LoadedResource = Picture | string | undefined;
 
-/** Messages to the thread. */
 export type ToThread =
   | { readonly type: 'convert'; readonly html: string; readonly page: DocxPage }
   | { readonly type: 'loaded'; readonly id: number; readonly resource: LoadedResource };

@@ -8,7 +8,6 @@ import { type About, aboutSchema, plainText } from '../../storage/about/about.ts
 
 /** A stored picture, as passed to the hook `describePicture`. */
 export interface DescribedPicture {
-  /** Name of its source. */
   readonly source: string;
   /** The tenant, where the source comes from `resolveSources`. */
   readonly tenant?: string | undefined;

@@ -23,7 +23,6 @@ export interface Icon {
   readonly svg: string;
 }
 
-/** Size of an icon in pixels. */
 export interface IconSize {
   readonly width: number;
   readonly height: number;

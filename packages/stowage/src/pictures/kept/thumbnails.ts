@@ -5,7 +5,6 @@ import type { ReadResult } from '../../storage/readable.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ThumbnailFormat } from '../engine.ts';
 
-/** A file in a source. */
 export interface SourceLocation {
   readonly source: Source;
   readonly path: SourcePath;

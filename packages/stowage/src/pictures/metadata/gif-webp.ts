@@ -138,7 +138,6 @@ export const isLosslessWebp = (file: Buffer, budget: ParseBudget): boolean => {
   return (inFrame.find(isOfPixels) ?? first)?.kind === 'VP8L';
 };
 
-/** Metadata of a WebP file. */
 export const webpData = (file: Buffer, budget: ParseBudget): FoundData => {
   const of = (wanted: string): readonly Buffer[] =>
     chunksOf(file, budget).flatMap(({ kind, content }) => (kind === wanted ? [content] : []));

@@ -18,7 +18,6 @@ export interface JpegSegment {
   readonly content: Buffer;
 }
 
-/** A picture in a JPEG file. */
 export interface JpegPicture {
   /** The segments up to the first scan, in their order. */
   readonly header: readonly JpegSegment[];

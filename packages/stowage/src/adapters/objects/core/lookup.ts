@@ -18,7 +18,6 @@ import { ListedNames, respell, type Spellings } from '../../support/spellings.ts
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
 
-/** Stat of a file from the facts of its object. */
 export const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFacts): Stat => ({
   name: path.name,
   kind: 'file',
@@ -65,7 +64,6 @@ export interface FoundFile {
   readonly storageClass: string | undefined;
 }
 
-/** The first key with this prefix. */
 export const firstKey = async (
   objects: Pick<Objects, 'pages'>,
   prefix: string,

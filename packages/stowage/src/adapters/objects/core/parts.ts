@@ -43,7 +43,6 @@ export class ContentReader {
     return (await this.#peek()) === undefined;
   }
 
-  /** The remaining chunks. */
   async *remaining(): AsyncGenerator<Uint8Array, void, undefined> {
     for (let chunk = await this.#peek(); chunk !== undefined; chunk = await this.#peek()) {
       this.#rest = undefined;

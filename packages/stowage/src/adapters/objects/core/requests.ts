@@ -69,7 +69,6 @@ export class FailedRequest extends Error {
 export const failedRequest = (error: unknown): FailedRequest | undefined =>
   error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
 
-/** Number of attempts of the request behind an error. */
 export const attemptsOf = (error: unknown): number => failedRequest(error)?.attempts ?? 1;
 
 /** Whether a retry may succeed: there was no response, or the status or code is a temporary one. */

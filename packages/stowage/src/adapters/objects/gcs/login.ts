@@ -7,7 +7,6 @@ import { Refusal } from './errors.ts';
 import type { GcsOptions } from './options.ts';
 
 export interface Login {
-  /** Headers of a request to this URL. */
   headers(url: URL): Promise<Readonly<Record<string, string>>>;
   /** Email of the service account; undefined for other logins. */
   email(): Promise<string | undefined>;

@@ -96,6 +96,5 @@ export class KnownServices {
   }
 }
 
-/** The form of an ETag in `If-Match`. */
 export const writtenVersion = (etag: string, { match }: Support): string =>
   match === 'bare' ? etag.replace(/^"(.*)"$/u, '$1') : etag;

@@ -89,7 +89,6 @@ export class Commands {
     return folderIn((await this.answerIfKnown('PWD'))?.message);
   }
 
-  /** The text of a listing of the current folder. */
   list(text: string, folder: SourcePath): Promise<string> {
     return this.#look(text, folder, () => this.connection.list(text));
   }

@@ -31,7 +31,6 @@ const NAMING: ReadonlySet<string> = new Set(['PROPFIND', 'MKCOL', 'PUT', 'COPY',
 
 const detailOf = ({ method, path }: Asked, what: string): string => `${method} /${path.toString()}: ${what}`;
 
-/** The error for a status of the server. */
 export const errorOfStatus = (asked: Asked, status: number): StowageError => {
   const cause = new StatusError(status);
   const detail = detailOf(asked, cause.message);

@@ -129,7 +129,6 @@ const fixed = (value: string | undefined): Login => ({
   asksFirst: false,
 });
 
-/** Creates the login for the options. */
 export const createLogin = ({ username, password = '', token, auth }: WebdavOptions): Login => {
   if (token !== undefined) return fixed(`Bearer ${token}`);
   if (username === undefined) return fixed(undefined);

@@ -59,7 +59,6 @@ const MOST_TEXT = 64 * 1024;
 /** Items are elements. Bytes are text without tags, which the parser buffers until its end. */
 const LIMITS = { items: 50_000_000, depth: 64, bytes: 256 * 1024 };
 
-/** The parse budget of one listing. */
 export const listingBudget = (): ParseBudget =>
   new ParseBudget(
     LIMITS,
