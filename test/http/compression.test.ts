@@ -1,6 +1,9 @@
+import { Hono } from 'hono';
+import { compress } from 'hono/compress';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { createRouter } from 'stowage';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../protocol/service.ts';
 import { startEdge } from './edge.ts';
@@ -176,7 +179,23 @@ describe('a listing', () => {
     const { headers, body } = await send(`${url}/files`, { 'accept-encoding': 'gzip, br' });
     expect(headers).not.toHaveProperty('content-encoding');
     expect(headers).not.toHaveProperty('etag');
-    expect(headers['cache-control']).toBe('no-store');
+    expect(headers['cache-control']).toBe('no-store, no-transform');
     expect(body.toString()).toMatch(/signature|sig=|expires/iu);
   });
+
+  it.each(['public', 'signed'] as const)(
+    'and %s links may be compressed by its host or not',
+    async (serve) => {
+      const { root } = (await folderOf(40)).source('files');
+      const router = createRouter({
+        sources: { files: { title: 'Files', root, serve } },
+        signingSecret: 'a secret for tests of 32 characters',
+        compressAnswers: false,
+      });
+      onTestFinished(() => router.close());
+      const host = new Hono().use(compress()).all('/*', (context) => router.fetch(context.req.raw));
+      const { headers } = await host.request('/files', { headers: { 'accept-encoding': 'gzip' } });
+      expect(headers.get('content-encoding')).toBe(serve === 'public' ? 'gzip' : null);
+    },
+  );
 });

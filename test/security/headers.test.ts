@@ -113,6 +113,6 @@ describe('answers', () => {
 
   it('are not kept by caches', async () => {
     expect((await get('/refuse', 'x')).headers.get('cache-control')).toBe('no-store');
-    expect((await get('/send', 'x')).headers.get('cache-control')).toBe('private, no-cache');
+    expect((await get('/send', 'x')).headers.get('cache-control')).toBe('private, no-cache, no-transform');
   });
 });

@@ -95,8 +95,11 @@ const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boo
   return modifiedAt !== undefined && parseDate(header) === seconds(modifiedAt);
 };
 
-/** The response depends on the requester; caches may store it, but must revalidate it. */
-const CACHE_CONTROL = 'private, no-cache';
+/**
+ * The response depends on the requester; caches may store it, but must revalidate it. Not to be transformed:
+ * middleware of the host would compress all downloads (Next.js does), which then lose their length.
+ */
+const CACHE_CONTROL = 'private, no-cache, no-transform';
 
 /** Mutates `headers`: nested spreads take a tenth of the time of a small file. */
 const addValidators = (

@@ -197,11 +197,14 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     if (ended !== undefined)
       scope.atEnd(() => observed(log, () => ended(outcomeOf(scope, { ...response, ...left }))));
     await scope.endWith(response.body);
+    const isSecret = scope.maySign && response.headers['cache-control'] === 'no-store';
     return {
       status: response.status,
       statusText: response.statusText,
       headers: Object.assign(withCorsHeaders(response.headers, cors), scope.headers, always, {
         'x-request-id': scope.about.id,
+        // Nor may middleware of the host compress it.
+        ...(isSecret ? { 'cache-control': 'no-store, no-transform' } : {}),
       }),
       body: request.method === 'HEAD' ? undefined : response.body,
     };
