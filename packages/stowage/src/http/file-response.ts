@@ -97,7 +97,7 @@ const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boo
 
 /**
  * The response depends on the requester; caches may store it, but must revalidate it. Not to be transformed:
- * middleware of the host would compress all downloads (Next.js does), which then lose their length.
+ * the compression of Express hosts would take any download, which costs time and removes its length.
  */
 const CACHE_CONTROL = 'private, no-cache, no-transform';
 
