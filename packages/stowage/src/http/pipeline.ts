@@ -197,7 +197,7 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     if (ended !== undefined)
       scope.atEnd(() => observed(log, () => ended(outcomeOf(scope, { ...response, ...left }))));
     await scope.endWith(response.body);
-    const isSecret = scope.maySign && response.headers['cache-control'] === 'no-store';
+    const isSecret = scope.maySign && !scope.isFile && response.headers['cache-control'] === 'no-store';
     return {
       status: response.status,
       statusText: response.statusText,
