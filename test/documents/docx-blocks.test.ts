@@ -345,6 +345,20 @@ describe('tables', () => {
     expect(all(second as Xml, 'w:tcBorders').flatMap(({ children }) => children)).toEqual([]);
   });
 
+  it('the width of a col is that of each of its columns, as Excel writes them', async () => {
+    const docx =
+      await convert(`<table width="256" style="width:192pt"><col width="64" span="4" style="width:48pt">
+      <tr><td colspan="2" width="128" style="width:96pt">merged</td><td>c</td><td>d</td></tr><tr><td>1</td><td></td><td></td><td>2</td></tr></table>
+      <table><colgroup span="2" width="80"></colgroup><col span="60000000" width="40"><tr><td>a</td><td>b</td><td>c</td></tr></table>`);
+    const widths = docx.tables.map((table) =>
+      all(table, 'w:gridCol').map(({ attributes }) => Number(attributes['w:w'])),
+    );
+    expect(widths).toEqual([
+      [960, 960, 960, 960],
+      [1200, 1200, 600],
+    ]);
+  });
+
   it('widths: given ones first, never beyond the page', async () => {
     const widths = async (html: string): Promise<number[]> =>
       all((await convert(html)).body, 'w:gridCol').map(({ attributes }) => Number(attributes['w:w']));

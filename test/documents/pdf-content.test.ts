@@ -101,6 +101,25 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     expect(seen.join('').match(/k/gu)).toHaveLength(60);
   });
 
+  it('shows the text of tables as that around them, and that in cells without margins', async () => {
+    const style = '<style>body { font-size: 30px; text-align: right }</style>';
+    const words = await wordsOf(
+      await print(
+        `${style}<p>around</p><table><tr><td><p>one</p></td></tr><tr><td><p>two</p></td></tr></table>`,
+      ),
+    );
+    const [around, one, two] = words.map(({ top, bottom }) => ({ top, height: bottom - top }));
+    expect(one?.height).toBeCloseTo(around?.height ?? 0, 3);
+    expect((two?.top ?? 0) - (one?.top ?? 0)).toBeLessThan(1.5 * (one?.height ?? 0));
+    // A whole page is taken as it is.
+    const [large, small] = await wordsOf(
+      await print(`<html>${style}<p>around</p><table><tr><td>one</td></tr></table>`),
+    );
+    expect((large?.bottom ?? 0) - (large?.top ?? 0)).toBeGreaterThan(
+      1.5 * ((small?.bottom ?? 0) - (small?.top ?? 0)),
+    );
+  });
+
   it('has its headings as bookmarks', async () => {
     const pdf = await print('<h1>First</h1><p>text</p><h2>Second</h2><h1>Third</h1>');
     // A bookmark is written after those below it.

@@ -31,9 +31,9 @@ const outerWidth = (width: Length | undefined, style: Style): Length | undefined
   width !== undefined && 'points' in width ? { points: width.points + horizontalPadding(style) } : width;
 
 const wishesOf = (grid: TableGrid, contents: readonly (readonly Block[])[]): readonly WidthWish[] => [
-  ...grid.columns.map(({ column, span, style }) => ({
+  ...grid.columns.map(({ column, style }) => ({
     column,
-    span,
+    span: 1,
     content: { min: 0, max: 0 },
     width: style.width,
   })),

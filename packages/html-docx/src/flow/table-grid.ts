@@ -29,7 +29,6 @@ export interface GridRow {
 
 export interface GridColumn {
   readonly column: number;
-  readonly span: number;
   readonly style: Style;
 }
 
@@ -104,9 +103,9 @@ export const readGrid = (parts: FlowParts, table: Styled): TableGrid => {
   let column = 0;
   const groups = own.filter(({ located }) => /^col(?:group)?$/u.test(located.node.tag));
   for (const group of groups.flatMap((one) => (children(one).length > 0 ? children(one) : [one]))) {
-    const span = Math.min(spanOf(group.located, 'span') || 1, MAX_COLUMNS);
-    columns.push({ column, span, style: group.style });
-    column += span;
+    const end = Math.min(column + (spanOf(group.located, 'span') || 1), MAX_COLUMNS);
+    // A width is that of each column.
+    for (; column < end; column += 1) columns.push({ column, style: group.style });
   }
 
   const sections = own

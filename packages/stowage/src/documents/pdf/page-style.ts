@@ -88,8 +88,12 @@ const boxesOf = (edge: 'top' | 'bottom', line: PageLine | undefined, title: stri
     .join(' ');
 };
 
-/** Without specificity, so that every rule of the document overrides it. Otherwise long lines are cut off. */
-const FITTING = ':where(html) { overflow-wrap: break-word } :where(pre) { white-space: pre-wrap }';
+/**
+ * Without specificity, so that every rule of the document overrides it. Otherwise long lines are cut off, and
+ * paragraphs in cells have margins.
+ */
+const FITTING = `:where(html) { overflow-wrap: break-word } :where(pre) { white-space: pre-wrap }
+  :where(:is(body, td, th) > p:first-child) { margin-top: 0 } :where(:is(td, th) > p:last-child) { margin-bottom: 0 }`;
 
 const ownMargin = ({ margin }: PageSetup): Margins =>
   margin ?? { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };

@@ -27,6 +27,8 @@ const ACCEPT: Readonly<Record<string, string>> = {
   stylesheet: 'text/css,*/*;q=0.1',
 };
 
+const WHOLE_PAGE = /<(?:!doctype|html)[\s>]/iu;
+
 /** The URL as written in the document: below the URL of the page it was only a path. */
 const asWritten = (url: string): string =>
   url.startsWith(DOCUMENT_URL) ? url.slice(DOCUMENT_URL.length - 1) : url;
@@ -60,7 +62,8 @@ const guardPage = async (page: Page, html: string, resources: DocumentResources)
         status: 200,
         contentType: 'text/html; charset=utf-8',
         headers: { 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' },
-        body: Buffer.from(html),
+        // Without a doctype, tables do not inherit size, colour and alignment of text, as they do in editors.
+        body: Buffer.from(WHOLE_PAGE.test(html) ? html : `<!DOCTYPE html>${html}`),
       });
     }
     if (request.isNavigationRequest()) return request.abort('aborted');
