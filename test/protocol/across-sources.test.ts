@@ -511,8 +511,7 @@ describe('copying and moving from one source into another', () => {
     const service = await startService({
       sources: { photos: { extensions: ['txt'] }, archive: { extensions: ['txt', 'pem'] } },
     });
-    // The last is what macOS leaves on network drives beside each file.
-    await service.source('photos').put({ 'f/a.txt': '1', 'f/key.pem': 'SECRET', 'f/._a.txt': 'x' });
+    await service.source('photos').put({ 'f/a.txt': '1', 'f/key.pem': 'SECRET', 'f/.DS_Store': 'x' });
     const before = await service.source('photos').paths();
     const fields = { source: 'archive', fromSource: 'photos', from: 'f' };
     expect((await service.call('folderMove', fields)).status).toBe(403);
@@ -520,6 +519,16 @@ describe('copying and moving from one source into another', () => {
     expect((await service.call('folderCopy', fields)).status).toBe(200);
     expect(await service.source('archive').paths()).toEqual(['f/', 'f/a.txt']);
     expect(await service.source('photos').paths()).toEqual(before);
+  });
+
+  it('moves folders in which macOS and Windows have left files, without these', async () => {
+    const service = await startService({ sources: { photos: {}, archive: {} } });
+    const left = { 'f/.DS_Store': 'x', 'f/in/._a.txt': 'x', 'f/in/Thumbs.db': 'x', 'f/Desktop.ini': 'x' };
+    await service.source('photos').put({ 'f/in/a.txt': '1', ...left });
+    const fields = { source: 'archive', fromSource: 'photos', from: 'f' };
+    expect((await service.call('folderMove', fields)).status).toBe(200);
+    expect(await service.source('archive').paths()).toEqual(['f/', 'f/in/', 'f/in/a.txt']);
+    expect(await service.source('photos').paths()).toEqual([]);
   });
 
   it('checks what is inside a folder by the rules for where it goes', async () => {

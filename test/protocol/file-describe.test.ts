@@ -314,10 +314,14 @@ describe('words about a file', () => {
     for (const text of [
       '{',
       '[]',
-      '{"alt":5}',
-      '{"focalPoint":{"x":9,"y":0}}',
-      JSON.stringify({ alt: 'x'.repeat(100_000) }),
-      JSON.stringify({ tags: Array.from({ length: 1000 }, () => 'x') }),
+      '{"alt":"x"}',
+      '[{"about":{"alt":"x"}}]',
+      ...[
+        { alt: 5 },
+        { focalPoint: { x: 9, y: 0 } },
+        { alt: 'x'.repeat(100_000) },
+        { tags: Array.from({ length: 1000 }, () => 'x') },
+      ].map((about) => JSON.stringify([{ name: 'a.txt', about }])),
     ]) {
       await writeFile(join(folder, record), text);
       expect(await aboutOf(service, 'a.txt')).toBeUndefined();
@@ -364,7 +368,7 @@ describe('words that the store refuses to show, as those of another user after a
   const BY_NAME = { 'mods[details]': '1', 'mods[sortBy]': 'name-asc' };
 
   it('are missing alone in listings and searches', async () => {
-    const own = createHash('sha256').update('a.txt').digest('hex').slice(0, 40);
+    const own = createHash('sha256').update('A.TXT').digest('hex').slice(0, 40);
     const service = await start(({ name }) => name === `${own}.json`);
     service.deny();
     const items = await listed(service, '', BY_NAME);

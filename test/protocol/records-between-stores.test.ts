@@ -119,15 +119,61 @@ describe('records of files that come from another disk', () => {
     expect(await said(service)).toEqual({ 'a.txt': 'small' });
   });
 
-  it('are found where older versions wrote them, without taking those of another file', async () => {
+  it('are one for names that differ in letter case, and stay with their files', async () => {
     const store = new MemoryAdapter();
-    for (const name of ['a.txt', 'B.TXT', 'b.txt']) await put(store, name, name);
-    for (const name of ['A.TXT', 'B.TXT']) await put(store, recordOf(name), JSON.stringify({ alt: name }));
     const service = await serve(store);
-    expect(await said(service)).toEqual({ 'B.TXT': 'B.TXT', 'a.txt': 'A.TXT', 'b.txt': undefined });
-    await done(service, 'fileRemove', { name: 'b.txt' });
-    await done(service, 'fileRename', { name: 'a.txt', newname: 'A.TXT' });
-    expect(await said(service)).toEqual({ 'A.TXT': 'A.TXT', 'B.TXT': 'B.TXT' });
+    const names = ['a.txt', 'A.txt', 'A.TXT'];
+    for (const name of names) await put(store, name, name);
+    await Promise.all(names.map((name) => say(service, name, name)));
+    expect(await said(service)).toEqual({ 'A.TXT': 'A.TXT', 'A.txt': 'A.txt', 'a.txt': 'a.txt' });
+    await done(service, 'fileRename', { name: 'A.TXT', newname: 'b.txt' });
+    await done(service, 'fileRename', { name: 'A.txt', newname: 'A.TXT' });
+    expect(await said(service)).toEqual({ 'A.TXT': 'A.txt', 'a.txt': 'a.txt', 'b.txt': 'A.TXT' });
+    await done(service, 'fileRemove', { name: 'A.TXT' });
+    const [{ id = '' } = {}] = (await done(service, 'trashList', {}))['items'] as { id: string }[];
+    await service.upload([['files[0]', 'A.TXT', 'new']]);
+    expect(await said(service)).toEqual({ 'A.TXT': undefined, 'a.txt': 'a.txt', 'b.txt': 'A.TXT' });
+    await done(service, 'fileRename', { name: 'A.TXT', newname: 'c.txt' });
+    await done(service, 'trashRestore', { id });
+    await done(service, 'fileRename', { name: 'a.txt', newname: 'd.txt' });
+    const all = { 'A.TXT': 'A.txt', 'b.txt': 'A.TXT', 'c.txt': undefined, 'd.txt': 'a.txt' };
+    expect(await said(service)).toEqual(all);
+    // The last file under each of the names decides where its old links lead.
+    for (const [old, now] of [
+      ['a.txt', 'd.txt'],
+      ['A.txt', 'A.TXT'],
+    ])
+      expect(await leadsTo(service, old as string)).toBe(`/file/files/${now as string}`);
+  });
+
+  it('of a file that another program removed are not those of a new one', async () => {
+    const store = new MemoryAdapter();
+    const service = await serve(store);
+    for (const name of ['a.txt', 'A.TXT']) await put(store, name, name);
+    for (const name of ['a.txt', 'A.TXT']) await say(service, name, name);
+    await store.removeFile(SourcePath.parse('a.txt'));
+    await service.upload([['files[0]', 'a.txt', 'new']]);
+    expect(await said(service)).toEqual({ 'A.TXT': 'A.TXT', 'a.txt': undefined });
+  });
+
+  it('cost one lookup for a file that has none', async () => {
+    const memory = new MemoryAdapter();
+    const asked: string[] = [];
+    const stat: MemoryAdapter['stat'] = (path, options) => {
+      if (/^\.stowage-(?:about|moved)\/./u.test(path.toString())) asked.push(path.toString());
+      return memory.stat(path, options);
+    };
+    const service = await serve(replacing(memory, { stat }));
+    await put(memory, 'a.txt', 'a');
+    await say(service, 'a.txt', 'a');
+    asked.length = 0;
+    await service.upload([['files[0]', 'New.txt', 'new']]);
+    expect(new Set(asked.filter((path) => path.startsWith('.stowage-about')))).toEqual(
+      new Set([recordOf('NEW.TXT')]),
+    );
+    asked.length = 0;
+    await done(service, 'fileRename', { name: 'New.txt', newname: 'Other.txt' });
+    expect(new Set(asked).size).toBeLessThanOrEqual(4);
   });
 });
 
@@ -142,7 +188,7 @@ describe('a file whose description cannot be read', () => {
     for (const name of ['a.txt', 'b.txt']) await put(memory, name, name);
     let isDamaged = false;
     const read: MemoryAdapter['read'] = async (path, options) => {
-      if (isDamaged && path.toString() === recordOf('a.txt')) throw error;
+      if (isDamaged && path.toString() === recordOf('A.TXT')) throw error;
       return memory.read(path, options);
     };
     const warnings: string[] = [];

@@ -88,7 +88,7 @@ const ABOUT = '/.stowage-about/';
 
 /** Where the words about a file lie. */
 const recordOf = (path: string): string => {
-  const name = createHash('sha256').update(basename(path)).digest('hex').slice(0, 40);
+  const name = createHash('sha256').update(basename(path).toUpperCase()).digest('hex').slice(0, 40);
   return `${dirname(path)}${ABOUT}${name}.json`;
 };
 

@@ -58,7 +58,7 @@ const seen = async (router: Router, url: string, init: RequestInit = {}): Promis
 };
 
 const recordOf = (path: string): string =>
-  `.stowage-moved/${createHash('sha256').update(path).digest('hex').slice(0, 40)}.json`;
+  `.stowage-moved/${createHash('sha256').update(path.toUpperCase()).digest('hex').slice(0, 40)}.json`;
 
 const forged = (path: string, to: string, at: number, toAt: number): Record<string, string> => {
   const events = [{ type: 'left', kind: 'file', at, to: { source: 'files', path: to, at: toAt } }];

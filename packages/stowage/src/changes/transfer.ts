@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
+import { isSystemFile, withFileSuffix, withFolderSuffix } from '../basics/content/file-name.ts';
 import { hasAllowedExtension } from '../basics/content/file-type.ts';
 import { AccessDeniedError, MovedInPartError } from '../errors/errors.ts';
 import { isThumbnailFolder } from '../pictures/kept/plan.ts';
@@ -66,9 +66,16 @@ export const relocate = async (
   await run(storage, stat.kind, from, to, { createOnly: true, seen: stat, isNoFolder, signal });
 };
 
-/** Whether a folder holds thumbnails, which are made anew, or texts, which follow separately. */
-const isBesideFiles = ({ from }: Transfer, { kind, name }: Entry): boolean =>
-  kind === 'folder' && (name === ABOUT_FOLDER || isThumbnailFolder(from.source.settings, name));
+/**
+ * Whether an entry stays behind and is removed with its folder: thumbnails, which are made anew, texts, which
+ * follow separately, and files of operating systems, which are no content.
+ */
+const isBesideFiles = ({ from }: Transfer, entry: Entry): boolean => {
+  const { kind, name } = entry;
+  const isFolder =
+    kind === 'folder' && (name === ABOUT_FOLDER || isThumbnailFolder(from.source.settings, name));
+  return isFolder || isSystemFile(entry);
+};
 
 /**
  * Checks all contents of a folder before any of it is copied, and returns the name of each item in the other

@@ -1,4 +1,4 @@
-import { foldedFor } from '../basics/content/file-name.ts';
+import { foldedFor, isSystemFile } from '../basics/content/file-name.ts';
 import { ifMissing, NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from './about/about.ts';
 import type { StorageAdapter } from './adapter.ts';
@@ -105,6 +105,7 @@ const removeEmptied = async (
 ): Promise<void> => {
   let [left, counted, omitted] = [0, 0, 0];
   const others: SourcePath[] = [];
+  const ofSystems: SourcePath[] = [];
   const onOmitted = (count: number): void => void (omitted += count);
   for await (const page of storage.list(folder, { detail: 'names', onOmitted })) {
     for (const entry of page) {
@@ -112,6 +113,7 @@ const removeEmptied = async (
       // The entries that keep a moved subfolder have been counted there.
       if (entry.kind === 'folder' && isMoved(path)) counted += 1;
       else if (entry.kind === 'folder') others.push(path);
+      else if (isSystemFile(entry)) ofSystems.push(path);
       else left += 1;
     }
   }
@@ -125,6 +127,7 @@ const removeEmptied = async (
   if (left + omitted + counted > 0) return;
   let reason: 'hidden' | 'changed' = 'hidden';
   try {
+    for (const path of ofSystems) await storage.removeFile(path).catch(ifMissing);
     for (const path of words) await storage.removeFolder(path).catch(ifMissing);
     for (const path of holders) await derived?.remove(path);
     reason = 'changed';

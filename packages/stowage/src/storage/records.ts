@@ -32,24 +32,22 @@ export interface RecordOptions extends OperationOptions {
   readonly isListed?: boolean | undefined;
 }
 
-/** The properties of a store that decide the names of records. */
+/** The properties of a store that decide whether subjects that differ in letter case are the same. */
 export type RecordNaming = Pick<ReadableStore, 'capabilities' | 'foldsRecords'>;
 
-export const foldsRecords = ({
-  capabilities,
-  foldsRecords: folds = !capabilities.caseSensitive,
-}: RecordNaming): boolean => folds;
-
 /**
- * The file names under which the record about a subject may be: that of this store, which is independent of
- * letter case where the store ignores it, then that of the other stores, from which the files may have come.
+ * The file name of the record about a subject. Independent of letter case in every store, so that records can
+ * be copied between stores that ignore it and those that do not. Where it matters, subjects that differ in it
+ * share a record.
  */
-export const recordNames = (store: RecordNaming, about: string): readonly string[] => {
-  const texts = foldsRecords(store) ? [withoutCase(about), about] : [about, withoutCase(about)];
-  return [...new Set(texts)].map(
-    (text) => `${createHash('sha256').update(text).digest('hex').slice(0, 40)}.json`,
-  );
-};
+export const recordName = (about: string): string =>
+  `${createHash('sha256').update(withoutCase(about)).digest('hex').slice(0, 40)}.json`;
+
+/** A test whether a part of a record is about this subject, not about one that differs in letter case. */
+export const isAbout = (
+  { capabilities, foldsRecords = !capabilities.caseSensitive }: RecordNaming,
+  about: string,
+): ((subject: string) => boolean) => (foldsRecords ? () => true : (subject) => subject === about);
 
 /**
  * Reads a record; undefined when there is none. Costs a `stat`, and a read where it exists; only the read

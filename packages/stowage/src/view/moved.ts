@@ -176,7 +176,7 @@ class Search {
  * The current item for a path that is free: the last item of this name, when it was renamed, moved or
  * restored, itself or with a parent folder. Undefined where the path is in use, the item was removed, its
  * history is not recorded or has expired, or no listing would show it. Does not check access rules. Costs one
- * request for the path, one or two for the name and each parent folder, and the same for each step; beyond a few
+ * request for the path, one for the name and each parent folder, and the same for each step; beyond a few
  * steps all records are listed and read together.
  * @throws errors of the stores
  */

@@ -1,4 +1,5 @@
 import type { Access } from '../access/access.ts';
+import { SYSTEM_FILES } from '../basics/content/file-name.ts';
 import type { Settings } from '../config/settings.ts';
 import { NotFoundError, UnsafeNameError } from '../errors/errors.ts';
 import { hasThumbnailFolder } from '../pictures/kept/plan.ts';
@@ -82,9 +83,6 @@ const escaped = (text: string): string => text.normalize('NFC').replaceAll(/[\\^
  */
 const INTERNAL = String.raw`\.stowage-.*`;
 
-/** Files of macOS and Windows that appear beside others on network drives: `._cat.jpg` is not a picture. */
-const OF_SYSTEMS = String.raw`\._.*|\.DS_Store|Thumbs\.db|desktop\.ini`;
-
 /** Matches reserved names in NFC. @see reservedNames */
 export const reservedPattern = (settings: ReservingSettings): RegExp => {
   const originals = settings.uploadImages?.keepOriginal ?? false;
@@ -94,7 +92,7 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
     ...(originals === false ? [] : [originals]),
   ];
   // A pattern, not a set of folded names: it folds case as file systems do and stops at the first difference.
-  return new RegExp(`^(?:${[INTERNAL, OF_SYSTEMS, ...names.map(escaped)].join('|')})$`, 'iu');
+  return new RegExp(`^(?:${[INTERNAL, SYSTEM_FILES, ...names.map(escaped)].join('|')})$`, 'iu');
 };
 
 /**

@@ -172,6 +172,13 @@ export const holdsWords = (words: readonly string[]): ((name: string) => boolean
   };
 };
 
+/** Files of macOS and Windows that appear beside others on network drives: `._cat.jpg` is not a picture. */
+export const SYSTEM_FILES = String.raw`\._.*|\.DS_Store|Thumbs\.db|desktop\.ini`;
+const systemFile = new RegExp(`^(?:${SYSTEM_FILES})$`, 'iu');
+
+export const isSystemFile = ({ kind, name }: { readonly kind: string; readonly name: string }): boolean =>
+  kind === 'file' && systemFile.test(name);
+
 /** A name or path as a store compares it: without letter case where the store ignores it. */
 export const foldedFor = (
   { capabilities }: { readonly capabilities: { readonly caseSensitive: boolean } },

@@ -1,141 +1,78 @@
-import { withoutCase } from '../../basics/content/file-name.ts';
-import { AlreadyExistsError, ifNoSuch, ifOnly, orUndefined } from '../../errors/errors.ts';
-import type { StorageAdapter } from '../adapter.ts';
-import { streamOf } from '../content.ts';
+import { FileTooLargeError, ifNoSuch } from '../../errors/errors.ts';
 import type { StoreLocation } from '../location.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import {
-  foldsRecords,
+  isAbout,
   isUnreadable,
+  MOST_RECORD_BYTES,
   readRecord,
   type ReadRecord,
-  recordNames,
+  type RecordNaming,
   writeRecord,
 } from '../records.ts';
-import type { SourcePath } from '../source-path.ts';
-import { type About, aboutPaths, isNothing, parseAbout, type WrittenAbout, writtenAbout } from './about.ts';
+import { type About, aboutPaths, isNothing, parseAbout, type WrittenAbout } from './about.ts';
 
-/** A record under one of the names for a file. */
-export interface AboutRecord extends WrittenAbout {
-  readonly path: SourcePath;
-  readonly version: ReadRecord['version'];
-  /** Not about a file whose name differs in letter case. */
-  readonly isOurs: boolean;
+/** The texts in the record of a file. */
+export interface FoundAbout {
+  /** Undefined when there are none about the file. */
+  readonly about: About | undefined;
+  /** Those about files whose names differ in letter case, where it matters. */
+  readonly others: WrittenAbout;
+  /** Undefined when there is no record. */
+  readonly version: ReadRecord['version'] | undefined;
 }
 
-/** The path of the record about a file where this store writes it. */
-export const recordOf = ({ storage, path }: StoreLocation): SourcePath =>
-  aboutPaths.records(storage, path)[0] ?? path;
-
-/**
- * Whether a record under one of the names for a file is about it. Where letter case matters, it may be about
- * a file whose name differs in it: as its text says, or, without a name, if the file exists that has its own
- * record there.
- */
-export const isAbout = async (
-  store: ReadableStore,
+export const aboutIn = (
+  store: RecordNaming,
   name: string,
-  record: Pick<WrittenAbout, 'name'> & { readonly isOwn: boolean },
-  isThere: (name: string) => boolean | Promise<boolean>,
-): Promise<boolean> => {
-  if (foldsRecords(store) || record.name === name) return true;
-  return record.name === undefined && (record.isOwn || !(await isThere(withoutCase(name))));
+  written: WrittenAbout,
+): Omit<FoundAbout, 'version'> => {
+  const isOurs = isAbout(store, name);
+  const ours = written.filter((one) => isOurs(one.name));
+  const { about = {} } = ours.find((one) => one.name === name) ?? ours[0] ?? {};
+  const others = written.filter((one) => !isOurs(one.name));
+  return { about: isNothing(about) ? undefined : about, others };
 };
 
-interface ReadOptions extends OperationOptions {
-  /** New location of a file that was moved. */
-  readonly moved?: StoreLocation;
-  /** The records are to be replaced: an unreadable one counts as one without texts. */
-  readonly replaces?: boolean;
-}
-
-/** @throws errors of the store, except about unreadable records that count as none or may be replaced */
-const readAt = async (
-  storage: ReadableStore,
-  record: SourcePath,
-  isOwn: boolean,
-  { signal, replaces = false }: ReadOptions,
-): Promise<ReadRecord | undefined> => {
-  try {
-    return await readRecord(storage, record, { signal });
-  } catch (error) {
-    if (!isUnreadable(error) || (isOwn && !replaces)) throw error;
-    return isOwn ? { text: undefined, version: await storage.stat(record, { signal }) } : undefined;
-  }
-};
-
-/** The records under the names for a file, that of this store first. */
+/** `replaces`: an unreadable record counts as one without texts. */
 export const readOnce = async (
-  { storage, path }: { readonly storage: ReadableStore; readonly path: SourcePath },
-  options: ReadOptions = {},
-): Promise<readonly AboutRecord[]> => {
-  const { signal, moved } = options;
-  const isThere = async (name: string): Promise<boolean> => {
-    const other = orUndefined(() => path.parent.below(name));
-    if (other === undefined || (moved?.storage === storage && moved.path.equals(other))) return false;
-    return (await storage.stat(other, { signal, mayMiss: true }).catch(ifNoSuch)) !== undefined;
-  };
-  const read = aboutPaths.records(storage, path).map(async (record, index) => {
-    const isOwn = index === 0;
-    const found = await readAt(storage, record, isOwn, options);
-    if (found === undefined) return [];
-    const written = parseAbout(found.text);
-    const isOurs = await isAbout(storage, path.name, { ...written, isOwn }, isThere);
-    return [{ ...written, path: record, version: found.version, isOurs }];
-  });
-  return (await Promise.all(read)).flat();
+  { storage, path }: Pick<StoreLocation, 'path'> & { readonly storage: ReadableStore },
+  { signal, replaces = false }: OperationOptions & { readonly replaces?: boolean } = {},
+): Promise<FoundAbout> => {
+  const record = aboutPaths.record(path);
+  try {
+    const found = await readRecord(storage, record, { signal });
+    return { ...aboutIn(storage, path.name, parseAbout(found?.text)), version: found?.version };
+  } catch (error) {
+    if (!replaces || !isUnreadable(error)) throw error;
+    return { about: undefined, others: [], version: await storage.stat(record, { signal }) };
+  }
 };
 
 /** Stores occasionally report an existing record as missing, and a missed one is lost: read twice. */
-export const readSurely = async (
-  location: StoreLocation,
-  options?: ReadOptions,
-): Promise<readonly AboutRecord[]> => {
-  const records = await readOnce(location, options);
-  return records.some(({ isOurs }) => isOurs) ? records : readOnce(location, options);
+export const readSurely = async (location: StoreLocation): Promise<FoundAbout> => {
+  const found = await readOnce(location);
+  return found.version === undefined ? readOnce(location) : found;
 };
 
-/** The texts in the records about a file; undefined when there are none. */
-export const aboutOf = (records: readonly AboutRecord[]): About | undefined =>
-  records.find(({ isOurs, about }) => isOurs && !isNothing(about))?.about;
-
-/** Removes these versions of records, and their folder with the last one. @throws ChangedMeanwhileError */
-export const removeRecords = async (
-  storage: StorageAdapter,
-  records: readonly AboutRecord[],
+/**
+ * Writes texts in place of those that were read. Removes the record with its last texts, and its folder with
+ * the last record. @throws ChangedMeanwhileError
+ */
+export const replace = async (
+  { storage, path }: StoreLocation,
+  { others, version }: FoundAbout,
+  about: About = {},
 ): Promise<void> => {
-  for (const { path, version } of records) {
-    await storage.removeFile(path, { ifUnchanged: version }).catch(ifNoSuch);
-    // The folder may hold other records.
-    await storage.removeEmptyFolder(path.parent).catch(() => undefined);
+  const record = aboutPaths.record(path);
+  const written = isNothing(about) ? others : [...others, { name: path.name, about }];
+  if (written.length > 0) {
+    const bytes = Buffer.from(JSON.stringify(written));
+    if (bytes.length > MOST_RECORD_BYTES) throw new FileTooLargeError();
+    return writeRecord(storage, record, bytes, version);
   }
-};
-
-/** Writes texts in place of the records that were read; empty ones only remove these. */
-export const replaceRecords = async (
-  location: StoreLocation,
-  records: readonly AboutRecord[],
-  about: About,
-): Promise<void> => {
-  const { storage, path } = location;
-  const own = recordOf(location);
-  const old = records.find((record) => record.path.equals(own));
-  if (isNothing(about))
-    return removeRecords(
-      storage,
-      records.filter(({ isOurs }) => isOurs),
-    );
-  if (old?.isOurs === false) {
-    // It came from a store that ignores letter case, and gets the name that it has in this one.
-    const [name = ''] = recordNames(storage, old.name ?? '');
-    const bytes = writtenAbout(old);
-    await storage
-      .write(own.parent.below(name), streamOf(bytes), { size: bytes.length, createOnly: true })
-      .catch(ifOnly(AlreadyExistsError));
-  }
-  await writeRecord(storage, own, writtenAbout({ name: path.name, about }), old?.version);
-  await removeRecords(
-    storage,
-    records.filter((record) => record.isOurs && record !== old),
-  );
+  if (version === undefined) return;
+  await storage.removeFile(record, { ifUnchanged: version }).catch(ifNoSuch);
+  // The folder may hold other records.
+  await storage.removeEmptyFolder(record.parent).catch(() => undefined);
 };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { parsedRecord, recordNames, type RecordNaming } from '../records.ts';
+import { parsedRecord, recordName } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 
 /**
@@ -61,28 +61,16 @@ export const patched = (about: About, patch: AboutPatch): About => {
 export const plainText = (value: string): string =>
   value.replaceAll(/\p{Cs}/gu, '\ufffd').replaceAll(/[\0-\u0008\u000b\u000c\u000e-\u001f\u007f]/gu, '');
 
-/** Paths of the records with the texts about the files of a folder, named by hashes of the file's name. */
+/** Paths of the records with the texts about the files of a folder, named by a hash of the file's name. */
 export const aboutPaths = {
   all: (folder: SourcePath): SourcePath => folder.below(ABOUT_FOLDER),
-  /** That of this store first. @see recordNames */
-  records: (store: RecordNaming, { parent, name }: SourcePath): readonly SourcePath[] =>
-    recordNames(store, name).map((record) => aboutPaths.all(parent).below(record)),
+  record: ({ parent, name }: SourcePath): SourcePath => aboutPaths.all(parent).below(recordName(name)),
 };
 
-/** The texts in a record, and the name of the file; records of older versions have no name. */
-export interface WrittenAbout {
-  readonly name?: string | undefined;
-  readonly about: About;
-}
+const written = z.array(z.object({ name: z.string(), about: aboutSchema }));
 
-const written = aboutSchema.extend({ name: z.string().optional() });
+/** The texts in a record, with the names of their files; empty when it is not a valid record. */
+export type WrittenAbout = z.output<typeof written>;
 
-/** Empty when it is not a valid record. */
 export const parseAbout = (text: string | undefined): WrittenAbout =>
-  parsedRecord(text, (value) => {
-    const { name, ...about } = written.parse(value);
-    return { name, about: patched({}, about) };
-  }) ?? { about: {} };
-
-export const writtenAbout = ({ name, about }: WrittenAbout): Buffer =>
-  Buffer.from(JSON.stringify({ name, ...about }));
+  parsedRecord(text, (value) => written.parse(value)) ?? [];

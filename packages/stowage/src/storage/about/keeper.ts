@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
@@ -10,24 +11,16 @@ import { createStoreKeys, isSameLocation, type StoreLocation } from '../location
 import type { ReadableStore } from '../readable.ts';
 import {
   findNames,
+  isUnreadable,
   MOST_RECORD_BYTES,
   pagesOf,
-  isUnreadable,
   readRecord,
-  recordNames,
+  recordName,
   untilNotOvertaken,
   versionOf,
 } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import {
-  aboutOf,
-  isAbout,
-  readOnce,
-  readSurely,
-  recordOf,
-  removeRecords,
-  replaceRecords,
-} from './about-records.ts';
+import { aboutIn, type FoundAbout, readOnce, readSurely, replace } from './about-records.ts';
 import {
   type About,
   type AboutPatch,
@@ -39,9 +32,8 @@ import {
 } from './about.ts';
 
 const READS_AT_ONCE = 16;
-/** Number of files whose records' names are computed without a pause: about a millisecond. */
+/** Number of records whose names are computed without a pause: about a millisecond. */
 const MANY = 256;
-const NONE: readonly string[] = [];
 const COPIES_AT_ONCE = 4;
 /** During a copy, number of folders whose lists of records are cached. */
 const MOST_FOLDERS = 64;
@@ -52,8 +44,9 @@ const BYTES_OF_A_KEY = 300;
 /** Folders that this process changed within the last seconds: requests may hold outdated lookups of them. */
 const WRITTEN = { maxSize: 10_000, sizeCalculation: () => 1, ttl: 10_000 };
 
-interface Remembered extends WrittenAbout {
+interface Remembered {
   readonly version: string;
+  readonly written: WrittenAbout;
 }
 
 /**
@@ -65,7 +58,7 @@ export class AboutKeeper {
   readonly #keyOf = createStoreKeys();
   readonly #known = new LRUCache<string, Remembered>({
     ...CACHE,
-    sizeCalculation: ({ about }) => BYTES_OF_A_KEY + JSON.stringify(about).length,
+    sizeCalculation: ({ written }) => BYTES_OF_A_KEY + JSON.stringify(written).length,
   });
   readonly #written = new LRUCache<string, true>(WRITTEN);
   readonly #complained = new WeakSet<ReadableStore>();
@@ -97,32 +90,27 @@ export class AboutKeeper {
     const found: (About | undefined)[] = names.map(() => undefined);
     const records = await this.#namesOf(store, folder, names, signal).catch(leaveOut);
     if (records === undefined) return found;
-    const existing = await findNames(store, all, new Set(records.flat()), { signal }).catch(leaveOut);
+    const existing = await findNames(store, all, new Set(records), { signal }).catch(leaveOut);
     const read = names.flatMap((name, index) => {
-      const record = records[index]?.find((one) => existing?.has(one) === true);
-      const entry = record === undefined ? undefined : existing?.get(record);
+      const entry = existing?.get(records[index] ?? '');
       return entry === undefined ? [] : [{ name, index, entry }];
     });
-    let known: ReadonlySet<string> | undefined;
-    const isThere = (name: string): boolean => (known ??= new Set(names)).has(name);
     await forEachAtOnce(READS_AT_ONCE, read, async ({ name, index, entry }) => {
       signal?.throwIfAborted();
-      const record = await this.#read(store, all.below(entry.name), entry, signal).catch(leaveOut);
-      const isOwn = recordNames(store, name)[0] === entry.name;
-      if (record !== undefined && (await isAbout(store, name, { ...record, isOwn }, isThere)))
-        found[index] = record.about;
+      const written = await this.#read(store, all.below(entry.name), entry, signal).catch(leaveOut);
+      found[index] = aboutIn(store, name, written ?? []).about;
     });
     return found;
   }
 
   /** The texts about one file. @throws errors of the store */
   async read(location: StoreLocation): Promise<About | undefined> {
-    return aboutOf(await readSurely(location));
+    return (await readSurely(location)).about;
   }
 
-  /** The focal point of a picture. Costs two requests at once, and a read where there are texts about it. */
+  /** The focal point of a picture. Costs one request, and a read where there are texts about it. */
   async focusOf(storage: ReadableStore, path: SourcePath, signal: AbortSignal): Promise<About['focalPoint']> {
-    return aboutOf(await readOnce({ storage, path }, { signal }))?.focalPoint;
+    return (await readOnce({ storage, path }, { signal })).about?.focalPoint;
   }
 
   /** Changes the texts about a file. Concurrent changes to other fields are kept. */
@@ -131,23 +119,24 @@ export class AboutKeeper {
     patch: AboutPatch | ((about: About) => AboutPatch),
   ): Promise<{ readonly before: About; readonly after: About }> {
     const attempt = async () => {
-      const records = await readSurely(location);
-      const before = aboutOf(records) ?? {};
+      const found = await readSurely(location);
+      const { about: before = {} } = found;
       const wanted = typeof patch === 'function' ? patch(before) : patch;
       if (isNothing(wanted)) return { before, after: before };
       const after = patched(before, wanted);
-      await replaceRecords(location, records, after);
+      await replace(location, found, after);
       return { before, after };
     };
     return this.#hold(location, () => untilNotOvertaken(attempt));
   }
 
   /** Sets the texts of a new file. They replace all texts of an earlier file of this name. */
-  set(location: StoreLocation, about: About = {}): Promise<void> {
+  set(location: StoreLocation, about: About | undefined): Promise<void> {
     const attempt = async () => {
       // Unreadable texts stay rather than be lost with a file that may come back from the trash.
-      const records = await readOnce(location, { replaces: !isNothing(about) });
-      await replaceRecords(location, records, about);
+      const found = await readOnce(location, { replaces: about !== undefined });
+      if (about !== undefined || found.about !== undefined || found.others.length === 0)
+        await replace(location, found, about);
     };
     return this.#hold(location, () => untilNotOvertaken(attempt));
   }
@@ -157,10 +146,10 @@ export class AboutKeeper {
    * when a new file has the name; texts written in the meantime stay. Undefined when there are none.
    */
   async left(location: StoreLocation): Promise<(() => Promise<void>) | undefined> {
-    const records = (await readOnce(location, { replaces: true })).filter(({ isOurs }) => isOurs);
-    if (records.length === 0) return undefined;
-    const forget = () => removeRecords(location.storage, records).catch(ifOnly(ChangedMeanwhileError));
-    return () => this.#hold(location, forget);
+    const found = await readOnce(location, { replaces: true });
+    if (found.version === undefined || (found.about === undefined && found.others.length > 0))
+      return undefined;
+    return () => this.#remove(location, found).catch(ifOnly(ChangedMeanwhileError));
   }
 
   /** Copies the texts of a file to its copy. */
@@ -170,17 +159,23 @@ export class AboutKeeper {
 
   /** Moves the texts of a moved file. At every moment they are at one of the two names at least. */
   async moved(from: StoreLocation, to: StoreLocation): Promise<void> {
-    // A record has the name of its file, so a change of letter case changes it too.
     if (isSameLocation(from, to) && from.path.name === to.path.name) return;
-    const { storage } = from;
-    const written = { storage: to.storage, path: recordOf(to) };
+    if (
+      isSameLocation(from, to) ||
+      (from.storage === to.storage && aboutPaths.record(from.path).equals(aboutPaths.record(to.path)))
+    ) {
+      // The texts stay in the record, where they get the other name.
+      const rename = async (): Promise<void> => {
+        const found = await readSurely(from);
+        const others = found.others.filter(({ name }) => name !== to.path.name);
+        if (found.version !== undefined) await replace(to, { ...found, others }, found.about);
+      };
+      return this.#hold(to, () => untilNotOvertaken(rename));
+    }
     const attempt = async (): Promise<void> => {
-      const records = await readSurely(from, { moved: to });
-      await this.set(to, aboutOf(records));
-      const left = records.filter(
-        ({ isOurs, path }) => isOurs && !isSameLocation({ storage, path }, written),
-      );
-      await this.#hold(from, () => removeRecords(storage, left));
+      const found = await readSurely(from);
+      await this.set(to, found.about);
+      if (found.about !== undefined) await this.#remove(from, found);
     };
     await untilNotOvertaken(attempt, (error) => error instanceof ChangedMeanwhileError);
   }
@@ -195,31 +190,25 @@ export class AboutKeeper {
       return found;
     };
     await forEachAtOnce(COPIES_AT_ONCE, files(), async (file) => {
-      const records = await recordsIn(file.from.parent);
-      if (!recordNames(from, file.from.name).some((name) => records.has(name))) return;
+      if (!(await recordsIn(file.from.parent)).has(recordName(file.from.name))) return;
       await this.copied({ storage: from, path: file.from }, { storage: to, path: file.to });
     });
   }
 
-  /**
-   * The names of the records of each file; of many files only those that exist. Undefined for many names
-   * whose record folder does not exist.
-   */
+  /** The names of the records. Undefined for many names whose record folder does not exist. */
   async #namesOf(
     store: ReadableStore,
     folder: SourcePath,
     names: readonly string[],
     signal: AbortSignal | undefined,
-  ): Promise<readonly (readonly string[])[] | undefined> {
-    if (names.length <= MANY) return names.map((name) => recordNames(store, name));
-    const existing = await this.#recordsIn(store, folder, signal);
-    if (existing.size === 0) return undefined;
+  ): Promise<readonly string[] | undefined> {
+    if (names.length <= MANY) return names.map(recordName);
+    if ((await this.#recordsIn(store, folder, signal)).size === 0) return undefined;
     const slice = new TimeSlice(signal ?? new AbortController().signal);
-    const records: (readonly string[])[] = [];
+    const records: string[] = [];
     for (const name of names) {
       if (records.length % MANY === 0 && slice.due) await slice.rest();
-      const some = recordNames(store, name).filter((record) => existing.has(record));
-      records.push(some.length === 0 ? NONE : some);
+      records.push(recordName(name));
     }
     return records;
   }
@@ -241,15 +230,14 @@ export class AboutKeeper {
     record: SourcePath,
     entry: Entry,
     signal: AbortSignal | undefined,
-  ): Promise<WrittenAbout | undefined> {
+  ): Promise<WrittenAbout> {
     const [key, version] = [this.#keyOf(store, record), versionOf(entry)];
     const known = this.#known.get(key);
-    if (known?.version === version) return known;
+    if (known?.version === version) return known.written;
     const isOurs = (entry.size ?? 0) <= MOST_RECORD_BYTES;
-    const read = isOurs ? parseAbout((await readRecord(store, record, { signal }))?.text) : undefined;
-    if (read === undefined || isNothing(read.about)) return undefined;
-    this.#known.set(key, { version, ...read });
-    return read;
+    const written = isOurs ? parseAbout((await readRecord(store, record, { signal }))?.text) : [];
+    if (written.length > 0) this.#known.set(key, { version, written });
+    return written;
   }
 
   /** @throws the error, unless the store has only refused to show texts */
@@ -260,15 +248,28 @@ export class AboutKeeper {
     this.#log[level]('Words about files cannot be read.', { folder: folder.toString(), error });
   }
 
-  /** Serializes the changes of this process to the records of one file, and drops them from the cache. */
+  /** Removes texts that were read. @throws ChangedMeanwhileError when others have been written since */
+  #remove(location: StoreLocation, found: FoundAbout): Promise<void> {
+    // Where the record is shared, texts about other files may have been written since.
+    let known = found.others.length === 0 ? found : undefined;
+    const attempt = async (): Promise<void> => {
+      const now = known ?? (await readOnce(location, { replaces: true }));
+      known = undefined;
+      if (isDeepStrictEqual(now.about, found.about)) await replace(location, now);
+      else if (now.about !== undefined) throw new ChangedMeanwhileError();
+    };
+    return this.#hold(location, () => untilNotOvertaken(attempt));
+  }
+
+  /** Serializes the changes of this process to one record, and drops it from the cache. */
   async #hold<T>(location: StoreLocation, work: () => Promise<T>): Promise<T> {
-    const { storage, path } = location;
-    const keys = aboutPaths.records(storage, path).map((record) => this.#keyOf(storage, record));
+    const key = this.#keyOf(location.storage, aboutPaths.record(location.path));
+    const folder = this.#keyOf(location.storage, location.path.parent);
     try {
-      return await this.#locks.hold(keys, {}, work);
+      return await this.#locks.hold(key, {}, work);
     } finally {
-      this.#written.set(this.#keyOf(storage, path.parent), true);
-      for (const key of keys) this.#known.delete(key);
+      this.#written.set(folder, true);
+      this.#known.delete(key);
     }
   }
 }

@@ -6,14 +6,7 @@ import type { Entry } from '../entry.ts';
 import type { OperationOptions, ReadableStore } from '../readable.ts';
 import { MOST_RECORD_BYTES, versionOf } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import {
-  isHistoryOf,
-  movedPaths,
-  NO_HISTORY,
-  type NameHistory,
-  readHistoryIn,
-  type WrittenHistory,
-} from './name-events.ts';
+import { historyIn, movedPaths, NO_HISTORY, type NameHistory, readHistoryIn } from './name-events.ts';
 
 const READS_AT_ONCE = 32;
 /** Steps that are read one by one before all records are; records that may be read for each of the steps. */
@@ -28,7 +21,7 @@ const MARGIN_MS = 5000;
 
 interface KnownRecord {
   readonly version: string;
-  readonly history: WrittenHistory;
+  readonly history: NameHistory;
 }
 
 /**
@@ -51,12 +44,10 @@ export class KnownRecords {
 
   /** The history of a name up to that time, perhaps longer; undefined when its record must be read. */
   historyOf(store: ReadableStore, about: SourcePath): NameHistory | undefined {
-    for (const { name } of movedPaths.records(store, about)) {
-      if (!this.#listed.has(name)) continue;
-      const known = this.#known.get(name);
-      if (known === undefined || isHistoryOf(store, about, known.history)) return known?.history;
-    }
-    return NO_HISTORY;
+    const { name } = movedPaths.record(about);
+    if (!this.#listed.has(name)) return NO_HISTORY;
+    const known = this.#known.get(name);
+    return known && historyIn(store, about, known.history);
   }
 
   /**

@@ -58,10 +58,10 @@ const listOldest = async (
   return { count, oldest: found.sort(byAge).slice(0, MOST_REMOVED) };
 };
 
-/** Removes a record if it is unchanged since it was seen. */
-const removeRecord = async (store: StorageAdapter, path: SourcePath, version: Entry): Promise<void> => {
-  const ifUnchanged = { etag: undefined, ...version };
-  await store.removeFile(path, { ifUnchanged }).catch((error: unknown) => {
+/** Removes a record if it is unchanged since it was listed. */
+const removeRecord = async (store: StorageAdapter, entry: Entry): Promise<void> => {
+  const ifUnchanged = { etag: undefined, ...entry };
+  await store.removeFile(movedPaths.all.child(entry.name), { ifUnchanged }).catch((error: unknown) => {
     if (!(error instanceof ChangedMeanwhileError)) ifMissing(error);
   });
 };
@@ -85,7 +85,7 @@ const sweepRecords = async (
   const surplus = count - mostOf(policy);
   const removed = oldest.filter(({ modifiedAt = Infinity }, index) => index < surplus || modifiedAt < end);
   await forEachAtOnce(AT_ONCE, removed, async (entry) => {
-    if (!signal.aborted) await removeRecord(store, movedPaths.all.child(entry.name), entry);
+    if (!signal.aborted) await removeRecord(store, entry);
   });
   return count - removed.length;
 };
@@ -129,11 +129,10 @@ export const createNameMemory = (log: Logger): NameMemory => {
     const isNew = await untilNotOvertaken(async () => {
       const history = known ?? (await readHistory(store, path, {}));
       known = undefined;
-      const { since, version, foreign } = history;
-      const bytes = writtenHistory(path, { events: change(history, at), since });
-      const [record = path] = movedPaths.records(store, path);
-      await writeRecord(store, record, bytes, version);
-      if (foreign !== undefined) await removeRecord(store, foreign.path, foreign.version);
+      const { since, version, others } = history;
+      // The new event is the last one.
+      const events = [...others, ...change(history, at)].sort((one, other) => one.at - other.at);
+      await writeRecord(store, movedPaths.record(path), writtenHistory(path, { events, since }), version);
       return version === undefined;
     });
     const sweeping = sweeper.tend(store, isNew ? 1 : 0, {
@@ -159,9 +158,7 @@ export const createNameMemory = (log: Logger): NameMemory => {
 
   return {
     note: (names) => {
-      const keys = names.flatMap(({ use, path }) =>
-        movedPaths.records(use.store, path).map(({ name }) => name),
-      );
+      const keys = names.map(({ path }) => movedPaths.record(path).name);
       return locks.hold(keys, {}, () => noteAll(names));
     },
     close: () => background.close(),

@@ -2,13 +2,12 @@ import * as z from 'zod';
 import type { EntryKind } from '../entry.ts';
 import type { ReadableStore, Stat } from '../readable.ts';
 import { SourcePath } from '../source-path.ts';
-import { withoutCase } from '../../basics/content/file-name.ts';
 import {
-  foldsRecords,
+  isAbout,
   MOST_RECORD_BYTES,
   parsedRecord,
   readRecord,
-  recordNames,
+  recordName,
   type RecordNaming,
   type RecordOptions,
 } from '../records.ts';
@@ -22,13 +21,11 @@ const RECORD = /^[0-9a-f]{40}\.json$/u;
 /** Matches the paths of these records, which are internal to the service. */
 export const MOVED_RECORDS = /^\.stowage-moved\/[0-9a-f]{40}\.json$/u;
 
-/** Paths of the records. The file names are hashes of the path described, so that no listing is needed. */
+/** Paths of the records. The file name is a hash of the path described, so that one request finds it. */
 export const movedPaths = {
   all: folder,
   isName: (name: string): boolean => RECORD.test(name),
-  /** That of this store first. @see recordNames */
-  records: (store: RecordNaming, path: SourcePath): readonly SourcePath[] =>
-    recordNames(store, path.toString()).map((name) => folder.child(name)),
+  record: (path: SourcePath): SourcePath => folder.child(recordName(path.toString())),
 };
 
 /** Target of an item that left its name, and the time of its arrival. */
@@ -50,6 +47,8 @@ export interface NameEvent {
   readonly to?: Arrival | undefined;
   /** For a folder that appeared with contents: the names below it, or all. */
   readonly holds?: readonly string[] | 'all' | undefined;
+  /** The name, as it was written; undefined for a new event. */
+  readonly path?: string | undefined;
 }
 
 /** The history of one name, oldest event first. */
@@ -75,40 +74,31 @@ const schema = z.object({
         at: time,
         to: z.object({ source: z.string(), path: z.string(), at: time }).optional(),
         holds: z.union([z.literal('all'), z.array(z.string())]).optional(),
+        path: z.string().optional().describe('Where it differs in letter case from that of the record.'),
       }),
     )
     .max(MOST_EVENTS),
 });
 
-/** A record as it was read. */
-export interface WrittenHistory extends NameHistory {
-  /** The path described; undefined when there is no valid record. */
-  readonly path?: string | undefined;
-  /** Undefined when there is no record. */
-  readonly version?: Stat | undefined;
-}
-
 /** Undefined when the text is not a valid record, or a record of another path. */
-const parseHistory = (
-  store: RecordNaming,
-  record: SourcePath,
-  text: string | undefined,
-): WrittenHistory | undefined =>
+const parseHistory = (record: SourcePath, text: string | undefined): NameHistory | undefined =>
   parsedRecord(text, (written) => {
     const { path, since, events } = schema.parse(written);
-    const records = movedPaths.records(store, SourcePath.parse(path));
-    if (!records.some((one) => one.equals(record))) return undefined;
-    const read = events.map(({ to, ...event }): NameEvent =>
-      to === undefined ? event : { ...event, to: { ...to, path: SourcePath.parse(to.path) } },
-    );
-    return { path, since, events: read.sort((one, other) => one.at - other.at) };
+    if (!movedPaths.record(SourcePath.parse(path)).equals(record)) return undefined;
+    const read = events.map(({ to, ...event }): NameEvent => {
+      const arrival = to && { ...to, path: SourcePath.parse(to.path) };
+      return { path, ...event, to: arrival };
+    });
+    return { since, events: read.sort((one, other) => one.at - other.at) };
   });
 
-/** Serializes a history. Drops the oldest events beyond the limits. */
+/** Serializes the events of a record. Drops the oldest ones beyond the limits. */
 export const writtenHistory = (about: SourcePath, { events, since }: NameHistory): Buffer => {
-  const written = events.map(({ to, ...event }) =>
-    to === undefined ? event : { ...event, to: { ...to, path: to.path.toString() } },
-  );
+  const written = events.map(({ to, path, ...event }) => ({
+    ...event,
+    to: to && { ...to, path: to.path.toString() },
+    path: path === about.toString() ? undefined : path,
+  }));
   for (let left = Math.max(0, events.length - MOST_EVENTS); ; left += 1) {
     const known = events[left - 1]?.at ?? since;
     const record = { path: about.toString(), since: known, events: written.slice(left) };
@@ -117,41 +107,39 @@ export const writtenHistory = (about: SourcePath, { events, since }: NameHistory
   }
 };
 
-/** The history in a record; empty when it is not valid. @see readRecord */
+/** A history as it was read, with the version of its record. */
+export interface ReadHistory extends NameHistory {
+  /** Undefined when there is no record. */
+  readonly version: Stat | undefined;
+  /** Events in the record of names that differ in letter case, where that matters. */
+  readonly others: readonly NameEvent[];
+}
+
+/** The events of all names in a record; empty when it is not valid. @see readRecord */
 export const readHistoryIn = async (
   store: ReadableStore,
   record: SourcePath,
   options: RecordOptions,
-): Promise<WrittenHistory> => {
+): Promise<Omit<ReadHistory, 'others'>> => {
   const found = await readRecord(store, record, options);
-  return { ...(parseHistory(store, record, found?.text) ?? NO_HISTORY), version: found?.version };
+  return { ...(parseHistory(record, found?.text) ?? NO_HISTORY), version: found?.version };
 };
 
-/** Whether a record describes this path, not one that differs in letter case where that matters. */
-export const isHistoryOf = (store: RecordNaming, about: SourcePath, { path }: WrittenHistory): boolean => {
-  const formOf = foldsRecords(store) ? withoutCase : String;
-  return path !== undefined && formOf(path) === formOf(about.toString());
+/** The part of a record that is about this name. */
+export const historyIn = <Read extends NameHistory>(
+  store: RecordNaming,
+  about: SourcePath,
+  read: Read,
+): Read & Pick<ReadHistory, 'others'> => {
+  const isOurs = isAbout(store, about.toString());
+  const ours = read.events.filter(({ path }) => isOurs(path ?? ''));
+  return { ...read, events: ours, others: read.events.filter((event) => !ours.includes(event)) };
 };
 
-/** The history of a name. */
-export interface ReadHistory extends NameHistory {
-  /** Version of the record at the name in this store; undefined when there is none. */
-  readonly version: Stat | undefined;
-  /** The record of another store, from which the files have come, where there is none of this store. */
-  readonly foreign?: { readonly path: SourcePath; readonly version: Stat } | undefined;
-}
-
-/** The history of a name. A name without a record costs two lookups. @see readRecord */
+/** The history of a name. @see readRecord */
 export const readHistory = async (
   store: ReadableStore,
   about: SourcePath,
   options: RecordOptions,
-): Promise<ReadHistory> => {
-  const [own = about, other] = movedPaths.records(store, about);
-  const read = await readHistoryIn(store, own, options);
-  const { version } = read;
-  if (other === undefined || isHistoryOf(store, about, read)) return { ...read, version };
-  const old = await readHistoryIn(store, other, options);
-  if (old.version === undefined || !isHistoryOf(store, about, old)) return { ...NO_HISTORY, version };
-  return { ...old, version, foreign: { path: other, version: old.version } };
-};
+): Promise<ReadHistory> =>
+  historyIn(store, about, await readHistoryIn(store, movedPaths.record(about), options));
