@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSilentLogger, MemoryAdapter, openLocalAdapter } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
-import { CaseFoldingStore, replacing } from './changing-store.ts';
+import { CaseFoldingStore, replacing, withCapabilities } from './changing-store.ts';
 import { silent, startService, type Service } from './service.ts';
 
 type Kind = 'a disk that ignores letter case' | 'a Linux disk';
@@ -119,8 +119,8 @@ describe('records of files that come from another disk', () => {
     expect(await said(service)).toEqual({ 'a.txt': 'small' });
   });
 
-  it('are one for names that differ in letter case, and stay with their files', async () => {
-    const store = new MemoryAdapter();
+  it.each([true, false])('are one for names that differ in letter case (ifMatch: %s)', async (ifMatch) => {
+    const store = withCapabilities(new MemoryAdapter(), { ifMatch });
     const service = await serve(store);
     const names = ['a.txt', 'A.txt', 'A.TXT'];
     for (const name of names) await put(store, name, name);

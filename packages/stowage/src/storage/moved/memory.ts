@@ -4,6 +4,7 @@ import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { ChangedMeanwhileError, ifMissing } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
+import { createStoreKeys } from '../location.ts';
 import { pagesOf, untilNotOvertaken, writeRecord } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
 import { Sweeper, type SweptStore } from '../sweeper.ts';
@@ -119,13 +120,18 @@ export const createNameMemory = (log: Logger): NameMemory => {
     log.warn('What a source remembers could not be swept.', { error }),
   );
   const locks = createNameLocks();
+  const keyOf = createStoreKeys();
   let latest = 0;
   /** Every event of this process gets a later time. */
   const now = (): number => (latest = Math.max(Date.now(), latest + 1));
 
-  const noteOne = async ({ use, path, change }: Noted, read: ReadHistory, at: number): Promise<void> => {
+  const noteOne = async (
+    { use, path, change }: Noted,
+    read: ReadHistory | undefined,
+    at: number,
+  ): Promise<void> => {
     const { store, policy, hold } = use;
-    let known: ReadHistory | undefined = read;
+    let known = read;
     const isNew = await untilNotOvertaken(async () => {
       const history = known ?? (await readHistory(store, path, {}));
       known = undefined;
@@ -147,12 +153,18 @@ export const createNameMemory = (log: Logger): NameMemory => {
   const noteAll = async (names: readonly Noted[]): Promise<void> => {
     const histories = await Promise.all(names.map(({ use, path }) => readHistory(use.store, path, {})));
     const at = Math.max(now(), ...histories.map((history) => lastOf(history) + 1));
-    const outcomes = await Promise.allSettled(
-      histories.map(async (history, index) => {
-        const name = names[index];
-        if (name !== undefined) await noteOne(name, history, at);
-      }),
-    );
+    const last = new Map<string, Promise<void>>();
+    const writes = names.map((name, index) => {
+      const key = keyOf(name.use.store, movedPaths.record(name.path));
+      const before = last.get(key);
+      // Names that differ in letter case share a record.
+      const write = before
+        ? before.then(() => noteOne(name, undefined, at))
+        : noteOne(name, histories[index], at);
+      last.set(key, write);
+      return write;
+    });
+    const outcomes = await Promise.allSettled(writes);
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   };
 
