@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDocumentResources, createSilentLogger } from '#internals';
+import { createDocumentResources, createRemoteFetcher, createSilentLogger } from '#internals';
 import type { ResourceRules } from '../../packages/stowage/dist/documents/documents.js';
 import { startSite } from '../network/loopback.ts';
 import { door } from './documents.ts';
@@ -41,6 +41,36 @@ describe('what a document loads from outside', () => {
     expect(await load('silent')).toBe(undefined);
     const begun = await startLoading((response) => void response.write('begun'), { stallMs: 300 });
     expect(await begun('begun')).toBe(undefined);
+  });
+
+  it('is not left out because the name of another one cannot be looked up', async () => {
+    const site = await startSite((_request, response) => void response.end('content'));
+    onTestFinished(() => site.close());
+    const silent = new EventTarget();
+    const log = createSilentLogger();
+    const fetcher = createRemoteFetcher({
+      log,
+      resolve: async (name) => {
+        if (name === 'silent.example') await once(silent, 'end');
+        return [{ address: '127.0.0.1', family: 4 }];
+      },
+    });
+    const remote = {
+      fetch: (url: string, options: Parameters<typeof fetcher.fetch>[1]) =>
+        fetcher.fetch(url, { ...options, allowPrivate: true }),
+    };
+    const resources = { enabled: true, maxBytes: MB, timeoutMs: 600_000, stallMs: 300 };
+    const { signal } = new AbortController();
+    const loader = createDocumentResources(remote, { resources, signal }, log);
+    const { port } = new URL(site.origin);
+    const [first, ...others] = ['silent', 'one', 'two'].map((name) =>
+      loader.load(`http://${name}.example:${port}/`, '*/*'),
+    );
+    expect(await first).toBe(undefined);
+    await pause(300);
+    silent.dispatchEvent(new Event('end'));
+    const loaded = await Promise.all(others);
+    expect(loaded.map((one) => one?.bytes.toString())).toEqual(['content', 'content']);
   });
 
   it('may be slow as long as it goes on', async () => {

@@ -12,7 +12,7 @@ const MAX_TOTAL_BYTES = 100 * 1024 * 1024;
 const PARALLEL = 6;
 const STALL_MS = 10_000;
 
-/** Fetches a resource; aborts when no data arrives for `stallMs`. */
+/** Fetches a resource; aborts when no data arrives for `stallMs`, apart from its wait for lookups of others. */
 const fetchWhileMoving = async (
   remote: RemoteFetcher,
   url: string,
@@ -20,13 +20,17 @@ const fetchWhileMoving = async (
   stallMs: number,
 ): Promise<Resource> => {
   const stalled = new AbortController();
-  const timer = setTimeout(() => stalled.abort(new RemoteFailedError()), stallMs);
+  let timer: NodeJS.Timeout | undefined;
+  const onWait = (isWaiting: boolean): void => {
+    clearTimeout(timer);
+    if (!isWaiting) timer = setTimeout(() => stalled.abort(new RemoteFailedError()), stallMs);
+  };
   try {
     const signal = AbortSignal.any([options.signal, stalled.signal]);
-    const { stream, contentType } = await remote.fetch(url, { ...options, signal });
+    const { stream, contentType } = await remote.fetch(url, { ...options, signal, onWait });
     const chunks: Buffer[] = [];
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      timer.refresh();
+      timer?.refresh();
       chunks.push(chunk);
     }
     return { bytes: Buffer.concat(chunks), contentType };

@@ -112,6 +112,8 @@ export interface RemoteFetchOptions {
   readonly allowPrivate?: boolean;
   readonly accept?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Called when the fetch begins to wait for the lookups of others, and when that wait has ended. */
+  readonly onWait?: (isWaiting: boolean) => void;
 }
 
 /** Fetched content. The caller owns the stream: it reads it to its end or destroys it. */
@@ -208,17 +210,21 @@ interface AskSources extends AddressSources {
   readonly lookups?: Slots;
 }
 
+type AskOptions = Pick<RemoteFetchOptions, 'allowPrivate' | 'accept' | 'onWait'>;
+
 const ask = async (
   target: Target,
   sources: AskSources,
-  { allowPrivate = false, accept = '*/*' }: Pick<RemoteFetchOptions, 'allowPrivate' | 'accept'>,
+  { allowPrivate = false, accept = '*/*', onWait }: AskOptions,
   request: Pick<PinnedRequestOptions, 'signal' | 'post' | 'userAgent'>,
 ): Promise<PinnedAnswer> => {
   // Loads TLS and the address ranges with the first fetch, so that the service starts without them.
   const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
   // In turns by domain: many names of a slow one do not keep the others waiting.
   const domain = target.hostname.split('.').slice(-2).join('.');
+  onWait?.(true);
   const leave = target.literal ? undefined : await sources.lookups?.take(request.signal, domain);
+  onWait?.(false);
   const lookup = checkedAddresses(target, sources, allowPrivate).finally(leave);
   const addresses = await orAborted(lookup, request.signal);
   return requestPinned(target, { addresses, accept, ...request });
