@@ -328,7 +328,7 @@ describe.skipIf(redisMissing !== undefined)(
       const webhooks = [{ url: receiver.url, secret, allowPrivate: true }];
       const config = { quota: { bytes: 1000 }, webhooks, redis: { url: redis.url } };
       const instance = await startInstance(await scratch(), config);
-      const damaged = ['no JSON', '', '5', '[]', '{}', '{"used":1}', '{"counts":0,"dueAt":0}'];
+      const damaged = ['no JSON', '', '5', '[]', '{}', '{"used":1}', '{"reserved":null}'];
       expect(await instance.upload('a.txt')).toBe(200);
       await expect.poll(() => redis.client.keys('stowage:*')).toHaveLength(3);
       const [queue = '', quota = '', sender = ''] = (await redis.client.keys('stowage:*')).toSorted();
@@ -338,7 +338,7 @@ describe.skipIf(redisMissing !== undefined)(
         expect(await instance.upload(`${String(index)}.txt`)).toBe(200);
         expect(await usedIn(instance)).toMatchObject({ usedFiles: index + 2 });
       }
-      await redis.client.set(sender, 'no JSON');
+      await redis.client.set(sender, 'null');
       status = 200;
       await expect.poll(() => receiver.events.length, { timeout: 10_000 }).toBe(damaged.length + 1);
       await expect.poll(() => redis.client.exists(queue)).toBe(0);

@@ -205,17 +205,10 @@ const resourceOf = (
 /** Maximum number of fetches that wait for a lookup. */
 const MAX_WAITING_LOOKUPS = 1000;
 
-interface AskSources extends AddressSources {
-  /** A name may occupy a thread for ten seconds; of two such threads, stores and Redis need the other one. */
-  readonly lookups?: Slots;
-}
-
-type AskOptions = Pick<RemoteFetchOptions, 'allowPrivate' | 'accept' | 'onWait'>;
-
 const ask = async (
   target: Target,
-  sources: AskSources,
-  { allowPrivate = false, accept = '*/*', onWait }: AskOptions,
+  sources: AddressSources & { readonly lookups?: Slots },
+  { allowPrivate = false, accept = '*/*', onWait }: Partial<RemoteFetchOptions>,
   request: Pick<PinnedRequestOptions, 'signal' | 'post' | 'userAgent'>,
 ): Promise<PinnedAnswer> => {
   // Loads TLS and the address ranges with the first fetch, so that the service starts without them.
@@ -232,14 +225,13 @@ const ask = async (
 
 /** Creates the fetcher. It keeps no connections: each fetch opens and closes its own. */
 export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher => {
+  // A name may occupy a thread for ten seconds; of two such threads, stores and Redis need the other one.
   const sources = { ...parts, lookups: createSlots(1, MAX_WAITING_LOOKUPS) };
   const follow = async (url: string, options: RemoteFetchOptions, limit: TimeLimit) => {
     let target = parseTarget(url);
+    const request = { signal: limit.signal, userAgent: parts.userAgent };
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const answer = await ask(target, sources, options, {
-        signal: limit.signal,
-        userAgent: parts.userAgent,
-      });
+      const answer = await ask(target, sources, options, request);
       try {
         const next = redirectOf(answer, target);
         if (next === undefined) return resourceOf(answer, target, options, limit);

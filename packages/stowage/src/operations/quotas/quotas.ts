@@ -150,8 +150,7 @@ export class Quotas {
     change: (account: Account, now: number) => readonly [Account, Result],
   ): Promise<Result> {
     return this.#records.change<Account, Result>(`quota:${key}`, (found, now) => {
-      const isWhole = found?.reserved !== undefined;
-      const account = isWhole ? found : this.#withOwn({ counts: 0, dueAt: 0, reserved: {} }, key, now);
+      const account = found ?? this.#withOwn({ counts: 0, dueAt: 0, reserved: {} }, key, now);
       return change(accountAt(account, this.#own, now), now);
     });
   }

@@ -172,7 +172,9 @@ class RedisRecords implements Records {
     return new Promise((resolve, reject) => {
       const key = `${this.#connection.prefix}:${name}`;
       const make: Waiting['make'] = (record, now) => {
-        const [next, result] = change(record as Value | undefined, now);
+        // A damaged record is replaced.
+        const [next, result] =
+          orUndefined(() => change(record as Value | undefined, now)) ?? change(undefined, now);
         return [next, () => resolve(result)];
       };
       const others = this.#waiting.get(key);
@@ -181,12 +183,12 @@ class RedisRecords implements Records {
     });
   }
 
-  async #work(key: string, changes: readonly Waiting[]): Promise<void> {
-    this.#waiting.set(key, []);
-    await this.#step(key, changes);
-    const next = this.#waiting.get(key) ?? [];
+  async #work(key: string, first: readonly Waiting[]): Promise<void> {
+    for (let changes = first; changes.length > 0; changes = this.#waiting.get(key) ?? []) {
+      this.#waiting.set(key, []);
+      await this.#step(key, changes);
+    }
     this.#waiting.delete(key);
-    if (next.length > 0) void this.#work(key, next);
   }
 
   async #step(key: string, changes: readonly Waiting[]): Promise<void> {
@@ -207,7 +209,6 @@ class RedisRecords implements Records {
   async #attempt(key: string, changes: readonly Waiting[]): Promise<(() => void)[] | undefined> {
     const [text, [seconds, micros]] = (await this.#run(READ, key)) as [string | null, [string, string]];
     const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-    // A damaged record is replaced.
     const read = orUndefined(() => JSON.parse(text ?? '') as unknown);
     let record = read;
     const reports = changes.map(({ make }) => {
