@@ -42,7 +42,7 @@ export interface RunningProgram {
 
 /** Waits until somebody answers under the URL; any answer counts. */
 const answers = async (url: string, child: ChildProcess, output: () => string): Promise<void> => {
-  for (let attempt = 0; attempt < 600; attempt += 1) {
+  for (let attempt = 0; attempt < 1200; attempt += 1) {
     if (child.exitCode !== null) throw new Error(`The program has ended:\n${output()}`);
     try {
       await (await fetch(url)).arrayBuffer();
