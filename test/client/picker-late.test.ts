@@ -83,6 +83,8 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     await picker.drop(service().at('desktop', 'trip'));
     await picker.eventually(() => held.length).toBe(1);
     await picker.press('Escape');
+    await picker.focused((text) => text === 'Close');
+    await picker.press('Enter');
     await picker.eventually(() => picker.page.evaluate('window.picked')).toEqual([]);
     answer(held[0], { messages: [] });
     await picker.page.evaluate(
@@ -180,10 +182,13 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     const held = hold('fileUpload');
     await picker.drop(...wanted);
     await picker.eventually(() => held.length).toBe(3);
-    await picker.press('Escape');
-    await picker.focused((text) => text === 'Close');
-    await picker.press('Escape');
-    await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+    // A browser asks the page once, until the user does something else.
+    for (let times = 0; times < 3; times += 1) {
+      await picker.press('Escape');
+      await picker.focused((text) => text === 'Close');
+      await picker.press('Escape');
+      await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
+    }
     expect(await picker.all('.uploads li')).toHaveLength(5);
     await (await picker.cell('one.jpg')).click({ count: 2 });
     await picker.focused((text) => text === 'Close');

@@ -580,6 +580,18 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       .toEqual(['one.jpg']);
   });
 
+  it('inserts nothing by a double click beside the files, whatever was pressed before', async () => {
+    const picker = await service().open();
+    await (await picker.cell('one.jpg')).click();
+    const box = await (await picker.first('.grid')).boundingBox();
+    const [right, top] = [(box?.x ?? 0) + (box?.width ?? 0), box?.y ?? 0];
+    await picker.page.mouse.click(right - 5, top + 20, { count: 2 });
+    await (await picker.cell('two.jpg')).click({ count: 2 });
+    await picker
+      .eventually(() => picker.page.evaluate('window.picked?.map(({ name }) => name)'))
+      .toEqual(['two.jpg']);
+  });
+
   it('is not touched by rules of the page for all elements of a kind', async () => {
     const picker = await service().open();
     await picker.press('Escape');

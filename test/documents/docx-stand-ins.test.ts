@@ -37,10 +37,16 @@ describe('what a text document has no counterpart for', () => {
       `<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac><mo>=</mo><mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mn>10</mn></mfrac></math></p>
       <p><math><msqrt><mn>2</mn></msqrt><mroot><mi>x</mi><mn>3</mn></mroot><msubsup><mo>∑</mo><mi>i</mi><mi>n</mi></msubsup><mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd><mtd>4</mtd></mtr></mtable></math></p>
       <p><span class="katex"><span class="katex-mathml"><math><semantics><mrow><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation encoding="application/x-tex">c^2</annotation></semantics></math></span><span class="katex-html" aria-hidden="true"><span>c</span><span>2</span></span></span></p>
+      <p><math><mtext>if&nbsp;</mtext><mi> x </mi><mtext>, a <b>bold</b> word</mtext></math></p>
       <p><math>${'<mfrac><mn>1</mn>'.repeat(3000)}</math></p>`,
     );
     const [fractions, roots, katex] = docx.paragraphs;
-    expect(docx.paragraphs.slice(0, 3).map(textIn)).toEqual(['1/2=(a+1)/10', '√23√x∑in1 2; 3 4', 'c2']);
+    expect(docx.paragraphs.slice(0, 4).map(textIn)).toEqual([
+      '1/2=(a+1)/10',
+      '√23√x∑in1 2; 3 4',
+      'c2',
+      'if\u00A0x, a bold word',
+    ]);
     const scripts = [fractions, roots, katex].map((one) =>
       all(one ?? docx.body, 'w:r').flatMap((run) => {
         const script = valueOf(run, 'w:vertAlign');

@@ -111,6 +111,10 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     const [around, one, two] = words.map(({ top, bottom }) => ({ top, height: bottom - top }));
     expect(one?.height).toBeCloseTo(around?.height ?? 0, 3);
     expect((two?.top ?? 0) - (one?.top ?? 0)).toBeLessThan(1.5 * (one?.height ?? 0));
+    const [lower] = await wordsOf(
+      await print('\uFEFF<style>@layer a { p { margin: 100px 0 } }</style><p>one</p>'),
+    );
+    expect(lower?.top).toBeGreaterThan(100);
     // A whole page is taken as it is.
     const [large, small] = await wordsOf(
       await print(`<html>${style}<p>around</p><table><tr><td>one</td></tr></table>`),

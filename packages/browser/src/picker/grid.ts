@@ -34,7 +34,7 @@ export class Grid {
   #isTouched = false;
   /** Continues a selection when missing entries are loaded. */
   #selectMore: (() => unknown) | undefined;
-  /** The entry of the first click of several. */
+  /** The entry of the first click of several; undefined beside the entries. */
   #clickedEntry: Entry | undefined;
   #faint: ReadonlySet<string> = new Set();
 
@@ -159,12 +159,12 @@ export class Grid {
 
   #clicked(event: MouseEvent): void {
     const at = this.#rows.cellOf(event);
-    const entry = at && this.#listing?.at(at.index);
-    if (at === undefined || entry === undefined) return;
+    const entry = this.entryAt(event);
     const target = event.composedPath()[0];
     const isOnCheck = target instanceof Element && target.closest('.check') !== null;
-    if (event.detail > 1 && !isOnCheck) return;
-    this.#clickedEntry = isOnCheck ? undefined : entry;
+    const isRepeated = event.detail > 1 && !isOnCheck;
+    if (!isRepeated) this.#clickedEntry = isOnCheck ? undefined : entry;
+    if (isRepeated || at === undefined || entry === undefined) return;
     this.#rows.activate(at.index);
     if (event.shiftKey) return this.#selectTo(at.index);
     this.#anchor = at.index;
@@ -262,8 +262,9 @@ export class Grid {
     this.#selection.set(entries);
     this.#selectMore = undefined;
     if (missing === undefined) return;
-    // Another number means another selection.
-    this.#selectMore = () => this.#selection.size === entries.length && this.#select(from, to);
+    // Another number means another selection. An entry may be listed twice when the folder changes meanwhile.
+    const { size } = this.#selection;
+    this.#selectMore = () => this.#selection.size === size && this.#select(from, to);
     // Some pages together: a response may take long.
     this.#listing?.want(missing, missing + 480);
   }

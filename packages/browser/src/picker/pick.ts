@@ -13,16 +13,23 @@ const KEPT = [
   ...['wheel', 'touchmove'],
 ];
 
-/** Gives Escape to the dialog alone: dialogs of other libraries listen at the document, before its elements. */
+/**
+ * Gives Escape to the dialog alone: dialogs of other libraries listen at the document, before its elements.
+ * Left to the browser, a second Escape without another action would close it without an event to prevent.
+ */
 const escapeIn =
-  (host: HTMLElement) =>
+  (host: HTMLElement, dialog: HTMLDialogElement) =>
   (event: KeyboardEvent): void => {
     const path = event.composedPath();
     if (event.key !== 'Escape' || !path.includes(host)) return;
     event.stopImmediatePropagation();
     // Does not leave the shadow root of its target.
     const own = new KeyboardEvent('keydown', { key: event.key, bubbles: true, cancelable: true });
-    if (path[0]?.dispatchEvent(own) === false) event.preventDefault();
+    const isUsed = path[0]?.dispatchEvent(own) === false;
+    const isInner = path.find((target) => target instanceof HTMLDialogElement) !== dialog;
+    if (!isUsed && (isInner || event.isComposing)) return;
+    event.preventDefault();
+    if (!isUsed) dialog.dispatchEvent(new Event('cancel'));
   };
 
 /**
@@ -44,7 +51,7 @@ export const pickFiles = async (
   void Promise.resolve(texts).then(({ title }) => dialog.setAttribute('aria-label', title));
   // Dialogs of the page behind close by Escape and by a press outside of them, and keep others from scrolling.
   for (const type of KEPT) host.addEventListener(type, (event) => event.stopPropagation(), { passive: true });
-  const escape = escapeIn(host);
+  const escape = escapeIn(host, dialog);
   addEventListener('keydown', escape, { capture: true });
   // Files that are dropped beside the dialog land on its backdrop.
   dialog.addEventListener('dragover', refuseFiles);

@@ -51,6 +51,8 @@ export class Uploads {
   readonly #broken = new Set<Job>();
   readonly #ending = new AbortController();
   #done: Stored[] = [];
+  /** The number of calls that wait for folders. */
+  #preparing = 0;
 
   constructor(
     service: Service,
@@ -73,7 +75,7 @@ export class Uploads {
 
   /** Whether files are not stored yet. Failed ones were reported. */
   get isRunning(): boolean {
-    return this.#running.size + this.#waiting.length > 0;
+    return this.#preparing + this.#running.size + this.#waiting.length > 0;
   }
 
   /** Cancels all uploads, and starts no more. */
@@ -85,18 +87,17 @@ export class Uploads {
 
   /** Creates missing folders, and stores the files. */
   async add(wanted: readonly Wanted[], base: Folder): Promise<void> {
-    let placed: readonly Wanted[];
-    try {
-      placed = await withFolders(
-        wanted,
-        base,
-        (above, name) => this.#makeFolder(above, name),
-        (name, error) => this.#notices.warn(this.#failureOf(name, error)),
-      );
-    } catch (error) {
+    this.#preparing += 1;
+    const placed = await withFolders(
+      wanted,
+      base,
+      (above, name) => this.#makeFolder(above, name),
+      (name, error) => this.#notices.warn(this.#failureOf(name, error)),
+    ).catch((error: unknown) => {
       if (!isAbort(error)) this.#notices.warn(this.#service.messageOf(error, this.#texts));
-      return;
-    }
+      return [];
+    });
+    this.#preparing -= 1;
     await this.store(placed);
   }
 

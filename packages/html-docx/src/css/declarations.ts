@@ -84,8 +84,9 @@ const fontOf = (value: string): readonly Pair[] => {
 
 /** The first colour of a gradient. Without a background, light text on it would be invisible. */
 const gradientOf = (value: string): readonly Pair[] => {
-  const body = /gradient\((.*)\)/isu.exec(value)?.[1];
-  const color = body && splitOutside(body, /[\s,]/u).find((word) => parseColor(word) !== undefined);
+  const start = value.search(/gradient\(/iu);
+  const stops = start === -1 ? '' : value.slice(start + 'gradient('.length, value.lastIndexOf(')'));
+  const color = splitOutside(stops, /[\s,]/u).find((word) => parseColor(word) !== undefined);
   return color ? [['background-color', color]] : [];
 };
 

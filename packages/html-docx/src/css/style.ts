@@ -97,7 +97,7 @@ export const initialStyle: Style = {
   visible: true,
   textBackground: undefined,
   script: undefined,
-  variables: new Map(),
+  variables: () => undefined,
   display: 'inline',
   background: undefined,
   margin: sides(0),

@@ -38,8 +38,8 @@ export class LineCollector {
 
   /** Whether the line is only a checkbox: editors put it before the block with its text. */
   get isCheckbox(): boolean {
-    const [first, ...others] = this.#inlines;
-    return others.length === 0 && first?.kind === 'text' && /^[☑☐] $/u.test(first.text);
+    const [first] = this.#inlines;
+    return this.#inlines.length === 1 && first?.kind === 'text' && /^[☑☐] $/u.test(first.text);
   }
 
   addText(raw: string, style: Style, link: string | undefined): void {

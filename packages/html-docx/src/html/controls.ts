@@ -78,7 +78,17 @@ const script = (tag: 'sub' | 'sup', children: readonly HtmlNode[] = []): Element
  */
 const formulaParts = (element: Element, depth = 0): readonly HtmlNode[] => {
   const parts = element.childNodes.filter(isElement).filter(({ tagName }) => !ANNOTATIONS.has(tagName));
-  if (parts.length === 0 || depth > MAX_FORMULA_DEPTH) return [plain(textOf(element).trim())];
+  const holdsText = element.childNodes.some((child) => 'value' in child && child.value.trim() !== '');
+  // Blanks beside text count only if they do not break.
+  if (parts.length === 0 || holdsText || depth > MAX_FORMULA_DEPTH)
+    return [
+      plain(
+        textOf(element)
+          .split(/[ \t\n\f\r]+/u)
+          .filter((word) => word !== '')
+          .join(' '),
+      ),
+    ];
   const read = parts.map((part) => formulaParts(part, depth + 1));
   const [base = [], one = []] = read;
   const joined = (separator: string): readonly HtmlNode[] =>

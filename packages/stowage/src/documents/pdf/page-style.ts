@@ -88,12 +88,8 @@ const boxesOf = (edge: 'top' | 'bottom', line: PageLine | undefined, title: stri
     .join(' ');
 };
 
-/**
- * Without specificity, so that every rule of the document overrides it. Otherwise long lines are cut off, and
- * paragraphs in cells have margins.
- */
-const FITTING = `:where(html) { overflow-wrap: break-word } :where(pre) { white-space: pre-wrap }
-  :where(:is(body, td, th) > p:first-child) { margin-top: 0 } :where(:is(td, th) > p:last-child) { margin-bottom: 0 }`;
+/** In a layer, so that every rule of the document overrides it. Otherwise long lines are cut off. */
+const FITTING = '@layer { html { overflow-wrap: break-word } pre { white-space: pre-wrap } }';
 
 const ownMargin = ({ margin }: PageSetup): Margins =>
   margin ?? { top: MARGIN, right: MARGIN, bottom: MARGIN, left: MARGIN };
@@ -101,7 +97,7 @@ const ownMargin = ({ margin }: PageSetup): Margins =>
 /** Width between the margins in points, unless the document chooses another. */
 export const textWidth = (setup: PageSetup): number => {
   const { left, right } = ownMargin(setup);
-  return pageSizeOf(setup).width - left - right;
+  return Math.max(1, pageSizeOf(setup).width - left - right);
 };
 
 /** Enlarges margins where a header or footer needs more space. */

@@ -28,6 +28,12 @@ const ACCEPT: Readonly<Record<string, string>> = {
 };
 
 const WHOLE_PAGE = /<(?:!doctype|html)[\s>]/iu;
+/**
+ * The start of a fragment. Without a doctype, tables do not inherit size, colour and alignment of text, as they
+ * do in editors; with it, paragraphs in cells have margins. In the first layer, every rule overrides that.
+ */
+const FRAGMENT = `<!DOCTYPE html><style>@layer { :is(body, td, th) > p:first-child { margin-top: 0 }
+  :is(td, th) > p:last-child { margin-bottom: 0 } }</style>`;
 
 /** The URL as written in the document: below the URL of the page it was only a path. */
 const asWritten = (url: string): string =>
@@ -62,8 +68,7 @@ const guardPage = async (page: Page, html: string, resources: DocumentResources)
         status: 200,
         contentType: 'text/html; charset=utf-8',
         headers: { 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' },
-        // Without a doctype, tables do not inherit size, colour and alignment of text, as they do in editors.
-        body: Buffer.from(WHOLE_PAGE.test(html) ? html : `<!DOCTYPE html>${html}`),
+        body: Buffer.from(WHOLE_PAGE.test(html) ? html : FRAGMENT + html.replace(/^\uFEFF/u, '')),
       });
     }
     if (request.isNavigationRequest()) return request.abort('aborted');
