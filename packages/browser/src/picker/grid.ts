@@ -162,9 +162,9 @@ export class Grid {
     const entry = this.entryAt(event);
     const target = event.composedPath()[0];
     const isOnCheck = target instanceof Element && target.closest('.check') !== null;
-    const isRepeated = event.detail > 1 && !isOnCheck;
-    if (!isRepeated) this.#clickedEntry = isOnCheck ? undefined : entry;
-    if (isRepeated || at === undefined || entry === undefined) return;
+    if (event.detail > 1 && !isOnCheck) return;
+    this.#clickedEntry = isOnCheck ? undefined : entry;
+    if (at === undefined || entry === undefined) return;
     this.#rows.activate(at.index);
     if (event.shiftKey) return this.#selectTo(at.index);
     this.#anchor = at.index;

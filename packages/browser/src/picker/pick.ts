@@ -25,11 +25,12 @@ const escapeIn =
     event.stopImmediatePropagation();
     // Does not leave the shadow root of its target.
     const own = new KeyboardEvent('keydown', { key: event.key, bubbles: true, cancelable: true });
-    const isUsed = path[0]?.dispatchEvent(own) === false;
-    const isInner = path.find((target) => target instanceof HTMLDialogElement) !== dialog;
-    if (!isUsed && (isInner || event.isComposing)) return;
+    if (path[0]?.dispatchEvent(own) !== false) {
+      const isInner = path.find((target) => target instanceof HTMLDialogElement) !== dialog;
+      if (isInner || event.isComposing) return;
+      dialog.dispatchEvent(new Event('cancel'));
+    }
     event.preventDefault();
-    if (!isUsed) dialog.dispatchEvent(new Event('cancel'));
   };
 
 /**
@@ -65,12 +66,9 @@ export const pickFiles = async (
       files = (event as CustomEvent<{ files: readonly PickedFile[] } | null>).detail?.files ?? [];
       dialog.close();
     };
-    for (const [target, type] of [
-      [picker, 'pick'],
-      [picker, 'cancel'],
-      [dialog, 'cancel'],
-    ] as const)
-      target.addEventListener(type, (event) => void end(event));
+    // Those of the picker do not bubble.
+    for (const target of [picker, dialog])
+      for (const type of ['pick', 'cancel']) target.addEventListener(type, (event) => void end(event));
     picker.addEventListener('ready', () => picker.focus(), { once: true });
     const close = (): void => dialog.close();
     signal?.addEventListener('abort', close);

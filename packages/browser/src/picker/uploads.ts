@@ -95,10 +95,9 @@ export class Uploads {
       (name, error) => this.#notices.warn(this.#failureOf(name, error)),
     ).catch((error: unknown) => {
       if (!isAbort(error)) this.#notices.warn(this.#service.messageOf(error, this.#texts));
-      return [];
     });
     this.#preparing -= 1;
-    await this.store(placed);
+    await this.store(placed ?? []);
   }
 
   /**
