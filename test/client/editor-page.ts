@@ -25,15 +25,11 @@ export class EditorPage {
 
   /** Opens the file browser of stock Jodit with the button of the page. */
   async openFiles(): Promise<void> {
-    // Jodit shows what it knows from before first, and draws all of it anew when the answers have come, the
-    // folders as the last.
-    const folders = this.page.waitForResponse(
-      (answer) => answer.request().postData()?.startsWith('action=folders') === true,
-    );
     await this.page.locator('#browse').click();
-    await folders;
     await this.page.locator('.jodit-file-browser-tree_loading_false .jodit-file-browser-tree__item').wait();
-    await this.page.waitForNetworkIdle({ idleTime: 100 });
+    // Jodit shows what it knows from before first, and draws all of it anew when the answers have come: what is
+    // pressed meanwhile is gone before the button is released.
+    await this.page.waitForNetworkIdle({ idleTime: 400 });
     await this.settled();
   }
 
