@@ -27,10 +27,21 @@ export class EditorPage {
   async openFiles(): Promise<void> {
     await this.page.locator('#browse').click();
     await this.page.locator('.jodit-file-browser-tree_loading_false .jodit-file-browser-tree__item').wait();
-    // Jodit shows what it knows from before first, and draws all of it anew when the answers have come: what is
-    // pressed meanwhile is gone before the button is released.
-    await this.page.waitForNetworkIdle({ idleTime: 400 });
     await this.settled();
+    // Jodit shows what it knows from before first, and draws all of it anew when the answers have come: what is
+    // pressed meanwhile is gone before the button is released. The network says less: of requests that Jodit
+    // aborts, the end is not always told.
+    await this.page.evaluate(
+      (pause) =>
+        new Promise<void>((resolve) => {
+          let timer = setTimeout(resolve, pause);
+          new MutationObserver(() => {
+            clearTimeout(timer);
+            timer = setTimeout(resolve, pause);
+          }).observe(document.body, { childList: true, subtree: true });
+        }),
+      400,
+    );
   }
 
   /** Opens the picker with the button of the page. */
