@@ -127,13 +127,16 @@ export const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
 /** A store may briefly report a file as missing, and responses may get lost: retry. */
 const WITHDRAWALS = 3;
 
-/** Removes what was created, in several attempts. Never throws: the first error matters more. */
-const withdraw = async (remove: () => Promise<void>): Promise<void> => {
+/**
+ * Removes what was created, in several attempts. Ends once it is seen to be gone: another writer may take the
+ * path then. Never throws: the first error matters more.
+ */
+const withdraw = async (location: StoreLocation, remove: () => Promise<void>): Promise<void> => {
   for (let attempt = 0; attempt < WITHDRAWALS; attempt += 1) {
     try {
       return await remove();
     } catch (error) {
-      if (isRefusal(error) && !(error instanceof NotFoundError)) return;
+      if (error instanceof NotFoundError ? await isGone(location) : isRefusal(error)) return;
     }
   }
 };
@@ -143,7 +146,8 @@ export const withdrawFile = async (
   storage: StorageAdapter,
   { to, copy }: Pick<CopiedFile, 'to' | 'copy'>,
 ): Promise<void> => {
-  if (copy !== undefined) await withdraw(() => storage.removeFile(to, { ifUnchanged: copy }));
+  if (copy !== undefined)
+    await withdraw({ storage, path: to }, () => storage.removeFile(to, { ifUnchanged: copy }));
 };
 
 /**
@@ -158,7 +162,8 @@ export const withdrawCopy = async (
   await forEachAtOnce(PARALLEL_REMOVALS, files(), (file) => withdrawFile(storage, file)).catch(
     () => undefined,
   );
-  for (const folder of folders.toReversed()) await withdraw(() => storage.removeEmptyFolder(folder));
+  for (const path of folders.toReversed())
+    await withdraw({ storage, path }, () => storage.removeEmptyFolder(path));
 };
 
 /** The version properties of the port, without additions of an adapter. */
