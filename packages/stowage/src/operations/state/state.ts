@@ -2,7 +2,8 @@ import type { DurableQueue } from './file-queue.ts';
 
 /**
  * Changes a small record, and returns an additional result. Must be pure and fast: it may be called again
- * when another writer was faster. Undefined stands for no record.
+ * when another writer was faster. Undefined stands for no record. Rejects by its result: a record with which it
+ * throws counts as damaged, and is replaced.
  * @param now milliseconds since 1970, by one clock for all who share the record
  */
 export type RecordChange<Value, Result> = (
