@@ -199,4 +199,19 @@ describe.skipIf(!hasExiftool)('what a picture says about itself (needs exiftool)
     broken.write('<<<<<<<<', broken.indexOf('<rdf:Description'));
     expect(await sendTo(service, 'a.jpg', new Uint8Array(broken))).toEqual({ title: 'T' });
   });
+
+  it('is not searched for behind more segments than programs write', async () => {
+    const service = await startService();
+    const bytes = Buffer.from(await pictureSaying('jpeg', ...XMP));
+    const behind = (segments: number): Uint8Array<ArrayBuffer> =>
+      new Uint8Array(
+        Buffer.concat([
+          bytes.subarray(0, 2),
+          Buffer.alloc(4 * segments, 'ffe10002', 'hex'),
+          bytes.subarray(2),
+        ]),
+      );
+    expect(await sendTo(service, 'a.jpg', behind(1000))).toEqual(OF_XMP);
+    expect(await sendTo(service, 'b.jpg', behind(20_000))).toBeUndefined();
+  });
 });

@@ -101,6 +101,8 @@ const MARKER_BYTES = 4;
 /** Size and maximum number of further parts: together more metadata than cameras write. */
 const PART_BYTES = 256 * 1024;
 const MAX_PARTS = 8;
+/** Maximum number of segments before the pixels; cameras and programs write some hundreds. */
+const MAX_SEGMENTS = 10_000;
 
 const isMetadata = (marker: number): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === 0xfe;
 
@@ -120,7 +122,7 @@ const segmentAt = (part: Buffer, at: number): Segment | undefined =>
 
 /**
  * The segments before the first scan, from the beginning of a file. `isWhole`: more bytes are not needed,
- * because the scan has been reached, or the file is malformed.
+ * because the scan has been reached, or the file is malformed or has too many segments.
  */
 export const headOfJpeg = (
   beginning: Buffer,
@@ -131,6 +133,7 @@ export const headOfJpeg = (
     if (segment === undefined) return { segments, isWhole: at + MARKER_BYTES <= beginning.length };
     if (segment.marker === START_OF_SCAN) return { segments, isWhole: true };
     if (segment.end > beginning.length) return { segments, isWhole: false };
+    if (segments.length === MAX_SEGMENTS) return { segments, isWhole: true };
     segments.push({ marker: segment.marker, content: beginning.subarray(at + MARKER_BYTES, segment.end) });
     at = segment.end;
   }
@@ -145,7 +148,7 @@ export const withoutLongMetadata = async (beginning: Buffer, read: ReadPart): Pr
   if (beginning.length < MARKER_BYTES || beginning.readUInt16BE(0) !== 0xffd8) return undefined;
   const kept = [beginning.subarray(0, 2)];
   let [part, start, at] = [beginning, 0, 2];
-  for (let parts = 0; parts <= MAX_PARTS;) {
+  for (let parts = 0, segments = 0; parts <= MAX_PARTS && segments < MAX_SEGMENTS; segments += 1) {
     const segment = segmentAt(part, at);
     if (segment !== undefined && !isMetadata(segment.marker))
       return Buffer.concat([...kept, part.subarray(at)]);
