@@ -32,11 +32,15 @@ const readText = (bytes: Buffer): Written | undefined => {
   return text === whole ? written : undefined;
 };
 
-/** A picture of one colour, which edits keep: red and green hold the item, blue the version. */
+/**
+ * A picture of one colour, which edits keep: red and green hold the item, blue the version. Versions differ in
+ * their size: SFTP tells those of one second and one size not apart.
+ */
 export const pictureOf = async ({ item, version }: Written): Promise<Uint8Array<ArrayBuffer>> => {
   const number = Number(item.slice(1));
   const background = { r: number >> 8, g: number & 255, b: version & 255 };
   const png = await sharp({ create: { width: 40, height: 30, channels: 3, background } })
+    .withExif({ IFD0: { Software: 'v'.repeat(8 * version) } })
     .png()
     .toBuffer();
   return new Uint8Array(png);
