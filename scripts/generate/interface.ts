@@ -8,7 +8,7 @@ export interface DescribedAction extends Pick<
   Action,
   'name' | 'summary' | 'methods' | 'changes' | 'takesFiles' | 'filesAreOptional'
 > {
-  readonly answersEditors: Action['answersEditors'];
+  readonly editorResponses: Action['editorResponses'];
   /** The recommended format of parameters; the service accepts more variants. */
   readonly parameters: JsonSchema;
   /**
@@ -74,7 +74,7 @@ export const capitalised = (name: string): string => `${name.charAt(0).toUpperCa
 /** Every action of the registry, in its order. */
 export const describedActions = (): readonly DescribedAction[] =>
   [...createActions().values()].map((action) => {
-    const { name, summary, methods, changes, takesFiles, filesAreOptional = false, answersEditors } = action;
+    const { name, summary, methods, changes, takesFiles, filesAreOptional = false, editorResponses } = action;
     const parameters = parametersOf(action);
     const files = { takesFiles, filesAreOptional };
     return {
@@ -83,7 +83,7 @@ export const describedActions = (): readonly DescribedAction[] =>
       methods,
       changes,
       ...files,
-      answersEditors,
+      editorResponses,
       parameters,
       answer: answerOf(action),
     };

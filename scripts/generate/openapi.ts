@@ -3,7 +3,7 @@ import {
   editorErrorSchema,
   editorListingSchema,
   editorUploadSchema,
-} from '../../packages/stowage/src/actions/editor-answers.ts';
+} from '../../packages/stowage/src/actions/editor-responses.ts';
 import { itemsDoneSchema } from '../../packages/stowage/src/actions/many.ts';
 import { capitalised, describedActions, schemaOf, type DescribedAction } from './interface.ts';
 import { tusPaths } from './openapi-tus.ts';
@@ -34,14 +34,14 @@ const withCode = (data: JsonSchema): JsonSchema => ({
 
 const fileBody = { type: 'string', contentMediaType: 'application/octet-stream' };
 
-const answered = ({ name, answer, answersEditors }: DescribedAction): JsonSchema => {
+const answered = ({ name, answer, editorResponses }: DescribedAction): JsonSchema => {
   const results = 'data' in answer ? answer.data.properties?.['results'] : undefined;
   const done = success(reference('schemas', dataName(name)));
   const others = [
     ...(results === undefined ? [] : [reference('schemas', 'SeveralError')]),
-    ...(answersEditors === undefined ? [] : [reference('schemas', `Editor${capitalised(answersEditors)}`)]),
+    ...(editorResponses === undefined ? [] : [reference('schemas', `Editor${capitalised(editorResponses)}`)]),
     // CKEditor gets failures with status 200.
-    ...(answersEditors === 'upload' ? [reference('schemas', 'EditorError')] : []),
+    ...(editorResponses === 'upload' ? [reference('schemas', 'EditorError')] : []),
   ];
   return others.length === 0 ? done : { anyOf: [done, ...others] };
 };
@@ -77,7 +77,7 @@ const partial = ({ answer, changes }: DescribedAction, method: 'get' | 'post'): 
 const responses = (action: DescribedAction, method: 'get' | 'post'): Part => ({
   200: succeeded(action),
   ...partial(action, method),
-  default: reference('responses', action.answersEditors === undefined ? 'Error' : 'EditorsError'),
+  default: reference('responses', action.editorResponses === undefined ? 'Error' : 'EditorsError'),
 });
 
 /** Objects are written with brackets: `mods[limit]=5`. */

@@ -98,7 +98,7 @@ const addresses: readonly Row[] = [
     () => atOrigin(closed),
     'baseurl',
     'broken',
-    /does not answer: .*ECONNREFUSED/u,
+    /does not respond: .*ECONNREFUSED/u,
     /Start the web server behind sources\.photos\.baseurl/u,
   ],
   [
@@ -106,7 +106,7 @@ const addresses: readonly Row[] = [
     async () => atOrigin(await answerAll(404)),
     'baseurl',
     'broken',
-    /answers 404 for a file that is there/u,
+    /responds with 404 for a file that is there/u,
     /nginx: alias/u,
   ],
   [
@@ -114,7 +114,7 @@ const addresses: readonly Row[] = [
     async () => atOrigin(await answerAll(403)),
     'baseurl',
     'broken',
-    /answers 403/u,
+    /responds with 403/u,
     /Let the web server read the folder/u,
   ],
   [
@@ -122,7 +122,7 @@ const addresses: readonly Row[] = [
     async () => atOrigin(await answerAll(500)),
     'baseurl',
     'broken',
-    /answers 500/u,
+    /responds with 500/u,
     /log of the web server/u,
   ],
   [
@@ -146,7 +146,7 @@ const addresses: readonly Row[] = [
     async () => atOrigin(await answerAll(302, '', { location: '/login' })),
     'baseurl',
     'broken',
-    /answers 302/u,
+    /responds with 302/u,
     /after the redirect/u,
   ],
   [
@@ -186,7 +186,7 @@ const addresses: readonly Row[] = [
     async () => [withSource({ ...alone, baseurl: '/photos/' }), { pageOrigin: await answerAll(404) }],
     'baseurl',
     'broken',
-    /\/photos\/stowage-doctor-.* answers 404/u,
+    /\/photos\/stowage-doctor-.* responds with 404/u,
     /alias/u,
   ],
 ];

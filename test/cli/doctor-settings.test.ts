@@ -30,7 +30,7 @@ const settings: readonly Row[] = [
     /apt-get install poppler-utils/u,
   ],
   [
-    'a Redis that does not answer',
+    'a Redis that does not respond',
     () => ({ ...healthy(), redis: { url: 'redis://127.0.0.1:1' } }),
     'redis',
     'broken',
@@ -216,7 +216,7 @@ const services: readonly Row[] = [
     () => [healthy(), { url: closed }],
     'service',
     'broken',
-    /does not answer: .*ECONNREFUSED/u,
+    /does not respond: .*ECONNREFUSED/u,
     /Start the service/u,
   ],
   [
@@ -224,7 +224,7 @@ const services: readonly Row[] = [
     async () => [healthy(), { url: await answerAll(502, '<html>') }],
     'service',
     'broken',
-    /a proxy answers 502/u,
+    /a proxy responds with 502/u,
     /--host, --port/u,
   ],
   [
@@ -232,7 +232,7 @@ const services: readonly Row[] = [
     async () => [healthy(), { url: `${await proxyTo(await running(), {})}/connector/` }],
     'service',
     'broken',
-    /hands on the prefix/u,
+    /forwards the prefix/u,
     /end proxy_pass with a slash/u,
   ],
   [
@@ -240,7 +240,7 @@ const services: readonly Row[] = [
     async () => [healthy(), { url: await answerAll(200, '<html>') }],
     'service',
     'broken',
-    /something else answers/u,
+    /something else responds/u,
     /correct --url/u,
   ],
   [
@@ -256,7 +256,7 @@ const services: readonly Row[] = [
     async () => [healthy(), { url: await answerAll(401) }],
     'service',
     'broken',
-    /answers 401/u,
+    /responds with 401/u,
     /Let \/ping pass/u,
   ],
   [
@@ -275,7 +275,7 @@ const services: readonly Row[] = [
     },
     'service.form',
     'broken',
-    /a form of 3 MB is answered with 413|a form of 2 MB is answered with 413/u,
+    /a form of 3 MB gets 413|a form of 2 MB gets 413/u,
     /client_max_body_size 3m/u,
   ],
   [
@@ -316,8 +316,8 @@ const services: readonly Row[] = [
     },
     'service.tus',
     'risk',
-    /\/tus is answered with 404/u,
-    /hand on all/u,
+    /\/tus gets 404/u,
+    /forward all requests/u,
   ],
   [
     'a page that may not use it',

@@ -163,7 +163,7 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
       [
         'azure',
         { container: 'media', accountUrl: 'https://a.blob.test/', accessTier },
-        ['.accessTier: must be one of Hot, Cool, Cold: what lies in another cannot be read at once'],
+        ['.accessTier: must be one of Hot, Cool, Cold: objects in other tiers cannot be read immediately'],
       ] as const,
   ),
   [

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { NotFoundError, stageContent } from 'stowage/storage';
 import {
-  FileAnswer,
+  FileResponse,
   MemoryAdapter,
   compileRules,
   createPipeline,
@@ -117,7 +117,7 @@ const testActions = (): readonly Action[] => [
     ...base,
     name: 'download',
     run: async () =>
-      new FileAnswer({
+      new FileResponse({
         filename: 'naïve "file".bin',
         contentType: 'application/octet-stream',
         stat: { size: fileBytes.length, ...fileVersion },

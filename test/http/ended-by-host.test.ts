@@ -97,5 +97,5 @@ it('says in its log who has ended an answer', async () => {
       });
     });
   });
-  expect(await logged).toMatchObject({ message: 'the host has ended the answer' });
+  expect(await logged).toMatchObject({ message: 'the host has ended the response' });
 });

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ChangedMeanwhileError } from 'stowage/storage';
-import { FileAnswer, defineAction } from '#internals';
+import { FileResponse, defineAction } from '#internals';
 import { ask, fileBytes, fileVersion, startEdge } from './edge.ts';
 
 const LAST_MODIFIED = 'Fri, 02 Jan 2026 03:04:05 GMT';
@@ -157,7 +157,7 @@ it('fails a condition at once: a request that cannot be met does not look for th
     run: async () => {
       runs += 1;
       const stat = { size: 1, etag: '"1"', modifiedAt: 0 };
-      return new FileAnswer({
+      return new FileResponse({
         filename: 'a.txt',
         contentType: 'text/plain',
         stat,
@@ -183,7 +183,7 @@ describe('a file that is replaced between its headers and its bytes', () => {
       run: async () => {
         version += 1;
         const own = version;
-        return new FileAnswer({
+        return new FileResponse({
           filename: 'a.txt',
           contentType: 'text/plain',
           stat: { size: 1, etag: `"${String(own)}"`, modifiedAt: 0 },

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { FileAnswer, defineAction } from '#internals';
+import { FileResponse, defineAction } from '#internals';
 import { startEdge } from './edge.ts';
 import { RawConnection } from './raw-http.ts';
 
@@ -18,7 +18,7 @@ const large = defineAction({
   parameters: z.object({}),
   result: z.object({}),
   run: async () =>
-    new FileAnswer({
+    new FileResponse({
       filename: 'large.bin',
       contentType: 'application/octet-stream',
       stat: { size: PIECE.length * PIECES, etag: '"v1"', modifiedAt: 0 },

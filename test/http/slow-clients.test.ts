@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { stageContent } from 'stowage/storage';
-import { FileAnswer, MemoryAdapter, defineAction } from '#internals';
+import { FileResponse, MemoryAdapter, defineAction } from '#internals';
 import { memoryInUse } from '../memory-in-use.ts';
 import { replacing } from '../protocol/changing-store.ts';
 import { startService } from '../protocol/service.ts';
@@ -145,7 +145,7 @@ describe('a client that does not read its answer', () => {
       name: 'file',
       result: { contentType: 'application/octet-stream' },
       run: async () =>
-        new FileAnswer({
+        new FileResponse({
           filename: 'a.bin',
           contentType: 'application/octet-stream',
           stat: { size: SIZE, etag: '"1"', modifiedAt: 0 },

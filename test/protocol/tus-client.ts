@@ -16,7 +16,7 @@ export const metadataOf = (values: Fields): string =>
     .join(',');
 
 /** An answer of the protocol, its body as it is. */
-export interface TusAnswer {
+export interface TusResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The error of the envelope, or undefined. */
@@ -24,7 +24,7 @@ export interface TusAnswer {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-const opened = async (response: Response): Promise<TusAnswer> => {
+const opened = async (response: Response): Promise<TusResponse> => {
   const text = await response.text();
   const { data = {} } = (text === '' ? {} : JSON.parse(text)) as { data?: Record<string, unknown> };
   const error = data['error'] as string | undefined;
@@ -37,7 +37,7 @@ export const create = async (
   bytes: number | string,
   values: Fields,
   headers: Fields = {},
-): Promise<TusAnswer & { readonly address: string }> => {
+): Promise<TusResponse & { readonly address: string }> => {
   const response = await fetch(url, {
     method: 'POST',
     headers: { ...TUS, 'upload-length': String(bytes), 'upload-metadata': metadataOf(values), ...headers },
@@ -51,13 +51,13 @@ export const patch = async (
   offset: number | string,
   bytes: Uint8Array | string,
   headers: Fields = {},
-): Promise<TusAnswer> => {
+): Promise<TusResponse> => {
   const type = { 'content-type': 'application/offset+octet-stream' };
   const all = { ...TUS, ...type, 'upload-offset': String(offset), ...headers };
   return opened(await fetch(address, { method: 'PATCH', headers: all, body: Buffer.from(bytes) }));
 };
 
-export const ask = async (method: string, address: string, headers: Fields = {}): Promise<TusAnswer> =>
+export const ask = async (method: string, address: string, headers: Fields = {}): Promise<TusResponse> =>
   opened(await fetch(address, { method, headers: { ...TUS, ...headers } }));
 
 /** Where the upload goes on. */

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { ask, create, patch, type TusAnswer } from '../protocol/tus-client.ts';
+import { ask, create, patch, type TusResponse } from '../protocol/tus-client.ts';
 
 /** An upload in parts that has begun. */
 export interface Parts {
@@ -14,9 +14,10 @@ export interface Parts {
 }
 
 /** What the service answers; undefined when it is gone. */
-const orCut = (answer: Promise<TusAnswer>): Promise<TusAnswer | undefined> => answer.catch(() => undefined);
+const orCut = (answer: Promise<TusResponse>): Promise<TusResponse | undefined> =>
+  answer.catch(() => undefined);
 
-const failed = (what: string, { status, error }: TusAnswer): Error =>
+const failed = (what: string, { status, error }: TusResponse): Error =>
   new Error(`A request failed: ${what}: ${String(status)} ${error ?? ''}`);
 
 /** Begins one. Undefined when that was cut off: then nobody knows of it. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { HttpError } from 'stowage';
-import { FileAnswer, InvalidParametersError, contentDisposition, forBoth } from '#internals';
+import { FileResponse, InvalidParametersError, contentDisposition, forBoth } from '#internals';
 import type { Action } from '../../packages/stowage/dist/actions/action.js';
 import { json, startEdge } from '../http/edge.ts';
 
@@ -25,7 +25,7 @@ const actions = [
   action(
     'send',
     async (_context, parameters) =>
-      new FileAnswer({
+      new FileResponse({
         filename: nameOf(parameters),
         contentType: 'application/octet-stream',
         stat: { size: 1, modifiedAt: undefined, etag: undefined },

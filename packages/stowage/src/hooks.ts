@@ -135,7 +135,7 @@ export const checkHooks = (hooks: ConnectorHooks): void => {
 };
 
 /** Different warnings about the rules of a hook that are logged, each once. */
-const MOST_TOLD = 100;
+const MOST_LOGGED = 100;
 
 /**
  * Returns the rules for a request: those of the hook, else the configured ones. A list object that the hook
@@ -150,10 +150,10 @@ export const createRulesFor = (
   log: Pick<Logger, 'warn'>,
 ): ((request: HookRequest, identity: Identity) => Promise<RuleBook>) => {
   const compiled = new WeakMap<object, { readonly text: string; readonly rules: RuleBook }>();
-  const told = new Set<string>();
-  const tell = (warning: string): void => {
-    if (told.has(warning) || told.size === MOST_TOLD) return;
-    told.add(warning);
+  const logged = new Set<string>();
+  const warn = (warning: string): void => {
+    if (logged.has(warning) || logged.size === MOST_LOGGED) return;
+    logged.add(warning);
     log.warn(warning);
   };
   return async (request, identity) => {
@@ -164,7 +164,7 @@ export const createRulesFor = (
     const known = isObject(list) ? compiled.get(list) : undefined;
     if (known?.text === text) return known.rules;
     const loaded = loadAccessRules(list);
-    unknownKeyWarnings(loaded, keys.keys()).forEach(tell);
+    unknownKeyWarnings(loaded, keys.keys()).forEach(warn);
     const rules = compileRules(loaded, keys);
     compiled.set(list, { text, rules });
     return rules;

@@ -10,7 +10,7 @@ export const createWebdavFactory = adapterTable.webdav.createFactory;
 export { compileRules } from './access/access.ts';
 export { forBoth, isReservedName, requireFreeName, requireReachable } from './view/rights.ts';
 export { accessKeyOf, defineAction, neededKeys } from './actions/action.ts';
-export { FileAnswer } from './actions/file-answer.ts';
+export { FileResponse } from './actions/responses.ts';
 export { compileDateFormat } from './actions/listing/item.ts';
 export { humanSize } from './basics/content/human-size.ts';
 export { entryOrder } from './actions/listing/page.ts';

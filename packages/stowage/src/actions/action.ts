@@ -12,7 +12,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Links } from '../view/links.ts';
 import { type Access, forBoth, type KeysByKind, LISTING_KEY } from '../view/rights.ts';
 import type { SourceViews } from '../view/source-views.ts';
-import type { EditorAnswer, FileAnswer, MadeFileAnswer, ManyAnswer } from './file-answer.ts';
+import type { EditorResponse, FileResponse, GeneratedFileResponse, BatchResponse } from './responses.ts';
 import type { LargeListings, OmittedEntries } from './listing/large-listings.ts';
 import type { SearchCursors } from './search/parameters.ts';
 
@@ -67,7 +67,7 @@ export type ActionData = Readonly<Record<string, unknown>>;
  * Result of an action: data for the JSON envelope, a file, a response in an editor's format, or results by
  * item.
  */
-export type ActionResult = ActionData | FileAnswer | MadeFileAnswer | EditorAnswer | ManyAnswer;
+export type ActionResult = ActionData | FileResponse | GeneratedFileResponse | EditorResponse | BatchResponse;
 
 export interface FileResult {
   readonly contentType: string;
@@ -124,7 +124,7 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   /** True: the text fields of a form may be as long as a file. */
   readonly takesLongText?: boolean;
   /** With `responseType`, responses and errors have the format of an editor. */
-  readonly answersEditors?: EditorKind;
+  readonly editorResponses?: EditorKind;
   /** The limit of `rateLimits` that the action counts for; a function where it depends on the parameters. */
   readonly load?: Load | ((parameters: RawParameters) => Load | undefined);
   readonly parameters: Parameters;
@@ -166,7 +166,7 @@ export const asksForChange = (
 
 /** The editor that `responseType` names; undefined unless the action supports it. */
 export const editorFor = (action: Action | undefined, responseType: unknown): Editor | undefined => {
-  const kind = action?.answersEditors;
+  const kind = action?.editorResponses;
   return kind && editors[kind].find((editor) => editor === responseType);
 };
 

@@ -7,7 +7,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/folder-view.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { FileAnswer } from './file-answer.ts';
+import { FileResponse } from './responses.ts';
 import { turnOf } from './listing/each-source.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
 import { PlannedEntries, PortableNames } from './zip/portable-names.ts';
@@ -83,7 +83,7 @@ export const downloadMany = async (
   { signal, isHead, services }: ActionContext,
   view: SourceView,
   { folder, names }: DownloadOfMany,
-): Promise<FileAnswer> => {
+): Promise<FileResponse> => {
   const named = names.map((name) => folder.child(name));
   const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
   // Checked before the store is read, so that a denied request does not reveal which files exist.
@@ -108,7 +108,7 @@ export const downloadMany = async (
   const [only] = paths;
   const name = (paths.length === 1 ? only?.name : folder.name) || view.source.title || view.source.name;
   const { bytes } = view.source.settings.zipLimits;
-  return new FileAnswer({
+  return new FileResponse({
     filename: `${name}.zip`,
     contentType: 'application/zip',
     stat: { size: undefined, modifiedAt: undefined, etag: undefined },
@@ -143,7 +143,7 @@ export const fileDownloadAction = defineAction({
     if (names !== undefined) return downloadMany(context, view, { folder, names });
     const path = folder.child(name);
     const { stat, file } = await view.find('FILE_DOWNLOAD', path, 'file');
-    return new FileAnswer({
+    return new FileResponse({
       filename: path.name,
       contentType,
       stat,

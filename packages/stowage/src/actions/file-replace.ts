@@ -8,9 +8,9 @@ import { addressField, itemShape, problemOf } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { filesOf } from './editor-answers.ts';
+import { filesOf } from './editor-responses.ts';
 import { fetchStaged } from './file-upload-remote.ts';
-import { type UploadAnswer, uploadAnswer, uploadAnswerSchema } from './file-upload.ts';
+import { type StoredFiles, storedFilesOf, storedFilesSchema } from './file-upload.ts';
 
 const KEYS = ['FILE_REPLACE', 'FILE_UPLOAD', 'FILE_REMOVE'];
 
@@ -40,7 +40,7 @@ const fileOf = (
   return file;
 };
 
-const run = async (context: ActionContext, input: ReplaceParameters): Promise<UploadAnswer> => {
+const run = async (context: ActionContext, input: ReplaceParameters): Promise<StoredFiles> => {
   const view = await context.views.open(input.source);
   const path = input.path.child(input.name);
   const keys = input.url === undefined ? KEYS : [...KEYS, 'FILE_UPLOAD_REMOTE'];
@@ -62,7 +62,7 @@ const run = async (context: ActionContext, input: ReplaceParameters): Promise<Up
     ));
   try {
     const stored = await carryOut(context, { type: 'replace', open: view, path, file, keys });
-    return uploadAnswer(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
+    return storedFilesOf(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
   } finally {
     await file.staged.discard();
   }
@@ -81,6 +81,6 @@ export const fileReplaceAction = defineAction({
   takesFiles: true,
   filesAreOptional: true,
   parameters,
-  result: uploadAnswerSchema,
+  result: storedFilesSchema,
   run,
 });

@@ -13,8 +13,8 @@ import { beginningOf } from '../pictures/picture-file.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { answerFor, responseTypeField } from './editor-answers.ts';
-import type { EditorAnswer } from './file-answer.ts';
+import { uploadResponse, responseTypeField } from './editor-responses.ts';
+import type { EditorResponse } from './responses.ts';
 import { uploadedItem, uploadedItemSchema, urlsOf } from './file-upload.ts';
 
 const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
@@ -88,7 +88,7 @@ export const fetchStaged = async (
 const run = async (
   context: ActionContext,
   input: RemoteUploadParameters,
-): Promise<z.output<typeof result> | EditorAnswer> => {
+): Promise<z.output<typeof result> | EditorResponse> => {
   const view = await context.views.open(input.source);
   const { source } = view;
   const filename = remoteFileName(input.url);
@@ -110,7 +110,7 @@ const run = async (
       isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
       items: stored.map((one) => uploadedItem(context, view, one)),
     };
-    return await answerFor(input.responseType, data, () => urlsOf(context, view, stored[0]));
+    return await uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
   } finally {
     await file.staged.discard();
   }
@@ -126,7 +126,7 @@ export const fileUploadRemoteAction = defineAction({
   load: 'uploads',
   summary: 'Downloads a file from a public http or https address into a folder.',
   changes: true,
-  answersEditors: 'upload',
+  editorResponses: 'upload',
   parameters,
   result,
   run,

@@ -13,8 +13,8 @@ import { aboutSchema } from '../storage/about/about.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { answerFor, filesOf, responseTypeField, type Urls } from './editor-answers.ts';
-import type { EditorAnswer } from './file-answer.ts';
+import { uploadResponse, filesOf, responseTypeField, type Urls } from './editor-responses.ts';
+import type { EditorResponse } from './responses.ts';
 
 export const uploadedItemSchema = z.object({
   source: z.string().describe('Name of the source.'),
@@ -84,7 +84,7 @@ export const urlsOf = async (
   return { default: services.links.to(item), ...Object.fromEntries(byWidth) };
 };
 
-export const uploadAnswerSchema = z.object({
+export const storedFilesSchema = z.object({
   baseurl: z.string(),
   messages: z.array(z.string()).describe('One message for each file.'),
   files: z.array(z.string()).describe('Paths relative to the root of the source.'),
@@ -92,14 +92,14 @@ export const uploadAnswerSchema = z.object({
   items: z.array(uploadedItemSchema).describe('Parallel to `files`.'),
 });
 
-export type UploadAnswer = z.output<typeof uploadAnswerSchema>;
+export type StoredFiles = z.output<typeof storedFilesSchema>;
 
-export const uploadAnswer = (
+export const storedFilesOf = (
   context: ActionContext,
   view: SourceView,
   stored: readonly Stored[],
   messageOf: (stored: Stored) => string,
-): UploadAnswer => {
+): StoredFiles => {
   const { baseurl, settings } = view.source;
   return {
     baseurl,
@@ -152,7 +152,10 @@ const messageOf = ({ path, isReduced }: Stored): string =>
     ? ' Scripts, references or other parts that are not allowed in drawings were removed from it.'
     : '');
 
-const run = async (context: ActionContext, input: UploadParameters): Promise<UploadAnswer | EditorAnswer> => {
+const run = async (
+  context: ActionContext,
+  input: UploadParameters,
+): Promise<StoredFiles | EditorResponse> => {
   const view = await context.views.open(input.source);
   const files = requireFiles(context, view, input);
   const stored = await carryOut(context, {
@@ -163,8 +166,8 @@ const run = async (context: ActionContext, input: UploadParameters): Promise<Upl
     keys: ['FILE_UPLOAD'],
     isForm: true,
   });
-  const data = uploadAnswer(context, view, stored, messageOf);
-  return answerFor(input.responseType, data, () => urlsOf(context, view, stored[0]));
+  const data = storedFilesOf(context, view, stored, messageOf);
+  return uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
 };
 
 /** Stores uploaded files: all are validated before the first is stored. */
@@ -174,9 +177,9 @@ export const fileUploadAction = defineAction({
   summary: 'Stores the files of a multipart form in a folder.',
   changes: true,
   takesFiles: true,
-  answersEditors: 'upload',
+  editorResponses: 'upload',
   parameters,
-  result: uploadAnswerSchema,
+  result: storedFilesSchema,
   run,
 });
 

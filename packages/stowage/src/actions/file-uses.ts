@@ -24,9 +24,11 @@ export type FindUses = (
 /** Pages in the response; users do not read more. */
 const MOST_USES = 1000;
 
-const usesFrom = (answer: unknown): readonly FileUse[] => {
-  if (answer === undefined || answer === null) return [];
-  const read = z.array(useSchema).safeParse(Array.isArray(answer) ? answer.slice(0, MOST_USES) : answer);
+const usesFrom = (returned: unknown): readonly FileUse[] => {
+  if (returned === undefined || returned === null) return [];
+  const read = z
+    .array(useSchema)
+    .safeParse(Array.isArray(returned) ? returned.slice(0, MOST_USES) : returned);
   if (read.success) return read.data;
   throw new InternalError({
     detail: 'the hook findUses returned something else than a list of {title, url}',

@@ -51,7 +51,7 @@ class Search {
     const { cursor: sealed } = this.#search;
     const cursor = sealed === undefined ? undefined : this.#context.services.searchCursors.open(sealed);
     if (sealed !== undefined && cursor === undefined)
-      throw new InvalidParametersError(['cursor: must be what an answer gave']);
+      throw new InvalidParametersError(['cursor: must be the one of a previous response']);
     const begin = cursor === undefined ? 0 : sources.findIndex(({ key }) => key === cursor.source);
     if (begin === -1) throw new InvalidParametersError(['cursor: must be of the same search']);
     for (const [index, source] of sources.slice(begin).entries()) {
@@ -87,9 +87,9 @@ class Search {
           const view = await this.#context.views.of(source, { signal: limited });
           view.require(SEARCH_KEY, search.path, 'folder');
           const wanted = { search, after, room: this.#room, budget: this.#budget, signal: limited };
-          const answer = await searchSource(this.#context.services, view, wanted);
+          const page = await searchSource(this.#context.services, view, wanted);
           const details = search.mods.details ?? false;
-          return { ...answer, items: await foundItems(this.#context, view, answer.found, details) };
+          return { ...page, items: await foundItems(this.#context, view, page.found, details) };
         },
       );
       this.#lists.push(...items);

@@ -10,8 +10,8 @@ import {
   sourceHeaderShape,
   turnOf,
 } from './listing/each-source.ts';
-import { type ListedPicture, listingFor, listingTypeField } from './editor-answers.ts';
-import type { EditorAnswer } from './file-answer.ts';
+import { type ListedPicture, listingFor, listingTypeField } from './editor-responses.ts';
+import type { EditorResponse } from './responses.ts';
 import { detailsOf } from './listing/details.ts';
 import { modsField } from './listing/fields.ts';
 import { listingItems, listingItemSchema } from './listing/item.ts';
@@ -129,7 +129,7 @@ const listForEditor = async (
   context: ActionContext,
   { source, path, mods, responseType = 'froala' }: FilesParameters,
   slot: ListingSlot,
-): Promise<EditorAnswer> => {
+): Promise<EditorResponse> => {
   const wanted = { ...mods, onlyImages: true, withFolders: false, limit: mods.limit ?? Infinity };
   const {
     sources: [page],
@@ -152,7 +152,7 @@ export const filesAction = defineAction({
   load: 'listings',
   summary: 'Lists the files, and on request the folders, of a folder.',
   changes: false,
-  answersEditors: 'listing',
+  editorResponses: 'listing',
   parameters,
   result: z.object({
     sources: z.array(

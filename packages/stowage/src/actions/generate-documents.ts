@@ -21,8 +21,8 @@ import { SourcePath } from '../storage/source-path.ts';
 import type { Item, ViewedFile } from '../view/folder-view.ts';
 import type { KeysByKind } from '../view/rights.ts';
 import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
-import { MadeFileAnswer } from './file-answer.ts';
-import { type UploadAnswer, uploadAnswerSchema } from './file-upload.ts';
+import { GeneratedFileResponse } from './responses.ts';
+import { type StoredFiles, storedFilesSchema } from './file-upload.ts';
 import { entryShownAt, filesOfPublicUrl, itemAt, type PublicFile, type ShownEntry } from './public-files.ts';
 import { savedNameField, saveDocument } from './save-document.ts';
 
@@ -200,8 +200,8 @@ const documentAction = (
       html: htmlField,
       options: documentOptionsField,
     }),
-    result: { contentType, data: uploadAnswerSchema },
-    run: async (context, input): Promise<MadeFileAnswer | UploadAnswer> => {
+    result: { contentType, data: storedFilesSchema },
+    run: async (context, input): Promise<GeneratedFileResponse | StoredFiles> => {
       const { source, path, name: savedAs } = input;
       if (savedAs === undefined) context.views.require(keys.folder, path, 'folder');
       const job = documentJob(context, input);
@@ -210,7 +210,7 @@ const documentAction = (
       if (savedAs !== undefined)
         return saveDocument(context, { source, path, name: savedAs }, keys.file, () => make(savedAs));
       const filename = `document.${extension}`;
-      return new MadeFileAnswer({ filename, contentType, make: () => make(filename) });
+      return new GeneratedFileResponse({ filename, contentType, make: () => make(filename) });
     },
   });
 };

@@ -5,7 +5,7 @@ import { mimeTypeOfPicture } from '../pictures/picture-file.ts';
 import { itemShape } from '../parameters/fields.ts';
 import type { ReadResult } from '../view/source-view.ts';
 import { defineAction } from './action.ts';
-import { StreamedText } from './file-answer.ts';
+import { StreamedText } from './responses.ts';
 
 /** Bytes of a picture that suffice to detect its format. */
 const HEAD_BYTES = 512;

@@ -17,7 +17,7 @@ import { optionalTextField, pathField, sourceField } from '../parameters/fields.
 import { segmentOf, type SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
-import { filesOf } from './editor-answers.ts';
+import { filesOf } from './editor-responses.ts';
 
 /** Extensions of pictures, besides `imageExtensions` of the source. */
 const PICTURES = new Set('jpg jpeg png gif webp avif bmp ico tif tiff svg'.split(' '));

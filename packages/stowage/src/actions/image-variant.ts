@@ -8,7 +8,7 @@ import {
 } from '../errors/errors.ts';
 import { itemShape, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
-import { FileAnswer } from './file-answer.ts';
+import { FileResponse } from './responses.ts';
 import { safetyHeaders } from './serving/delivery.ts';
 import { makingAnew } from './serving/serve-file.ts';
 
@@ -45,7 +45,7 @@ export const imageVariantAction = defineAction({
     if (shown.kind !== 'stored') throw new BrokenImageError('This file has no variants.');
     const drawn = item.drawn(shown.path);
     const stat = shown.stat ?? (await drawn.stat());
-    return new FileAnswer({
+    return new FileResponse({
       filename: shown.path.name,
       contentType: mimeTypeOf(shown.path.name),
       stat,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import type { ActionContext } from './action.ts';
-import { ManyAnswer, type ItemOutcome } from './file-answer.ts';
+import { BatchResponse, type ItemOutcome } from './responses.ts';
 
 export const MOST_ITEMS = 1000;
 const AT_ONCE = 4;
@@ -77,7 +77,7 @@ export const forEachItem = async <Item>(
   { signal }: Pick<ActionContext, 'signal'>,
   { one, several, nameOf, atOnce = AT_ONCE }: Selection<Item>,
   work: (item: Item) => Promise<string | undefined>,
-): Promise<Record<string, never> | ManyAnswer> => {
+): Promise<Record<string, never> | BatchResponse> => {
   if (several === undefined) {
     if (one !== undefined) await work(one);
     return {};
@@ -94,5 +94,5 @@ export const forEachItem = async <Item>(
       outcomes[index] = { name, failure: { error } };
     }
   });
-  return new ManyAnswer(outcomes);
+  return new BatchResponse(outcomes);
 };

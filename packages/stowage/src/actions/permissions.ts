@@ -94,10 +94,10 @@ const quotaSchema = z.object({
   usedFiles: z.number().optional(),
 });
 
-type QuotaAnswer = z.output<typeof quotaSchema>;
+type Quota = z.output<typeof quotaSchema>;
 
 /** Limits and usage of the quota, as far as they are known without a long wait. */
-const quotaAnswer = async (context: ActionContext, source: Source): Promise<QuotaAnswer | undefined> => {
+const readQuota = async (context: ActionContext, source: Source): Promise<Quota | undefined> => {
   const { quota } = source.settings;
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
   const used = await context.views
@@ -122,7 +122,7 @@ const limitsSchema = z.object({
 const left = (most: number | undefined, used: number | undefined): number | undefined =>
   most === undefined || used === undefined ? undefined : Math.max(0, most - used);
 
-const limitsOf = ({ settings }: Source, quota: QuotaAnswer | undefined): z.output<typeof limitsSchema> => ({
+const limitsOf = ({ settings }: Source, quota: Quota | undefined): z.output<typeof limitsSchema> => ({
   maxUploadFileSize: settings.maxUploadFileSize,
   extensions: [...settings.extensions],
   maxFiles: MAX_FORM_PARTS - OTHER_PARTS,
@@ -156,7 +156,7 @@ export const createPermissionsAction = (actions: readonly Action[]): Action => {
       const access = source === undefined ? context.views : await accessIn(context, source);
       access.require('PERMISSIONS', input.path, 'folder');
       if (source === undefined) return { permissions: record(reports, () => false) };
-      const quota = await quotaAnswer(context, source);
+      const quota = await readQuota(context, source);
       return {
         permissions: permissionsAt(reports, access, input.path, keysOf(context, source)),
         ...(quota === undefined ? {} : { quota }),

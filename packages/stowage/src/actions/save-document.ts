@@ -8,7 +8,7 @@ import { requireRoomForMore } from '../changes/quota.ts';
 import { optionalTextField } from '../parameters/fields.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { ActionContext } from './action.ts';
-import { type UploadAnswer, uploadAnswer } from './file-upload.ts';
+import { type StoredFiles, storedFilesOf } from './file-upload.ts';
 
 const UNKNOWN_TYPE = mimeTypeOf('');
 
@@ -49,7 +49,7 @@ export const saveDocument = async (
   { source, path, name }: DocumentTarget,
   keys: readonly string[],
   make: () => Promise<Uint8Array>,
-): Promise<UploadAnswer> => {
+): Promise<StoredFiles> => {
   const view = await context.views.open(source);
   await checkUpload(context, view, { folder: path, filename: name, keys });
   await requireRoomForMore(context, view, path.child(name));
@@ -64,7 +64,7 @@ export const saveDocument = async (
       keys,
       isForm: true,
     });
-    return uploadAnswer(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
+    return storedFilesOf(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
   } finally {
     await file.staged.discard();
   }

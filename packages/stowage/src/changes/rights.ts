@@ -126,7 +126,7 @@ const makesPathsLonger = ({ from, to }: FolderChange): boolean =>
   (to.segments.length > from.segments.length ||
     Buffer.byteLength(to.toString()) > Buffer.byteLength(from.toString()));
 
-/** Whether the store can tell that no path below `from` would be too long or too deep below `to`. */
+/** Whether the store knows that no path below `from` would be too long or too deep below `to`. */
 const isNameableThroughout = async (
   view: SourceView,
   from: SourcePath,

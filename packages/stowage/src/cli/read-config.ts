@@ -56,9 +56,9 @@ const hintFor = (file: string, { message }: SyntaxError): string =>
 /** Rejects when nothing is left that could end a wait: Node.js would exit without a word. */
 const orStalled = <Value>(work: Promise<Value>): Promise<Value> =>
   new Promise((resolve, reject) => {
-    const tell = (): void => reject(new Error('its await waits for something that never happens'));
-    process.once('beforeExit', tell);
-    void work.then(resolve, reject).finally(() => process.off('beforeExit', tell));
+    const fail = (): void => reject(new Error('its await waits for something that never happens'));
+    process.once('beforeExit', fail);
+    void work.then(resolve, reject).finally(() => process.off('beforeExit', fail));
   });
 
 const importModule = async (file: string): Promise<unknown> => {

@@ -62,7 +62,7 @@ export const workInSource = async (
   } catch (error) {
     line.clear();
     if (signal.aborted) {
-      process.stdout.write(`Stopped. ${summary()}. Run it again to go on.\n`);
+      process.stdout.write(`Stopped. ${summary()}. Run it again to continue.\n`);
       return 1;
     }
     if (error instanceof NotFoundError || error instanceof WrongKindError)

@@ -104,7 +104,7 @@ export const createClientNames = (trustedProxies: readonly string[], log: Logger
     // If other requests have an address, this client merely closed its connection before it was read.
     if (!isKnown && !isWarned) {
       isWarned = true;
-      log.warn('The host tells no client address: all requests without a subject count as one client.');
+      log.warn('The host reports no client address: all requests without a subject count as one client.');
     }
     return address ?? UNKNOWN;
   };

@@ -132,7 +132,7 @@ const allowedHeaders = (asked: string | undefined): string => {
  * requests with `Allow`.
  * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
  */
-export const answerOptions = (
+export const preflightResponse = (
   request: HookRequest,
   verdict: CorsVerdict,
   allow: string,

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Editor } from '../actions/action.ts';
-import { editorFailure } from '../actions/editor-answers.ts';
+import { editorFailure } from '../actions/editor-responses.ts';
 import { FileRefusedByHost, isHttpError, StowageError } from '../errors/errors.ts';
 import {
   acceptedLanguage,
@@ -178,7 +178,7 @@ const textResponse = (
  * disconnect never. Until the request has reached an action, the HTTP status is that of the error; afterwards
  * `errorHttpStatus` decides.
  */
-export const answerError = (error: unknown, scope: RequestScope): ConnectorResponse => {
+export const errorResponse = (error: unknown, scope: RequestScope): ConnectorResponse => {
   const { ofAction, isFile, editor, edge, request } = scope;
   const failure = describe(error);
   const { code, status, details } = failure;
@@ -191,9 +191,9 @@ export const answerError = (error: unknown, scope: RequestScope): ConnectorRespo
     status: inStatusLine ? status : 200,
     text: errorEnvelope(status, code, messages, details),
   };
-  const answer = forEditor(editor, plain, messages);
-  return jsonResponse(answer.status, answer.text, {
-    statusText: answer.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
+  const response = forEditor(editor, plain, messages);
+  return jsonResponse(response.status, response.text, {
+    statusText: response.status === status ? reasonPhrase(messages[0], failure.messages[0]) : undefined,
     headers: lowerCase(headers),
   });
 };

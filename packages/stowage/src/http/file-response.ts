@@ -1,9 +1,9 @@
 import {
-  answerOfBytes,
-  type FileAnswer,
-  type FileAnswerFields,
-  type MadeFileAnswer,
-} from '../actions/file-answer.ts';
+  bytesResponse,
+  type FileResponse,
+  type FileResponseFields,
+  type GeneratedFileResponse,
+} from '../actions/responses.ts';
 import { contentDisposition } from '../basics/content/file-name.ts';
 import { RangeNotSatisfiableError, StowageError } from '../errors/errors.ts';
 import type { ByteRange } from '../storage/adapter.ts';
@@ -105,7 +105,7 @@ const CACHE_CONTROL = 'private, no-cache, no-transform';
 const addValidators = (
   headers: Record<string, string>,
   { etag, modifiedAt }: Version,
-  own: FileAnswer['headers'],
+  own: FileResponse['headers'],
 ): Record<string, string> => {
   if (etag !== undefined) headers['etag'] = etag;
   if (modifiedAt !== undefined) headers['last-modified'] = new Date(modifiedAt).toUTCString();
@@ -114,12 +114,12 @@ const addValidators = (
 };
 
 const contentHeaders = (
-  answer: Pick<FileAnswerFields, 'contentType' | 'filename' | 'isInline'>,
+  response: Pick<FileResponseFields, 'contentType' | 'filename' | 'isInline'>,
 ): Record<string, string> => ({
-  'content-type': answer.contentType,
+  'content-type': response.contentType,
   'content-disposition': contentDisposition(
-    answer.isInline === true ? 'inline' : 'attachment',
-    answer.filename,
+    response.isInline === true ? 'inline' : 'attachment',
+    response.filename,
   ),
   'x-content-type-options': 'nosniff',
   // If a browser displays it nevertheless, the page has no scripts and no origin.
@@ -144,25 +144,28 @@ const requestedRange = (
  * as errors). Conditions and ranges apply to GET and HEAD; a request for several ranges gets the whole file.
  * The file is opened only when its bytes are sent.
  */
-export const fileResponse = async (answer: FileAnswer, request: HookRequest): Promise<ConnectorResponse> => {
+export const fileResponse = async (
+  response: FileResponse,
+  request: HookRequest,
+): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
-  const version = comparable(answer.stat);
+  const version = comparable(response.stat);
   const verdict = reads ? checkPreconditions(request.headers, version) : 'send';
   // Not a ChangedMeanwhileError: the file has not changed during the download, so the download is not
   // restarted.
   if (verdict === 'failed') throw new StowageError('CHANGED_MEANWHILE');
   if (verdict === 'not-modified')
-    return { status: 304, headers: addValidators({}, version, answer.headers), body: undefined };
-  const { size } = answer.stat;
+    return { status: 304, headers: addValidators({}, version, response.headers), body: undefined };
+  const { size } = response.stat;
   const range = requestedRange(size, version, request);
-  const headers = addValidators(contentHeaders(answer), version, answer.headers);
+  const headers = addValidators(contentHeaders(response), version, response.headers);
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
     if (range !== undefined)
       headers['content-range'] = `bytes ${String(range.start)}-${String(range.end)}/${String(size)}`;
   }
-  const body = request.method === 'HEAD' ? undefined : await answer.open(range);
+  const body = request.method === 'HEAD' ? undefined : await response.open(range);
   return { status: range === undefined ? 200 : 206, headers, body };
 };
 
@@ -170,14 +173,14 @@ export const fileResponse = async (answer: FileAnswer, request: HookRequest): Pr
  * Responds with a generated file. HEAD gets all headers but the length, and generates nothing.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
  */
-export const madeFileResponse = async (
-  answer: MadeFileAnswer,
+export const generatedFileResponse = async (
+  response: GeneratedFileResponse,
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
-  const { filename, contentType } = answer;
+  const { filename, contentType } = response;
   // Generated for every request, so it has no version.
   if (request.method !== 'HEAD')
-    return fileResponse(answerOfBytes(await answer.make(), { filename, contentType }), request);
-  const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(answer) };
+    return fileResponse(bytesResponse(await response.make(), { filename, contentType }), request);
+  const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(response) };
   return { status: 200, headers, body: undefined };
 };

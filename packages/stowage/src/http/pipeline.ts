@@ -2,21 +2,21 @@ import { asksForChange, editorFor } from '../actions/action.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { textBoundsOf } from '../parameters/fields.ts';
 import {
-  answerOptions,
+  preflightResponse,
   type CorsVerdict,
   createOriginCheck,
   refuseCrossSite,
   refuseUnknownSender,
   withCorsHeaders,
 } from './cors.ts';
-import { answerError, clientWording } from './error-response.ts';
+import { errorResponse, clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
 import type { Edge, PipelineDependencies } from './pipeline-dependencies.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { type RepresentationRules, represented } from './representation.ts';
 import { grant, type GrantedRequest, RequestScope } from './request-scope.ts';
 import { findAction, pingResponse, requireAccess, runAction } from './run-action.ts';
-import { answerFile } from './served-file.ts';
+import { handleFile } from './served-file.ts';
 import {
   allowedMethods,
   findTusPath,
@@ -29,7 +29,7 @@ import {
   type Target,
   withinMount,
 } from './target.ts';
-import { answerTus } from './tus-route.ts';
+import { handleTus } from './tus-route.ts';
 
 export type { PipelineDependencies } from './pipeline-dependencies.ts';
 
@@ -76,7 +76,7 @@ const describeInput = (
 };
 
 /** The eight steps of the protocol, in their order. */
-const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
+const handleAction = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
   const { edge, request } = scope;
   const { settings, actions } = edge;
   const { method } = request;
@@ -91,7 +91,7 @@ const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
 
   // 3. Cross-origin rules; OPTIONS ends here.
   if (cors.origin === 'failed') throw cors.failure;
-  if (method === 'OPTIONS') return answerOptions(request, cors, allowedMethods(settings.onlyPOST));
+  if (method === 'OPTIONS') return preflightResponse(request, cors, allowedMethods(settings.onlyPOST));
   if (settings.refuseCrossSite) refuseCrossSite(request, cors);
   requireKnownMethod(request, settings.onlyPOST);
   scope.ofAction = true;
@@ -117,19 +117,19 @@ const answerAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
 };
 
 /** Responds according to the URL: with a served file, a resumable upload, or an action. */
-const answer = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
+const route = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
   const { edge, request } = scope;
   const { resumable, isMounted = false } = edge;
-  const file = mayBeServed(request) ? await answerFile(scope, cors) : undefined;
+  const file = mayBeServed(request) ? await handleFile(scope, cors) : undefined;
   if (file !== undefined) return file;
   const path = resumable && findTusPath(request, isMounted);
   return resumable === undefined || path === undefined
-    ? answerAction(scope, cors)
-    : answerTus(resumable, path, scope, cors);
+    ? handleAction(scope, cors)
+    : handleTus(resumable, path, scope, cors);
 };
 
 /** Logs changes, and with `logRequests` reads as well. */
-const logAnswer = (scope: RequestScope, response: ConnectorResponse): void => {
+const logResponse = (scope: RequestScope, response: ConnectorResponse): void => {
   const { settings, log } = scope.edge;
   if (scope.isChange) log.info('Changed.', scope.logFields(response));
   else if (settings.logRequests) log.info('Answered.', scope.logFields(response));
@@ -188,10 +188,10 @@ export const createPipeline = (dependencies: PipelineDependencies): Handle => {
     let response: ConnectorResponse;
     let left = {};
     try {
-      response = await represented(await answer(scope, cors), request, rulesFor(scope));
-      logAnswer(scope, response);
+      response = await represented(await route(scope, cors), request, rulesFor(scope));
+      logResponse(scope, response);
     } catch (error) {
-      response = answerError(error, scope);
+      response = errorResponse(error, scope);
       if (request.signal.aborted) left = { status: CLIENT_LEFT };
     }
     if (ended !== undefined)

@@ -3,7 +3,7 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { StreamedText } from '../actions/file-answer.ts';
+import { StreamedText } from '../actions/responses.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 

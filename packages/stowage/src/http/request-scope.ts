@@ -175,7 +175,7 @@ export class RequestScope {
     finished(body, (error) => {
       end();
       if (error && !drops.has(error.code ?? '') && !this.request.signal.aborted)
-        log.error('An answer broke off.', { error });
+        log.error('A response broke off.', { error });
     });
   }
 }

@@ -1,12 +1,12 @@
 import type { ErrorCode, ErrorDetails } from '../errors/table.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import {
-  EditorAnswer,
-  FileAnswer,
-  HandedOverAnswer,
-  MadeFileAnswer,
-  ManyAnswer,
-} from '../actions/file-answer.ts';
+  EditorResponse,
+  FileResponse,
+  DelegatedResponse,
+  GeneratedFileResponse,
+  BatchResponse,
+} from '../actions/responses.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
@@ -14,7 +14,7 @@ import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '..
 import { parseParameters } from '../parameters/fields.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
-import { fileResponse, madeFileResponse } from './file-response.ts';
+import { fileResponse, generatedFileResponse } from './file-response.ts';
 import type { RequestInput } from './read-input.ts';
 import { writeJson } from './representation.ts';
 import type { GrantedRequest } from './request-scope.ts';
@@ -63,10 +63,10 @@ export interface PublicFailure {
  * and a message for each. Failures of the service are logged.
  */
 export const manyResults = (
-  { outcomes }: ManyAnswer,
+  { outcomes }: BatchResponse,
   describe: (error: unknown) => PublicFailure,
   log: Logger,
-): EditorAnswer => {
+): EditorResponse => {
   const results = outcomes.map(({ name, failure, newName }) => {
     if (failure === undefined) {
       const isOther = newName !== undefined && newName !== name.slice(name.lastIndexOf('/') + 1);
@@ -79,9 +79,10 @@ export const manyResults = (
   });
   const failed = results.filter(({ success }) => !success);
   const [first] = failed;
-  if (first === undefined) return new EditorAnswer({ success: true, data: { code: SUCCESS_CODE, results } });
+  if (first === undefined)
+    return new EditorResponse({ success: true, data: { code: SUCCESS_CODE, results } });
   const messages = failed.map(({ name, message = '' }) => `${name}: ${message}`);
-  return new EditorAnswer({
+  return new EditorResponse({
     success: false,
     data: { code: first.code, error: first.error, messages, results },
   });
@@ -129,17 +130,17 @@ const valueResponse = async (
 const MOST_STARTS = 3;
 
 /** Runs an action until its response is consistent: headers and bytes are of the same version of a file. */
-export const answerWhole = async (
-  run: () => Promise<Exclude<ActionResult, ManyAnswer> | HandedOverAnswer>,
+export const runToResponse = async (
+  run: () => Promise<Exclude<ActionResult, BatchResponse> | DelegatedResponse>,
   request: HookRequest,
   yieldToLoop: YieldToLoop,
   starts = 1,
 ): Promise<ConnectorResponse> => {
   const result = await run();
-  if (result instanceof HandedOverAnswer) return { ...result, body: undefined };
-  if (result instanceof EditorAnswer) return valueResponse(result.body, request, yieldToLoop);
-  if (result instanceof MadeFileAnswer) return madeFileResponse(result, request);
-  if (!(result instanceof FileAnswer)) {
+  if (result instanceof DelegatedResponse) return { ...result, body: undefined };
+  if (result instanceof EditorResponse) return valueResponse(result.body, request, yieldToLoop);
+  if (result instanceof GeneratedFileResponse) return generatedFileResponse(result, request);
+  if (!(result instanceof FileResponse)) {
     const data = { code: SUCCESS_CODE, ...result };
     return valueResponse({ success: true, data }, request, yieldToLoop);
   }
@@ -147,7 +148,7 @@ export const answerWhole = async (
     return await fileResponse(result, request);
   } catch (error) {
     if (!(error instanceof ChangedMeanwhileError) || starts === MOST_STARTS) throw error;
-    return answerWhole(run, request, yieldToLoop, starts + 1);
+    return runToResponse(run, request, yieldToLoop, starts + 1);
   }
 };
 
@@ -180,12 +181,12 @@ export const runAction = async (
     throw error;
   }
   let isAgain = false;
-  return answerWhole(
+  return runToResponse(
     async () => {
       if (isAgain) context.views.forget();
       isAgain = true;
       const result = await action.run(context, parameters);
-      if (result instanceof ManyAnswer) return manyResults(result, wording().failure, context.log);
+      if (result instanceof BatchResponse) return manyResults(result, wording().failure, context.log);
       return worded(result, wording);
     },
     request,

@@ -5,7 +5,7 @@ import type { CorsVerdict } from './cors.ts';
 import type { ConnectorResponse } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 import { SourceViews } from '../view/source-views.ts';
-import { answerWhole } from './run-action.ts';
+import { runToResponse } from './run-action.ts';
 import { findServedPath, isOfFileRoute, requireMethodOfFile } from './target.ts';
 
 /** Headers for which the version of the file must be known before it is opened. */
@@ -23,7 +23,7 @@ const CONDITIONS = [
  * authenticate. Undefined: the URL may be that of an action.
  * @throws NotFoundError for files of unknown sources
  */
-export const answerFile = async (
+export const handleFile = async (
   scope: RequestScope,
   cors: CorsVerdict,
 ): Promise<ConnectorResponse | undefined> => {
@@ -60,5 +60,5 @@ export const answerFile = async (
       });
     return serveFile(services, { view, viewsFor, segments, query, signal, isPlain, isHead });
   };
-  return answerWhole(run, request, services.yieldToLoop);
+  return runToResponse(run, request, services.yieldToLoop);
 };

@@ -9,13 +9,13 @@ import { errorEnvelope, jsonResponse } from './run-action.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-interface Refusal {
+interface Rejection {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
 }
 
-const refusal = (code: ErrorCode, more: Headers): Refusal => {
+const rejectionOf = (code: ErrorCode, more: Headers): Rejection => {
   const { status, message } = errorTable[code];
   const body = errorEnvelope(status, code, [message]);
   const { headers } = jsonResponse(status, body, { headers: { ...more, connection: 'close' } });
@@ -23,10 +23,10 @@ const refusal = (code: ErrorCode, more: Headers): Refusal => {
 };
 
 /** Rejects a request before it reaches the connector, and closes its connection. */
-const refuse = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
-  const answer = refusal(code, headers);
-  response.writeHead(answer.status, answer.headers);
-  response.end(answer.body);
+const rejectRequest = (response: ServerResponse, code: ErrorCode, headers: Headers): void => {
+  const rejection = rejectionOf(code, headers);
+  response.writeHead(rejection.status, rejection.headers);
+  response.end(rejection.body);
 };
 
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -40,7 +40,7 @@ const refuseUnreadable = (socket: Duplex, error: NodeJS.ErrnoException, more: He
     socket.destroy();
     return;
   }
-  const { status, headers, body } = refusal(codes[error.code ?? ''] ?? 'INVALID_PARAMETERS', more);
+  const { status, headers, body } = rejectionOf(codes[error.code ?? ''] ?? 'INVALID_PARAMETERS', more);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`);
 };
@@ -71,7 +71,7 @@ class Connections {
   }
 
   /** Whether a response has begun on a connection, so that nothing else may be written there. */
-  isAnswering(socket: Socket): boolean {
+  isResponding(socket: Socket): boolean {
     return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
 
@@ -123,9 +123,10 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
   let closed: Promise<void> | undefined;
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    if (closed !== undefined) return refuse(response, 'SHUTTING_DOWN', { ...headers, 'retry-after': '2' });
+    if (closed !== undefined)
+      return rejectRequest(response, 'SHUTTING_DOWN', { ...headers, 'retry-after': '2' });
     if (request.headers.host === undefined && request.httpVersion === '1.1')
-      return refuse(response, 'INVALID_PARAMETERS', headers);
+      return rejectRequest(response, 'INVALID_PARAMETERS', headers);
     connections.begin(response, request.socket);
     handler(request, response).catch(() => response.destroy());
   };
@@ -157,7 +158,7 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
   // 100-continue is the only expectation that is known; others may be ignored.
   server.on('checkExpectation', onRequest);
   server.on('clientError', (error, socket) => {
-    if (connections.isAnswering(socket as Socket)) socket.destroy();
+    if (connections.isResponding(socket as Socket)) socket.destroy();
     else refuseUnreadable(socket, error, headers);
   });
   server.on('connection', (socket) => {

@@ -8,11 +8,11 @@ import {
   type ArrivedFile,
   offeredHeaders,
   TUS_VERSION,
-  type TusAnswer,
+  type TusResponse,
   type TusRequest,
 } from './tus/protocol.ts';
 import { withBatches } from './body/pour.ts';
-import { answerOptions, type CorsVerdict, refuseCrossSite } from './cors.ts';
+import { preflightResponse, type CorsVerdict, refuseCrossSite } from './cors.ts';
 import { grant, type GrantedRequest, type RequestScope } from './request-scope.ts';
 import { clientWording } from './error-response.ts';
 import type { ConnectorRequest, ConnectorResponse } from './message.ts';
@@ -100,13 +100,13 @@ const serviceFor = (granted: GrantedRequest): Pick<TusRequest, 'mayContinue' | '
       const action = findAction(edge.actions, actionName);
       const { body } = await runAction(action, context, input, request, () => clientWording(scope));
       if (typeof body !== 'string')
-        throw new InternalError({ detail: 'the answer of an upload is not text' });
+        throw new InternalError({ detail: 'the response of an upload is not text' });
       return body;
     },
   };
 };
 
-const plainResponse = ({ status, headers, body = '' }: TusAnswer): ConnectorResponse => ({
+const plainResponse = ({ status, headers, body = '' }: TusResponse): ConnectorResponse => ({
   status,
   headers: {
     'cache-control': 'no-store',
@@ -118,7 +118,7 @@ const plainResponse = ({ status, headers, body = '' }: TusAnswer): ConnectorResp
 });
 
 /** Resumable uploads (tus 1.0), in place of the eight steps. */
-export const answerTus = async (
+export const handleTus = async (
   resumable: ResumableUploads,
   path: TusPath,
   scope: RequestScope,
@@ -133,7 +133,7 @@ export const answerTus = async (
   const { id } = path;
   requireMethod(method, path);
   if (method === 'OPTIONS') {
-    const { headers, ...rest } = answerOptions(request, cors, METHODS, METHODS);
+    const { headers, ...rest } = preflightResponse(request, cors, METHODS, METHODS);
     return { ...rest, headers: { ...headers, ...offeredHeaders } };
   }
   if (edge.settings.refuseCrossSite) refuseCrossSite(request, cors);
@@ -144,8 +144,8 @@ export const answerTus = async (
   // Clients would send such a part again and again: no byte of it arrives.
   if (hasBody && request.parsedBody?.isMissing === true) throw new BrokenBodyError(READ_BEFORE);
   const body = hasBody ? request.body : undefined;
-  const answered = withBatches({ headers: hasBody ? headers : {}, signal, body }, edge.times, (part) =>
-    resumable.answer({ ...asked, ...part }),
+  const handled = withBatches({ headers: hasBody ? headers : {}, signal, body }, edge.times, (part) =>
+    resumable.handle({ ...asked, ...part }),
   );
-  return plainResponse(await answered);
+  return plainResponse(await handled);
 };

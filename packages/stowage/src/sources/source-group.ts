@@ -147,7 +147,7 @@ export const createSourceGroup = (
   };
 };
 
-/** Lists the first entries of the root: some stores answer a stat of the root without a request. */
+/** Lists the first entries of the root: some stores return the stat of a root without a request. */
 const askStore = async ({ storage }: Source, signal: AbortSignal): Promise<void> => {
   for await (const _page of (await storage()).list(SourcePath.root, { signal })) return;
 };
@@ -175,7 +175,7 @@ export const createUnavailableSources = ({ all }: SourceSet, log: Logger): Unava
         await inTimeLimit(timeoutMs, undefined, (signal) => ask(source, signal));
         return [];
       } catch (error) {
-        log.warn('A source does not answer.', { source: source.name, error });
+        log.warn('A source does not respond.', { source: source.name, error });
         return [source.name];
       }
     });

@@ -34,7 +34,7 @@ const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
   } catch (cause) {
     // The store responds, but grants no access to its root itself.
     if (cause instanceof StorageDeniedError || cause instanceof UnsupportedError) return;
-    throw new StorageUnavailableError({ detail: 'the root of the source does not answer', cause });
+    throw new StorageUnavailableError({ detail: 'the root of the source does not respond', cause });
   }
 };
 

@@ -261,7 +261,7 @@ export class FolderView {
   }
 
   /**
-   * The entries with current details, where the store reads many at once. An entry that was removed or
+   * The entries with current details, where the store reads many in one request. An entry that was removed or
    * replaced by another kind keeps its old details: clients take a short page for the last one.
    */
   async described(entries: readonly Entry[]): Promise<readonly Entry[]> {

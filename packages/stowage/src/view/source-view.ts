@@ -257,7 +257,7 @@ export class SourceView extends Access {
   }
 
   /** Checks that the store responds. Costs one request. @throws any error of the store */
-  async requireAnswer(): Promise<void> {
+  async requireReachable(): Promise<void> {
     const storage = this[WRITABLE];
     const options = { signal: this.#life.signal };
     await (storage.checkRoot?.(options) ?? storage.stat(SourcePath.root, options));

@@ -149,7 +149,7 @@ export class StatReader {
     });
   }
 
-  /** The free ones of these names in a folder, as far as the store can list many names at once. */
+  /** The free ones of these names in a folder, as far as the store can list many names in one request. */
   async freeNames(folder: SourcePath, names: readonly string[]): Promise<ReadonlySet<string>> {
     await this.#glimpse(folder, FEW, true);
     let shown = await this.#allShown(folder, names);
@@ -185,7 +185,7 @@ export class StatReader {
     const path = folder.below(ABOUT_FOLDER);
     const read = (): Promise<Stat | undefined> =>
       this.#storage.stat(path, { expects: 'folder', mayMiss: true }).catch(ifNoSuch);
-    // A store that lists all entries at once cannot miss an existing one.
+    // A store that lists all entries in one request cannot miss an existing one.
     const mayErr = this.#storage.glimpse === undefined;
     if (isNow || (isSure && mayErr))
       return ((await read()) ?? (mayErr ? await read() : undefined)) !== undefined;

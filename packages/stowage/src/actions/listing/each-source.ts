@@ -123,10 +123,10 @@ const listOne = async <Result>(
  * Checks that the store of a source responds. Costs one request.
  * @throws StorageTimeoutError after three seconds, any error of the store
  */
-const requireAnswer = async (context: Asking, source: Source): Promise<void> => {
+const requireReachable = async (context: Asking, source: Source): Promise<void> => {
   const ask = async (limited: AbortSignal): Promise<void> => {
     const view = await orAborted(context.views.of(source, { signal: limited }), limited);
-    await orAborted(view.requireAnswer(), limited);
+    await orAborted(view.requireReachable(), limited);
   };
   const silent = (): Error => new StorageTimeoutError({ detail: 'the store keeps silent' });
   await inTimeLimit(PATIENCE_MS, context.signal, ask, silent);
@@ -171,7 +171,7 @@ export const readOneOf = async <Result>(
   running.catch(() => undefined);
   if (await endsSoon(running, context.signal)) return running;
   const asking = others
-    .then(() => requireAnswer(context, source))
+    .then(() => requireReachable(context, source))
     .then(
       () => running,
       (error: unknown) => {
@@ -200,13 +200,13 @@ export const listSources = async <Result>(
   setMaxListeners(0, signal);
   const leftOut = new LeftOut(context, 'listing', sources);
   const results = new Map<Source, Result>();
-  let hasAnswered = (): void => undefined;
-  const answered = new Promise<void>((resolve) => (hasAnswered = resolve));
+  let markResponded = (): void => undefined;
+  const responded = new Promise<void>((resolve) => (markResponded = resolve));
   const list = async (source: Source): Promise<void> => {
     try {
       const read = (limited: AbortSignal): Promise<Result> => listOne(context, source, listing, limited);
-      results.set(source, await readOneOf(sources, source, { views, signal }, read, answered));
-      hasAnswered();
+      results.set(source, await readOneOf(sources, source, { views, signal }, read, responded));
+      markResponded();
     } catch (error) {
       signal.throwIfAborted();
       leftOut.add(source, error);

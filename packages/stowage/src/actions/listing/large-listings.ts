@@ -37,7 +37,7 @@ export interface ListingSlot {
 }
 
 /**
- * Limits concurrent large listings; the others wait. All at once would each take as long as the last one, and
+ * Limits concurrent large listings; the others wait. All of them together would each take as long as the last one, and
  * need the memory of all. Small listings never wait.
  */
 export class LargeListings {

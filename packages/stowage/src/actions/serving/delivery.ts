@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Stat } from '../../storage/entry.ts';
 import type { ViewedFile } from '../../view/folder-view.ts';
 import { encodedPath, secondsLeft } from '../../view/links.ts';
-import { HandedOverAnswer } from '../file-answer.ts';
+import { DelegatedResponse } from '../responses.ts';
 
 /** Media types that browsers display without running code. SVG may contain scripts, so it is excluded. */
 const SHOWN = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$|text\/plain(?:;|$))/u;
@@ -65,13 +65,13 @@ const toStore = async ({
   query,
   contentType,
   disposition,
-}: Handover): Promise<HandedOverAnswer | undefined> => {
+}: Handover): Promise<DelegatedResponse | undefined> => {
   const left = Math.max(0, secondsLeft(query));
   const lifetime = Math.min(URL_LIFETIME, Math.max(LEAST_URL_LIFETIME, left));
   const location = await file.temporaryUrl({ lifetime, contentType, disposition });
   if (location === undefined) return undefined;
   const age = Math.min(REDIRECT_AGE, left);
-  return new HandedOverAnswer(302, { location, 'cache-control': `private, max-age=${String(age)}` });
+  return new DelegatedResponse(302, { location, 'cache-control': `private, max-age=${String(age)}` });
 };
 
 /** Nginx decodes the path. */
@@ -99,12 +99,12 @@ const toApache = ({
  * The response that lets the store, or the web server in front, send a file. Undefined: the service sends it
  * itself, because of the setting, or because the store has no URLs.
  */
-export const handOver = async (handover: Handover): Promise<HandedOverAnswer | undefined> => {
+export const handOver = async (handover: Handover): Promise<DelegatedResponse | undefined> => {
   const { settings, contentType, disposition, headers } = handover;
   const { delivery } = settings;
   if (delivery === 'stream') return undefined;
   if (delivery === 'redirect') return toStore(handover);
-  return new HandedOverAnswer(200, {
+  return new DelegatedResponse(200, {
     ...headers,
     'content-type': contentType,
     'content-disposition': disposition,

@@ -20,7 +20,7 @@ import { presentOf } from '../../view/moved.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 import type { ReadResult, SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
-import { answerOfBytes, FileAnswer, HandedOverAnswer } from '../file-answer.ts';
+import { bytesResponse, FileResponse, DelegatedResponse } from '../responses.ts';
 import { entryShownBy, type ShownEntry } from '../public-files.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 
@@ -83,7 +83,7 @@ export const followMoved = async (
   { links }: { readonly links: Links },
   request: ServingRequest,
   shown: ShownEntry & { readonly isDrawn: boolean },
-): Promise<HandedOverAnswer | undefined> => {
+): Promise<DelegatedResponse | undefined> => {
   const { view, query, viewsFor } = request;
   const { source } = view;
   const { entry, preset, isDrawn } = shown;
@@ -96,7 +96,7 @@ export const followMoved = async (
     return undefined;
   const location = links.instead(item, path, { source, query });
   if (location === undefined) return undefined;
-  return new HandedOverAnswer(308, {
+  return new DelegatedResponse(308, {
     ...safetyHeaders(source.settings),
     location,
     'cache-control': 'no-cache',
@@ -142,7 +142,7 @@ const openStored = async (
   file: ViewedFile,
   isPlain: boolean,
   { stat: known, read: opened, onError }: Known,
-): Promise<Pick<FileAnswer, 'stat' | 'open'>> => {
+): Promise<Pick<FileResponse, 'stat' | 'open'>> => {
   if (opened !== undefined || (isPlain && known === undefined)) {
     const read = opened ?? (await file.open({ bytesUpTo: SMALL_BYTES }));
     return { stat: read.stat, open: () => Promise.resolve(read.bytes ?? read.stream) };
@@ -162,7 +162,7 @@ const sendStored = async (
   { view, query, isPlain, isHead }: ServingRequest,
   file: ViewedFile,
   known: Known = {},
-): Promise<FileAnswer | HandedOverAnswer> => {
+): Promise<FileResponse | DelegatedResponse> => {
   const { settings } = view.source;
   const { name } = file.path;
   const contentType = mimeTypeOf(name);
@@ -178,15 +178,15 @@ const sendStored = async (
     if (handedOver !== undefined) return handedOver;
   }
   const opened = await openStored(file, isPlain, known);
-  return new FileAnswer({ filename: name, contentType, isInline, headers, ...opened });
+  return new FileResponse({ filename: name, contentType, isInline, headers, ...opened });
 };
 
 const sendIcon = (
   { view }: ServingRequest,
   { svg, cacheControl, ...known }: Known & { readonly svg: string; readonly cacheControl?: string },
-): FileAnswer => {
+): FileResponse => {
   const headers = headersFor(view.source.settings, known);
-  return answerOfBytes(Buffer.from(svg), {
+  return bytesResponse(Buffer.from(svg), {
     filename: 'icon.svg',
     contentType: 'image/svg+xml',
     isInline: true,
@@ -220,7 +220,7 @@ const serveThere = async (
   { thumbnails }: ServingServices,
   request: ServingRequest,
   { entry, preset, isDrawn }: ShownEntry & { readonly isDrawn: boolean },
-): Promise<FileAnswer | HandedOverAnswer> => {
+): Promise<FileResponse | DelegatedResponse> => {
   const { view, signal, isPlain } = request;
   const { source } = view;
   if (!isDrawn) return asMissing(() => sendStored(request, view.file(entry)));
@@ -252,7 +252,7 @@ const serveThere = async (
 export const serveFile = async (
   services: ServingServices,
   request: ServingRequest,
-): Promise<FileAnswer | HandedOverAnswer> => {
+): Promise<FileResponse | DelegatedResponse> => {
   const { view, query } = request;
   const { source } = view;
   const served = parsePath(request.segments);
@@ -264,8 +264,8 @@ export const serveFile = async (
   try {
     return await serveThere(services, request, shown);
   } catch (error) {
-    const answer = error instanceof NotFoundError ? await followMoved(services, request, shown) : undefined;
-    if (answer === undefined) throw error;
-    return answer;
+    const moved = error instanceof NotFoundError ? await followMoved(services, request, shown) : undefined;
+    if (moved === undefined) throw error;
+    return moved;
   }
 };

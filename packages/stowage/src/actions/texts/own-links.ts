@@ -133,7 +133,7 @@ export class OwnLinks {
    * Runs a request to a store; undefined when it fails, which is reported.
    * @throws errors of the stores, without `onFailure`
    */
-  async asked<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
+  async asked<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
     try {
       return await ask();
     } catch (error) {

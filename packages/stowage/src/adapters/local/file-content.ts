@@ -97,7 +97,7 @@ export const writeChunks = async (
   const writer = new FileWriter(fd, !derived);
   let parts: Uint8Array[] = [];
   let held = 0;
-  const hand = async (): Promise<void> => {
+  const flush = async (): Promise<void> => {
     const batch = parts;
     const total = held;
     parts = [];
@@ -108,9 +108,9 @@ export const writeChunks = async (
     for await (const chunk of chunks) {
       parts.push(chunk);
       held += chunk.byteLength;
-      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await hand();
+      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await flush();
     }
-    if (held > 0) await hand();
+    if (held > 0) await flush();
     await writer.finish();
   } finally {
     await writer.settle();

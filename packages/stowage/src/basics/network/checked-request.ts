@@ -162,7 +162,7 @@ export interface PinnedRequestOptions {
 }
 
 /** A response whose body has not been read. `close` ends its connection; may be called repeatedly. */
-export interface PinnedAnswer {
+export interface PinnedResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readable;
@@ -185,7 +185,7 @@ const lookupAmong =
  * proxy of the environment, cookies or credentials. Redirects are returned, not followed. The signal limits
  * the whole exchange.
  */
-export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedAnswer> =>
+export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): Promise<PinnedResponse> =>
   new Promise((resolve, reject) => {
     const { addresses, accept, userAgent = 'Stowage', signal, post } = options;
     const settings: RequestOptions = {
@@ -200,7 +200,7 @@ export const requestPinned = ({ url }: Target, options: PinnedRequestOptions): P
     const request = url.protocol === 'https:' ? requestHttps(url, settings) : requestHttp(url, settings);
     // The request may fail at any time, also after its response has begun.
     request.on('error', reject);
-    request.once('close', () => reject(new Error('The connection ended without an answer.')));
+    request.once('close', () => reject(new Error('The connection ended without a response.')));
     request.once('response', (body) => {
       // The body may fail too, also after its reader has stopped.
       body.on('error', () => undefined);

@@ -3,7 +3,7 @@ import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors
 import type { Logger } from '../log/logger.ts';
 import { orAborted, TimeLimit } from '../concurrency/abort.ts';
 import { createSlots, type Slots } from '../concurrency/queues.ts';
-import type { AddressSources, PinnedAnswer, PinnedRequestOptions } from './checked-request.ts';
+import type { AddressSources, PinnedResponse, PinnedRequestOptions } from './checked-request.ts';
 import { parseTarget, type Target } from './target.ts';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
@@ -164,9 +164,9 @@ const late = (): Error => new RemoteFailedError({ detail: 'The time is over.' })
 /** Compressed content may be slightly larger than the original, but must not be an endless stream. */
 const wireLimit = (maxBytes: number): number => Math.ceil(maxBytes * 1.01) + 64 * 1024;
 
-const redirectOf = (answer: PinnedAnswer, target: Target): Target | undefined => {
-  if (!REDIRECTS.has(answer.status)) return undefined;
-  const location = single(answer.headers['location']);
+const redirectOf = (response: PinnedResponse, target: Target): Target | undefined => {
+  if (!REDIRECTS.has(response.status)) return undefined;
+  const location = single(response.headers['location']);
   if (location === undefined) throw new RemoteFailedError({ detail: 'A redirect without a target.' });
   // Unencoded letters arrive byte by byte: usually those of UTF-8.
   const encoded = location.replaceAll(
@@ -177,18 +177,19 @@ const redirectOf = (answer: PinnedAnswer, target: Target): Target | undefined =>
 };
 
 const resourceOf = (
-  answer: PinnedAnswer,
+  response: PinnedResponse,
   target: Target,
   options: RemoteFetchOptions,
   limit: TimeLimit,
 ): RemoteResource => {
-  if (answer.status !== 200) throw new RemoteFailedError({ detail: `The server answered ${answer.status}.` });
-  const contentType = single(answer.headers['content-type']);
-  const encodings = encodingsOf(single(answer.headers['content-encoding']), contentType, target);
-  const length = single(answer.headers['content-length']);
+  if (response.status !== 200)
+    throw new RemoteFailedError({ detail: `The server responded with ${response.status}.` });
+  const contentType = single(response.headers['content-type']);
+  const encodings = encodingsOf(single(response.headers['content-encoding']), contentType, target);
+  const length = single(response.headers['content-length']);
   const size = length === undefined || encodings.length > 0 ? undefined : Number(length);
   if (size !== undefined && size > options.maxBytes) throw new FileTooLargeError();
-  const stream = boundBody(answer.body, {
+  const stream = boundBody(response.body, {
     maxBytes: options.maxBytes,
     maxWireBytes: wireLimit(options.maxBytes),
     encodings,
@@ -196,7 +197,7 @@ const resourceOf = (
     explain: (error) => explain(error, limit),
     onClose: () => {
       limit.dispose();
-      answer.close();
+      response.close();
     },
   });
   return { stream, contentType, size };
@@ -210,7 +211,7 @@ const ask = async (
   sources: AddressSources & { readonly lookups?: Slots },
   { allowPrivate = false, accept = '*/*', onWait }: Partial<RemoteFetchOptions>,
   request: Pick<PinnedRequestOptions, 'signal' | 'post' | 'userAgent'>,
-): Promise<PinnedAnswer> => {
+): Promise<PinnedResponse> => {
   // Loads TLS and the address ranges with the first fetch, so that the service starts without them.
   const { checkedAddresses, requestPinned } = await import('./checked-request.ts');
   // In turns by domain: many names of a slow one do not keep the others waiting.
@@ -231,14 +232,14 @@ export const createRemoteFetcher = (parts: RemoteFetcherParts): RemoteFetcher =>
     let target = parseTarget(url);
     const request = { signal: limit.signal, userAgent: parts.userAgent };
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const answer = await ask(target, sources, options, request);
+      const response = await ask(target, sources, options, request);
       try {
-        const next = redirectOf(answer, target);
-        if (next === undefined) return resourceOf(answer, target, options, limit);
-        answer.close();
+        const next = redirectOf(response, target);
+        if (next === undefined) return resourceOf(response, target, options, limit);
+        response.close();
         target = next;
       } catch (error) {
-        answer.close();
+        response.close();
         throw error;
       }
     }
@@ -287,9 +288,9 @@ export const createRemotePoster = (): RemotePoster => ({
     const limit = new TimeLimit(timeoutMs, signal, late);
     try {
       const request = { signal: limit.signal, post: { body, headers } };
-      const answer = await ask(parseTarget(url), {}, { allowPrivate }, request);
-      answer.close();
-      return answer.status;
+      const response = await ask(parseTarget(url), {}, { allowPrivate }, request);
+      response.close();
+      return response.status;
     } finally {
       limit.dispose();
     }

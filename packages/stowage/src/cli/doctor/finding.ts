@@ -40,7 +40,7 @@ export class Findings {
   }
 
   leftBehind(name: string): void {
-    this.risk('left-behind', `${name} is left in the root of the source`, 'Remove it by hand.');
+    this.risk('left-behind', `${name} is left in the root of the source`, 'Remove it yourself.');
   }
 }
 

@@ -117,7 +117,7 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
       (answer) => (answer as string[])[1],
       () => undefined,
     );
-    if (policy === undefined || policy === 'noeviction') return findings.ok('redis', 'Redis answers');
+    if (policy === undefined || policy === 'noeviction') return findings.ok('redis', 'Redis responds');
     findings.risk(
       'redis',
       `Redis may forget webhooks that wait when its memory is full (${policy})`,
@@ -151,11 +151,11 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
           `clamd at ${address} takes no files of ${humanSize(bytes)} (inspection.maxBytes): they are not scanned`,
           `Set StreamMaxLength, MaxFileSize and MaxScanSize of clamd.conf to at least ${humanSize(bytes)}.`,
         );
-      else findings.ok('inspection', `clamd answers at ${address}`);
+      else findings.ok('inspection', `clamd responds at ${address}`);
     } catch (error) {
       findings.broken(
         'inspection',
-        `clamd does not answer at ${address}: ${reasonOf(error)}`,
+        `clamd does not respond at ${address}: ${reasonOf(error)}`,
         'Start clamd (systemctl start clamav-daemon), let the service open its socket, or correct inspection.clamd.',
       );
     }

@@ -62,7 +62,7 @@ const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConf
   const name = `sources.${key}.baseurl`;
   if (status === 200)
     return /^\s*</u.test(text)
-      ? `A page answers there: correct ${name}, or serve the files before the routes of the page.`
+      ? `A page responds there: correct ${name}, or serve the files before the routes of the page.`
       : `Correct ${name}: it leads to other files.`;
   if (status === 404)
     return `Point the web server to the root of the source (nginx: alias, with slashes at both ends), or correct ${name}.`;
@@ -85,9 +85,9 @@ const checkAnswer = async (
   if ((status === 401 || status === 403) && config.settings.serve === 'protected')
     return findings.ok('baseurl', `${config.baseurl ?? ''} refuses strangers`);
   if (status !== 200 || text !== probe.content) {
-    const answer =
+    const result =
       status === 200 ? 'with something else than the file' : `${String(status)} for a file that is there`;
-    return findings.broken('baseurl', `${at} answers ${answer}`, fixOf(status, text, config));
+    return findings.broken('baseurl', `${at} responds with ${result}`, fixOf(status, text, config));
   }
   findings.ok('baseurl', `browsers can read files at ${config.baseurl ?? at}`);
   if (headers.get('x-content-type-options') !== 'nosniff')
@@ -132,7 +132,7 @@ export const checkBaseurl = async (search: Search, addresses: Addresses): Promis
     signal.throwIfAborted();
     findings.broken(
       'baseurl',
-      `${url.origin} does not answer: ${reasonOf(error)}`,
+      `${url.origin} does not respond: ${reasonOf(error)}`,
       `Start the web server behind sources.${config.key}.baseurl, or correct it.`,
     );
   }
@@ -156,7 +156,7 @@ export const checkServing = async (search: Search): Promise<void> => {
   if (status === 200 && text === probe.content) return reportServed(config, findings);
   findings.broken(
     'serve',
-    `the service answers ${String(status)} for a file that is there`,
+    `the service responds with ${String(status)} for a file that is there`,
     settings.delivery === 'redirect' && status === 501
       ? 'npm install @aws-sdk/s3-request-presigner'
       : 'Look at the access rules: stowage explain ROLE fileDownload /',
@@ -167,7 +167,7 @@ const checkRedirect = async (location: string, { probe, findings, signal }: Sear
   const reached = await ask(location, signal).then(beginningOf).catch(reasonOf);
   signal.throwIfAborted();
   if (reached === probe.content)
-    return findings.ok('serve', 'the service redirects to the bucket, which answers');
+    return findings.ok('serve', 'the service redirects to the bucket, which responds');
   findings.broken(
     'serve',
     `the redirect to the bucket leads to something else: ${reached.slice(0, 80)}`,

@@ -19,12 +19,12 @@ export interface RunningService {
 const describeStranger = (status: number, text: string): readonly [text: string, fix: string] => {
   if (text.includes('UNKNOWN_ACTION'))
     return [
-      'the proxy hands on the prefix of the address, which the service does not know',
+      'the proxy forwards the prefix of the address, which the service does not know',
       'nginx: end proxy_pass with a slash (proxy_pass http://127.0.0.1:8081/;)',
     ];
   if (status >= 502 && status <= 504)
     return [
-      `a proxy answers ${String(status)}: it does not reach the service`,
+      `a proxy responds with ${String(status)}: it does not reach the service`,
       'Start the service, and let the proxy name the host and port that it listens on (--host, --port).',
     ];
   if (status >= 300 && status < 400)
@@ -34,11 +34,11 @@ const describeStranger = (status: number, text: string): readonly [text: string,
     ];
   if (status === 401 || status === 403)
     return [
-      `something before the service answers ${String(status)}`,
+      `something before the service responds with ${String(status)}`,
       'Let /ping pass, and give the editor what the proxy asks for.',
     ];
   return [
-    `something else answers there (${String(status)})`,
+    `something else responds there (${String(status)})`,
     'Put the connector before the routes of the page, or correct --url.',
   ];
 };
@@ -59,7 +59,7 @@ const checkPing = async ({ url, onlyPOST, findings, signal }: RunningService): P
       `version ${there} runs there, and this is ${here}`,
       'Restart the service after updates.',
     );
-  findings.ok('service', `the service answers at ${url.href}`);
+  findings.ok('service', `the service responds at ${url.href}`);
   return true;
 };
 
@@ -86,8 +86,8 @@ const checkTus = async ({ url, hasTus, findings, signal }: RunningService): Prom
   else
     findings.risk(
       'service.tus',
-      `uploads in parts do not reach the service: /tus is answered with ${String(response.status)}`,
-      'Let the proxy hand on all that is below the address of the service.',
+      `uploads in parts do not reach the service: /tus gets ${String(response.status)}`,
+      'Let the proxy forward all requests below the address of the service.',
     );
   return isThere;
 };
@@ -107,10 +107,10 @@ const checkFormSize = async (service: RunningService): Promise<void> => {
     else if (takesParts)
       findings.risk(
         'service.form',
-        `${form} is answered with ${String(status)}: it goes through in parts, from clients that send them`,
+        `${form} gets ${String(status)}: it goes through in parts, from clients that send them`,
         fix,
       );
-    else findings.broken('service.form', `${form} is answered with ${String(status)}`, fix);
+    else findings.broken('service.form', `${form} gets ${String(status)}`, fix);
   } catch (error) {
     signal.throwIfAborted();
     findings.broken('service.form', `${form} does not get through: ${reasonOf(error)}`, fix);
@@ -178,7 +178,7 @@ export const checkService = async (service: RunningService, page: string | undef
     await checkFormSize(service);
   } catch (error) {
     service.signal.throwIfAborted();
-    const text = `${service.url.href} does not answer: ${reasonOf(error)}`;
+    const text = `${service.url.href} does not respond: ${reasonOf(error)}`;
     service.findings.broken('service', text, 'Start the service, or correct --url.');
   }
 };

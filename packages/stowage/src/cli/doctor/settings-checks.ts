@@ -24,7 +24,7 @@ const checkStrangers = (
   const open = openActions(checked, hooks);
   if (open === undefined)
     return findings.ok('strangers', 'requests need a role that a hook, a proxy or a token vouches for');
-  if (open.length === 0) return findings.ok('strangers', 'nobody may write without a role of their own');
+  if (open.length === 0) return findings.ok('strangers', 'no request may write without a role of their own');
   findings.risk(
     'strangers',
     `everybody who reaches the service may, without any login: ${open.join(', ')}`,

@@ -49,7 +49,7 @@ const ADVICE: Readonly<Record<string, readonly Advice[]>> = {
   local: [
     [/EROFS/u, 'Mount ROOT for writing (a volume without ":ro").'],
     [/ENOSPC/u, 'Make room on the disk of ROOT.'],
-    [/kept silent|ETIMEDOUT|ESTALE|EIO/u, 'Mount ROOT anew, or mend the disk or server that it lies on.'],
+    [/kept silent|ETIMEDOUT|ESTALE|EIO/u, 'Mount ROOT anew, or repair the disk or server that it lies on.'],
     [/ENOTDIR|ELOOP|ENAMETOOLONG/u, 'Correct WHERE.'],
     [ANY, 'Let user USER use the folder: setfacl -R -m u:USER:RIGHT ROOT'],
   ],

@@ -136,7 +136,7 @@ export interface BatchedBody {
   readonly stop: (reason: Error) => void;
 }
 
-/** Queue of chunks between a writer and a reader that takes all of them at once. */
+/** Queue of chunks between a writer and a reader that takes all of them together. */
 class Batches {
   #chunks: Buffer[] = [];
   #bytes = 0;
@@ -178,20 +178,20 @@ export const refuseEncoding = ({ headers }: Pick<ConnectorRequest, 'headers'>): 
 };
 
 /**
- * Reads a body while `answer` runs. Reading starts immediately: received bytes count, even if the connection
+ * Reads a body while `handle` runs. Reading starts immediately: received bytes count, even if the connection
  * fails before they are consumed.
- * @throws errors of `answer`, else the failure of the body
+ * @throws errors of `handle`, else the failure of the body
  */
-export const withBatches = async <Answer>(
+export const withBatches = async <Result>(
   request: Pick<ConnectorRequest, 'body' | 'headers' | 'signal'>,
   times: BodyTimes = bodyTimes,
-  answer: (body: BatchedBody) => Promise<Answer>,
-): Promise<Answer> => {
+  handle: (body: BatchedBody) => Promise<Result>,
+): Promise<Result> => {
   refuseEncoding(request);
   const { body, signal } = request;
   const batches = new Batches();
   const stopping = new AbortController();
-  const answered = new Error('answered');
+  const handled = new Error('the request is handled');
   const read = async (): Promise<void> => {
     const bounds = { signal: AbortSignal.any([signal, stopping.signal]), times, isPaced: true };
     if (body !== undefined) await pour(body, { ...bounds, write: (chunk) => batches.write(chunk) });
@@ -199,13 +199,13 @@ export const withBatches = async <Answer>(
   const received = read().finally(() => batches.end());
   received.catch(() => undefined);
   try {
-    const made = await answer({ batches, received, stop: (reason) => stopping.abort(reason) });
-    stopping.abort(answered);
+    const made = await handle({ batches, received, stop: (reason) => stopping.abort(reason) });
+    stopping.abort(handled);
     await received.catch((error: unknown) => {
-      if (error !== answered) throw error;
+      if (error !== handled) throw error;
     });
     return made;
   } finally {
-    stopping.abort(answered);
+    stopping.abort(handled);
   }
 };

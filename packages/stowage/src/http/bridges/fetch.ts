@@ -135,15 +135,15 @@ export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions =
       signal: request.signal,
       ...given,
     };
-    const answer = await handle(message);
+    const response = await handle(message);
     if (body !== undefined && !body.readableEnded) {
       // The response is sent meanwhile; with an immediate cancel many clients would lose it.
       void drain(body).then(() => body.destroy());
     }
-    return new Response(toBody(answer.body), {
-      status: answer.status,
-      ...(answer.statusText === undefined ? {} : { statusText: answer.statusText }),
-      headers: answer.headers,
+    return new Response(toBody(response.body), {
+      status: response.status,
+      ...(response.statusText === undefined ? {} : { statusText: response.statusText }),
+      headers: response.headers,
     });
   };
 };

@@ -9,6 +9,6 @@ type RouteHandler = (request: Request) => Promise<Response>;
 export const nextHandlers = (connector: {
   readonly fetch: FetchHandler;
 }): Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS', RouteHandler>> => {
-  const answer: RouteHandler = (request) => connector.fetch(request);
-  return { GET: answer, HEAD: answer, POST: answer, PATCH: answer, DELETE: answer, OPTIONS: answer };
+  const handler: RouteHandler = (request) => connector.fetch(request);
+  return { GET: handler, HEAD: handler, POST: handler, PATCH: handler, DELETE: handler, OPTIONS: handler };
 };

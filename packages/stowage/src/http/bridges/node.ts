@@ -126,7 +126,7 @@ const writeBody = async (
     // A pipeline would treat it as a disconnected client.
     const onClose = (): void => {
       if (response.writableFinished && !body.readableEnded)
-        body.destroy(new Error('the host has ended the answer'));
+        body.destroy(new Error('the host has ended the response'));
     };
     response.once('close', onClose);
     await pipeline(body, response, { end }).finally(() => response.off('close', onClose));
@@ -153,17 +153,17 @@ const withHostVary = (
 export const send = async (
   request: IncomingMessage,
   response: ServerResponse,
-  answer: ConnectorResponse,
+  result: ConnectorResponse,
   unread: boolean,
   stallMs = STALL_MS,
 ): Promise<void> => {
   const stream = http2Stream(request);
-  if (stream === undefined && answer.statusText !== undefined) response.statusMessage = answer.statusText;
+  if (stream === undefined && result.statusText !== undefined) response.statusMessage = result.statusText;
   const lingers = unread && stream === undefined;
   if (lingers) response.setHeader('connection', 'close');
-  response.writeHead(answer.status, withHostVary(response, answer.headers));
+  response.writeHead(result.status, withHostVary(response, result.headers));
   const drained = lingers ? drain(request) : undefined;
-  await writeBody(response, answer.body, !lingers, stallMs);
+  await writeBody(response, result.body, !lingers, stallMs);
   if (drained !== undefined) {
     await drained;
     response.end();
@@ -204,17 +204,17 @@ export const serveNode = async (
   // A middleware that responds, for example with 401, and then passes the request on: it must have no effect.
   if (response.headersSent) return;
   const message = new NodeConnectorRequest(request, response, view);
-  const answer = await handle(message);
+  const result = await handle(message);
   if (response.destroyed) {
-    if (answer.body instanceof Readable) answer.body.destroy();
+    if (result.body instanceof Readable) result.body.destroy();
     return;
   }
   try {
-    await send(request, response, answer, message.body !== undefined && !request.complete, stallMs);
+    await send(request, response, result, message.body !== undefined && !request.complete, stallMs);
     // A middleware of the host may wait for the end of a body that was not read.
     if (message.body === request && request.complete) request.resume();
   } catch (error) {
-    if (answer.body instanceof Readable) answer.body.destroy();
+    if (result.body instanceof Readable) result.body.destroy();
     if (!response.headersSent) throw error;
     // After a failed body or a disconnect the response is incomplete, and the client must notice that.
     response.destroy();

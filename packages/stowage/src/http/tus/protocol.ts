@@ -196,7 +196,7 @@ export interface TusRequest {
   readonly store: (file: ArrivedFile, signal: AbortSignal) => Promise<string>;
 }
 
-export interface TusAnswer {
+export interface TusResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;

@@ -17,7 +17,7 @@ import {
   readCreation,
   readPartOffset,
   requireVersion,
-  type TusAnswer,
+  type TusResponse,
   type TusRequest,
   writeMetadata,
 } from './protocol.ts';
@@ -72,7 +72,7 @@ export class ResumableUploads {
    * failure its bytes stay for another attempt.
    * @throws NotFoundError for uploads of others; the errors of the protocol, and those of `check` and `store`
    */
-  async answer(request: TusRequest): Promise<TusAnswer> {
+  async handle(request: TusRequest): Promise<TusResponse> {
     if (this.#closing.signal.aborted) throw new ShuttingDownError();
     const { id, method, headers } = request;
     if (id === undefined) return this.#create(request);
@@ -92,7 +92,7 @@ export class ResumableUploads {
     await Promise.all([...this.#storing.values()].map(({ ended }) => ended));
   }
 
-  async #create(request: TusRequest): Promise<TusAnswer> {
+  async #create(request: TusRequest): Promise<TusResponse> {
     const { bytes, metadata, hasPart } = readCreation(request.headers);
     const id = randomBytes(20).toString('hex');
     const checked = await request.check(metadata, { id, bytes });
@@ -113,7 +113,7 @@ export class ResumableUploads {
     }
   }
 
-  async #continue(id: string, request: TusRequest): Promise<TusAnswer> {
+  async #continue(id: string, request: TusRequest): Promise<TusResponse> {
     const offset = readPartOffset(request.headers);
     const { upload, position } = await this.#alone(id, request, async () => {
       const upload = await this.#found(id);
@@ -127,7 +127,7 @@ export class ResumableUploads {
     return { status: 200, headers: { ...headers, ...JSON_TYPE }, body };
   }
 
-  async #describe(id: string, request: TusRequest): Promise<TusAnswer> {
+  async #describe(id: string, request: TusRequest): Promise<TusResponse> {
     const { announced, offset } = await this.#alone(id, request, async () => {
       const upload = await this.#found(id);
       return { announced: upload.announced, offset: await this.#uploads.offset(upload) };

@@ -69,12 +69,12 @@ const tidied = (value: unknown): unknown => {
 };
 
 /** @throws InternalError that names the invalid fields */
-const wordsFrom = (answer: unknown): About => {
-  if (answer === undefined || answer === null) return {};
-  const isObject = typeof answer === 'object' && !Array.isArray(answer);
+const wordsFrom = (returned: unknown): About => {
+  if (returned === undefined || returned === null) return {};
+  const isObject = typeof returned === 'object' && !Array.isArray(returned);
   const words = isObject
-    ? Object.fromEntries(Object.entries(answer).map(([field, value]) => [field, tidied(value)]))
-    : answer;
+    ? Object.fromEntries(Object.entries(returned).map(([field, value]) => [field, tidied(value)]))
+    : returned;
   const read = aboutSchema.strict().safeParse(words);
   if (read.success) return read.data;
   const fields = read.error.issues.flatMap((issue) =>
@@ -100,8 +100,8 @@ const askHost = async (
     return stream;
   };
   try {
-    const answer = (async () => hook({ ...picture, open, signal }))();
-    return wordsFrom(await orAborted(answer, signal));
+    const returned = (async () => hook({ ...picture, open, signal }))();
+    return wordsFrom(await orAborted(returned, signal));
   } finally {
     isOver = true;
     for (const stream of opened) stream.destroy();

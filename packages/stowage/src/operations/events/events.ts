@@ -55,7 +55,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       clearTimeout(timer);
     }
   };
-  const hand = async (sink: EventSink, event: ServiceEvent): Promise<void> => {
+  const deliver = async (sink: EventSink, event: ServiceEvent): Promise<void> => {
     try {
       await sink.take(event);
     } catch (error) {
@@ -64,16 +64,16 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
   };
   return {
     before: async (event) => {
-      const answer: unknown = await before?.(event);
-      if (answer === undefined || answer === null) return undefined;
-      if (typeof answer === 'string') return answer;
+      const returned: unknown = await before?.(event);
+      if (returned === undefined || returned === null) return undefined;
+      if (typeof returned === 'string') return returned;
       throw new InternalError({ detail: 'the hook beforeEvent returned neither a name nor nothing' });
     },
     emit: async (event) => {
       // The response does not wait for the host.
       const notified = notify(event).finally(() => running.delete(notified));
       running.add(notified);
-      await Promise.all(sinks.map((sink) => hand(sink, event)));
+      await Promise.all(sinks.map((sink) => deliver(sink, event)));
     },
     webhooks: async () => {
       const figures = await Promise.all(sinks.map(async (sink) => sink.figures?.()));

@@ -248,7 +248,7 @@ class Webhook implements EventSink {
     const status = await this.#parts.poster.post(url, options);
     // Frameworks limit bodies, Express to 100 KB: the same delivery would fail for a day.
     if (status === PAYLOAD_TOO_LARGE) this.#fitting = Math.max(1, Math.floor(events / 2));
-    if (status < 200 || status > 299) throw new Error(`The receiver answered ${String(status)}.`);
+    if (status < 200 || status > 299) throw new Error(`The receiver responded with ${String(status)}.`);
   }
 
   #pause(milliseconds: number, signal = this.#closing.signal): Promise<void> {

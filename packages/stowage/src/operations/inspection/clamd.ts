@@ -14,7 +14,7 @@ export interface ClamdOptions {
 }
 
 /** clamd responds with one line that contains the name of a signature. */
-const MOST_ANSWER_BYTES = 4096;
+const MOST_RESPONSE_BYTES = 4096;
 const MOST_NAME_LENGTH = 200;
 const UNPRINTABLE = /[^\x20-\x7e]/gu;
 const INSTREAM = Buffer.from('zINSTREAM\0');
@@ -27,15 +27,15 @@ const announced = (bytes: number): Buffer => {
 };
 
 /** The response of clamd, which ends with a NUL or with the connection. */
-const answerOf = async (socket: Socket): Promise<string> => {
-  let answer = Buffer.alloc(0);
+const responseOf = async (socket: Socket): Promise<string> => {
+  let response = Buffer.alloc(0);
   for await (const chunk of socket as AsyncIterable<Buffer>) {
-    answer = Buffer.concat([answer, chunk]);
-    const end = answer.indexOf(0);
-    if (end >= 0) return answer.toString('latin1', 0, end).trim();
-    if (answer.length > MOST_ANSWER_BYTES) throw new Error('clamd writes more than an answer');
+    response = Buffer.concat([response, chunk]);
+    const end = response.indexOf(0);
+    if (end >= 0) return response.toString('latin1', 0, end).trim();
+    if (response.length > MOST_RESPONSE_BYTES) throw new Error('clamd writes more than a response');
   }
-  return answer.toString('latin1').trim();
+  return response.toString('latin1').trim();
 };
 
 /** The data sent to clamd. `progress` records whether all content was sent, and an error of the content. */
@@ -93,16 +93,16 @@ export const scanWithClamd = async (
 ): Promise<string | undefined> => {
   const progress: { isWhole: boolean; failure?: unknown } = { isWhole: false };
   try {
-    const answer = await withClamd(options, async (socket) => {
+    const response = await withClamd(options, async (socket) => {
       const sending = pipeline(framed(content, progress), socket, { end: false });
       // clamd may respond and close the connection before it has read everything.
       sending.catch(() => undefined);
-      return answerOf(socket);
+      return responseOf(socket);
     });
-    const found = /^stream: (.+) FOUND$/u.exec(answer)?.[1];
+    const found = /^stream: (.+) FOUND$/u.exec(response)?.[1];
     if (found !== undefined) return found.replaceAll(UNPRINTABLE, '?').slice(0, MOST_NAME_LENGTH);
-    if (answer === 'stream: OK' && progress.isWhole) return undefined;
-    throw new Error(`clamd answers: ${answer.replaceAll(UNPRINTABLE, '?').slice(0, MOST_NAME_LENGTH)}`);
+    if (response === 'stream: OK' && progress.isWhole) return undefined;
+    throw new Error(`clamd responds: ${response.replaceAll(UNPRINTABLE, '?').slice(0, MOST_NAME_LENGTH)}`);
   } catch (error) {
     options.signal?.throwIfAborted();
     if (progress.failure !== undefined) throw progress.failure as Error;
@@ -120,13 +120,13 @@ export const scanWithClamd = async (
 export const exceedsStreamLimit = (bytes: number, options: ClamdOptions): Promise<boolean> =>
   withClamd(options, async (socket) => {
     socket.end(Buffer.concat([INSTREAM, announced(bytes)]));
-    return (await answerOf(socket)).includes('size limit exceeded');
+    return (await responseOf(socket)).includes('size limit exceeded');
   }).catch(() => false);
 
 /** Checks that clamd responds. @throws when it does not */
 export const pingClamd = (options: ClamdOptions): Promise<void> =>
   withClamd(options, async (socket) => {
     socket.write('zPING\0');
-    const answer = await answerOf(socket);
-    if (answer !== 'PONG') throw new Error('what listens there is not clamd');
+    const response = await responseOf(socket);
+    if (response !== 'PONG') throw new Error('what listens there is not clamd');
   });

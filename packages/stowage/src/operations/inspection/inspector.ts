@@ -111,9 +111,9 @@ const askHost = async (
     return stream;
   };
   try {
-    const answer = await orAborted(hook({ ...upload, open }), signal);
-    if (typeof answer === 'string') throw refuse(upload, answer);
-    if (answer !== undefined && answer !== null)
+    const returned = await orAborted(hook({ ...upload, open }), signal);
+    if (typeof returned === 'string') throw refuse(upload, returned);
+    if (returned !== undefined && returned !== null)
       throw new InternalError({ detail: 'the hook inspectUpload returned neither a reason nor nothing' });
   } finally {
     isOver = true;

@@ -29,7 +29,7 @@ const SENT_AT_ONCE = 100;
 
 interface Leaving {
   readonly text: string;
-  /** Tells `add` whether the queue is full. Undefined after `add` has returned. */
+  /** Reports to `add` whether the queue is full. Undefined after `add` has returned. */
   settle: ((isRefused: boolean) => void) | undefined;
 }
 
@@ -227,7 +227,7 @@ class RedisRecords implements Records {
     try {
       return await redis.eval(script, 1, key, ...words);
     } catch (error) {
-      throw new BusyError({ detail: 'Redis does not answer', cause: error });
+      throw new BusyError({ detail: 'Redis does not respond', cause: error });
     }
   }
 }

@@ -19,7 +19,7 @@ export interface Records {
 
 /**
  * State that outlives a request, and partly the process: either of this process alone, or shared by all
- * instances of a service. Callers cannot tell the difference.
+ * instances of a service. Callers see no difference.
  */
 export interface State {
   readonly records: Records;

@@ -144,7 +144,7 @@ export const expectError = async (
   );
   if (outcome instanceof StowageError) {
     for (const message of outcome.messages)
-      assert.doesNotMatch(message, /\/|\\/u, 'the public message tells a path');
+      assert.doesNotMatch(message, /\/|\\/u, 'the public message contains a path');
   }
 };
 

@@ -86,7 +86,7 @@ const DEFAULT_TIME_LIMIT_MS = 30_000;
 const withinLimit = async (checking: Promise<void>, limitMs: number): Promise<void> => {
   let timer: NodeJS.Timeout | undefined;
   const tooLong = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the store did not answer within ${limitMs} ms`)), limitMs);
+    timer = setTimeout(() => reject(new Error(`the store did not respond within ${limitMs} ms`)), limitMs);
   });
   try {
     await Promise.race([checking, tooLong]);

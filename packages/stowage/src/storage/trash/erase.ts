@@ -124,9 +124,9 @@ export const takeAll = async (
   await moveFolder(storage, trashPaths.all, taken, options);
   try {
     await bringBackFrom(storage, taken, (name) => !ids.has(name));
-    const doomed = trashPaths.doomed(id);
-    await moveFolder(storage, taken, doomed);
-    return doomed;
+    const removable = trashPaths.removable(id);
+    await moveFolder(storage, taken, removable);
+    return removable;
   } catch (cause) {
     // From here on the items are no longer in the trash, until a sweep moves them back.
     throw isRefusal(cause) ? new MovedInPartError({ detail: 'the trash was taken in part', cause }) : cause;

@@ -45,7 +45,7 @@ export const trashPaths = {
   /** A trash that was moved away as a whole, and may include items that arrived during the move. */
   taken: (id: TrashId): SourcePath => emptied.child(`taken-${id}`),
   /** A trash whose contents may all be removed. */
-  doomed: (id: TrashId): SourcePath => emptied.child(`doomed-${id}`),
+  removable: (id: TrashId): SourcePath => emptied.child(`doomed-${id}`),
   of: (id: TrashId): SourcePath => trash.child(id),
   record: (id: TrashId): SourcePath => trash.child(id).child(RECORD),
   erased: (id: TrashId): SourcePath => trash.child(id).child(ERASED),

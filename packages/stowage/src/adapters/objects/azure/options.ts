@@ -58,7 +58,7 @@ export const azureOptionsSchema = z.strictObject(
       .default(4)
       .describe('Blocks of one upload that are sent at the same time.'),
     accessTier: z
-      .enum(TIERS, `must be one of ${TIERS.join(', ')}: what lies in another cannot be read at once`)
+      .enum(TIERS, `must be one of ${TIERS.join(', ')}: objects in other tiers cannot be read immediately`)
       .optional()
       .describe('Access tier of every blob. Default: that of the account.'),
     cacheControl: option.cacheControl.describe('`Cache-Control` of stored blobs.'),

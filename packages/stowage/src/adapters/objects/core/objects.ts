@@ -117,7 +117,7 @@ export async function* pagesOf(
     });
     // Checked before the caller processes the page.
     if (next !== undefined && next === token)
-      throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
+      throw new CorruptError({ detail: 'the service does not report how the listing continues' });
     token = next;
     yield { ...page, isLast: token === undefined };
   } while (token !== undefined);

@@ -130,7 +130,7 @@ export class GcsObjects extends GcsBucket implements Objects {
       if (copied.done) return versionOf(copied.resource?.generation);
       rewriteToken = copied.rewriteToken;
       if (rewriteToken === undefined)
-        throw new CorruptError({ detail: 'the service does not report how a copy goes on' });
+        throw new CorruptError({ detail: 'the service does not report how the copy continues' });
     }
   }
 

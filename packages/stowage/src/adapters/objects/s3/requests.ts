@@ -73,7 +73,7 @@ const requireListing = (answer: ListObjectsV2CommandOutput): void => {
 const listingIn = (answer: ListObjectsV2CommandOutput): Listing => {
   const { IsTruncated, NextContinuationToken, EncodingType, Contents = [], CommonPrefixes = [] } = answer;
   if (IsTruncated === true && NextContinuationToken === undefined)
-    throw new CorruptError({ detail: 'the service does not report how a listing goes on' });
+    throw new CorruptError({ detail: 'the service does not report how the listing continues' });
   return {
     objects: Contents.flatMap((object) =>
       object.Key === undefined

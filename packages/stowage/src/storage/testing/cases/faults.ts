@@ -150,7 +150,7 @@ export const faultTheme = theme('faults', [
       }
     });
   }),
-  it('copying or moving a folder while the answer of a copy is lost: the source is whole, at most that copy remains', async (context) => {
+  it('copying or moving a folder while the response of a copy is lost: the source is whole, at most that copy remains', async (context) => {
     const { adapter, at } = context;
     await plantTree(context);
     for (const [index, transfer] of [copyFolder, moveFolder].entries()) {

@@ -26,7 +26,7 @@ export const listTheme = theme('list', [
     ]);
     assert.deepEqual(await namesIn(adapter), ['f', 'f.txt', 'f2']);
   }),
-  it('size and time are those that stat tells, or undefined', async ({ adapter, at }) => {
+  it('size and time are those that stat reports, or undefined', async ({ adapter, at }) => {
     await put(adapter, at('f/a.txt'), makeBytes(7));
     const [entry] = await entriesOf(adapter, at('f'), { detail: 'full' });
     const stat = await adapter.stat(at('f/a.txt'));
@@ -36,7 +36,7 @@ export const listTheme = theme('list', [
       assert.ok(Math.abs(entry.modifiedAt - stat.modifiedAt) < 1000);
     }
   }),
-  it('versions are those that stat tells, or undefined', async ({ adapter, at }) => {
+  it('versions are those that stat reports, or undefined', async ({ adapter, at }) => {
     await put(adapter, at('f/a.txt'), makeBytes(7));
     await adapter.makeFolder(at('f/deep'));
     const { etag } = await adapter.stat(at('f/a.txt'));
@@ -141,7 +141,7 @@ export const walkTheme = theme('walk', [
     const below = textsOf(await walked(adapter, {}, at('a/deep')));
     assert.deepEqual(below, ['a/deep/er/', 'a/deep/er/x.txt']);
   }),
-  it('goes on behind every position, without a miss or a repetition', async ({ adapter, at }) => {
+  it('continues after every position, without a miss or a repetition', async ({ adapter, at }) => {
     await plantTree(adapter, at);
     for (const folder of [at(''), at('a')]) {
       const all = await walked(adapter, {}, folder);

@@ -235,7 +235,7 @@ export const meanwhileTheme = theme('meanwhile', [
       assert.equal((await namesIn(adapter, at('tree'))).length, FILES + 1);
     }
   }),
-  it('a move whose signal is aborted once its removal has begun goes on to its end', async (context) => {
+  it('a move whose signal is aborted once its removal has begun completes', async (context) => {
     const { adapter, at } = context;
     await plantTree(context);
     const abort = new AbortController();

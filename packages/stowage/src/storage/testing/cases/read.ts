@@ -142,7 +142,7 @@ export const readTheme = theme('read', [
     ] as const) {
       const { stat, stream } = await adapter.read(at('a.bin'), { range: { start, end } });
       assert.ok((await buffer(stream)).equals(bytes.subarray(start, end + 1)), `range ${start}-${end}`);
-      assert.equal(stat.size, 200_000, 'stat tells the whole file');
+      assert.equal(stat.size, 200_000, 'stat reports the whole file');
     }
   }),
   it('ifMatch reads the version it names and refuses any other', async ({ adapter, at }) => {

@@ -4,7 +4,7 @@ import { isFilesField, type UploadedFile } from '../changes/uploaded-file.ts';
 import { choice } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type Editor, type ListingEditor, editors } from './action.ts';
-import { EditorAnswer } from './file-answer.ts';
+import { EditorResponse } from './responses.ts';
 
 /** `responseType` of uploads: the editor whose format the response has; without it, the envelope. */
 export const responseTypeField = choice(editors.upload).describe(
@@ -130,15 +130,15 @@ export const editorErrorSchema = z.union([
 ]);
 
 /** The response to uploads: the data of the protocol, or the format of an editor. */
-export const answerFor = async <Data extends { readonly items: readonly Uploaded[] }>(
+export const uploadResponse = async <Data extends { readonly items: readonly Uploaded[] }>(
   editor: Editor | undefined,
   data: Data,
   urlsOf: () => Promise<Urls | undefined>,
-): Promise<Data | EditorAnswer> => {
+): Promise<Data | EditorResponse> => {
   const [item] = data.items;
   if (editor === undefined || item === undefined) return data;
   const urls = editor === 'ckeditor' ? await urlsOf() : undefined;
-  return new EditorAnswer(forms[editor].uploaded(item, { all: data.items, urls }));
+  return new EditorResponse(forms[editor].uploaded(item, { all: data.items, urls }));
 };
 
 /** The body for a failure with this status; undefined: the envelope. */
@@ -182,8 +182,8 @@ const mapped = <From, To>(items: Iterable<From>, map: (item: From) => To): Itera
   },
 });
 
-export const listingFor = (editor: ListingEditor, pictures: Iterable<ListedPicture>): EditorAnswer =>
-  new EditorAnswer(
+export const listingFor = (editor: ListingEditor, pictures: Iterable<ListedPicture>): EditorResponse =>
+  new EditorResponse(
     editor === 'froala'
       ? pictures
       : {

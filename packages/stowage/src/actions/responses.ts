@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ByteRange, Stat } from '../storage/entry.ts';
 
-export interface FileAnswerFields {
+export interface FileResponseFields {
   readonly filename: string;
   readonly contentType: string;
   readonly stat: Pick<Stat, 'size' | 'modifiedAt' | 'etag'>;
@@ -14,15 +14,15 @@ export interface FileAnswerFields {
 }
 
 /** A file as the response: the HTTP layer adds ranges, conditional requests and headers. */
-export class FileAnswer implements FileAnswerFields {
+export class FileResponse implements FileResponseFields {
   readonly filename: string;
   readonly contentType: string;
-  readonly stat: FileAnswerFields['stat'];
+  readonly stat: FileResponseFields['stat'];
   readonly headers: Readonly<Record<string, string>>;
   readonly isInline: boolean;
-  readonly open: FileAnswerFields['open'];
+  readonly open: FileResponseFields['open'];
 
-  constructor({ filename, contentType, stat, headers = {}, isInline = false, open }: FileAnswerFields) {
+  constructor({ filename, contentType, stat, headers = {}, isInline = false, open }: FileResponseFields) {
     this.filename = filename;
     this.contentType = contentType;
     this.stat = stat;
@@ -33,11 +33,11 @@ export class FileAnswer implements FileAnswerFields {
 }
 
 /** A file response from bytes in memory, without a version. */
-export const answerOfBytes = (
+export const bytesResponse = (
   bytes: Uint8Array,
-  fields: Omit<FileAnswerFields, 'stat' | 'open'>,
-): FileAnswer =>
-  new FileAnswer({
+  fields: Omit<FileResponseFields, 'stat' | 'open'>,
+): FileResponse =>
+  new FileResponse({
     ...fields,
     stat: { size: bytes.length, modifiedAt: undefined, etag: undefined },
     open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
@@ -47,7 +47,7 @@ export const answerOfBytes = (
  * A response whose bytes come from elsewhere: the store, the web server in front, or the service under
  * another link.
  */
-export class HandedOverAnswer {
+export class DelegatedResponse {
   readonly status: 200 | 302 | 308;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -61,7 +61,7 @@ export class HandedOverAnswer {
  * A file that is generated for this request only. It is generated when its bytes are needed, so that HEAD
  * costs nothing.
  */
-export class MadeFileAnswer {
+export class GeneratedFileResponse {
   readonly filename: string;
   readonly contentType: string;
   /** Generates the whole file. Called at most once. */
@@ -78,7 +78,7 @@ export class MadeFileAnswer {
  * A response in an editor's format, without the envelope of the protocol. Iterables are streamed as JSON
  * arrays.
  */
-export class EditorAnswer {
+export class EditorResponse {
   readonly body: object;
 
   constructor(body: object) {
@@ -94,7 +94,7 @@ export interface ItemOutcome {
   readonly newName?: string | undefined;
 }
 
-export class ManyAnswer {
+export class BatchResponse {
   readonly outcomes: readonly ItemOutcome[];
 
   constructor(outcomes: readonly ItemOutcome[]) {
