@@ -2,7 +2,7 @@ import { closeSync, constants, readlinkSync } from 'node:fs';
 import { sep } from 'node:path';
 import { systemCode } from '../../basics/files/system-errors.ts';
 import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
-import { type Name, exactLstat, followedStat, openFile } from './system.ts';
+import { type Name, closing, exactLstat, followedStat, openFile } from './system.ts';
 
 /** An open folder. Operations through it affect this folder, even when its name is moved or replaced. */
 export interface OpenFolder {
@@ -133,15 +133,10 @@ export class HandleConfinement implements Confinement {
   /** Whether the system has such handles: Linux with /proc. */
   static async isAvailable(root: string): Promise<boolean> {
     if (process.platform !== 'linux') return false;
-    const folder = await new HandleConfinement(root).openRoot();
-    try {
-      const [byHandle, byPath] = await Promise.all([followedStat(`${folder.self}/.`), followedStat(root)]);
-      return byHandle.ino === byPath.ino && byHandle.dev === byPath.dev;
-    } catch {
-      return false;
-    } finally {
-      await folder.close();
-    }
+    return closing(new HandleConfinement(root).openRoot(), async ({ self }) => {
+      const stats = await Promise.all([followedStat(`${self}/.`), followedStat(root)]).catch(() => undefined);
+      return stats !== undefined && stats[0].ino === stats[1].ino && stats[0].dev === stats[1].dev;
+    });
   }
 
   async openRoot(): Promise<OpenFolder> {

@@ -72,11 +72,7 @@ export interface AcrossTarget extends Named {
 
 const writeRecord = async (recordPath: system.Name, path: SourcePath): Promise<void> => {
   const fd = await system.openFile(recordPath, system.NEW_FILE, 0o600);
-  try {
-    await writeChunks(fd, [Buffer.from(path.toString())]);
-  } finally {
-    await system.closeFile(fd);
-  }
+  await writeChunks(fd, [Buffer.from(path.toString())]).finally(() => system.closeFile(fd));
 };
 
 export interface AcrossOptions extends OperationOptions {
@@ -91,13 +87,12 @@ export interface AcrossOptions extends OperationOptions {
  * folder lets the sweep find it when the process is killed. The original stays.
  * @returns the stats of the original as read, and of the copy
  */
-export const copyAcross = async (
+export const copyAcross = (
   from: system.Name,
   { area, folder, path }: AcrossTarget,
   { keepTime = false, giveName, signal }: AcrossOptions,
-): Promise<{ readonly source: BigIntStats; readonly stats: BigIntStats }> => {
-  const source = await system.openForReading(from);
-  try {
+): Promise<{ readonly source: BigIntStats; readonly stats: BigIntStats }> =>
+  system.reading(from, async (source) => {
     if (!source.stats.isFile()) throw new NotFoundError();
     const lease = await area.lease();
     const recordPath = lease.folder.at(`${RECORD_PREFIX}${randomUUID()}`);
@@ -125,21 +120,17 @@ export const copyAcross = async (
       await system.unlinkFile(recordPath).catch(() => undefined);
       await lease.release();
     }
-  } finally {
-    await system.closeFile(source.fd);
-  }
-};
+  });
 
 /** The folder in a record; undefined for other files and for an incomplete record. */
 export const readRecord = async (area: OpenFolder, name: string): Promise<SourcePath | undefined> => {
   if (!name.startsWith(RECORD_PREFIX)) return undefined;
-  const { fd } = await system.openForReading(area.at(name));
-  try {
+  return system.reading(area.at(name), async ({ fd }) => {
     const buffer = Buffer.alloc(MOST_RECORD_BYTES);
-    return SourcePath.parse(buffer.toString('utf8', 0, await system.readPart(fd, buffer)));
-  } catch {
-    return undefined;
-  } finally {
-    await system.closeFile(fd);
-  }
+    try {
+      return SourcePath.parse(buffer.toString('utf8', 0, await system.readPart(fd, buffer)));
+    } catch {
+      return undefined;
+    }
+  });
 };

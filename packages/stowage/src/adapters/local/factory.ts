@@ -14,7 +14,7 @@ import { SharedFolders, FolderWalker } from './folder-walker.ts';
 import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
-import { lstatOf, makeDirectory, openDirectory, readMounts, removeEmpty } from './system.ts';
+import { closing, lstatOf, makeDirectory, openDirectory, readMounts, removeEmpty } from './system.ts';
 import { SystemCopies } from './copies.ts';
 import { TempAreas } from './temp-area.ts';
 import { constants } from 'node:fs';
@@ -65,18 +65,14 @@ const differsByCase = async (folder: OpenFolder, name: string): Promise<boolean 
 };
 
 /** A name in the root that changes with its letter case, among the first ones. */
-const findTelling = async (root: OpenFolder): Promise<string | undefined> => {
-  const directory = await openDirectory(root.self, { encoding: 'utf8', bufferSize: MOST_NAMES });
-  try {
+const findTelling = (root: OpenFolder): Promise<string | undefined> =>
+  closing(openDirectory(root.self, { encoding: 'utf8', bufferSize: MOST_NAMES }), async (directory) => {
     for (let read = 0; read < MOST_NAMES; read += 1) {
       const name = (await directory.read())?.name;
       if (name === undefined || otherCase(name) !== name) return name;
     }
     return undefined;
-  } finally {
-    await directory.close();
-  }
-};
+  });
 
 /** For an empty root: tests with a temporary folder. */
 const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
@@ -90,16 +86,12 @@ const tryOwnName = async (root: OpenFolder): Promise<boolean | undefined> => {
  * Whether names in the root are case-sensitive, tested with an existing entry. Where that cannot be
  * determined: the usual value of the system.
  */
-const isCaseSensitive = async (confinement: Confinement): Promise<boolean> => {
-  const usual = process.platform !== 'darwin' && process.platform !== 'win32';
-  const root = await confinement.openRoot();
-  try {
+const isCaseSensitive = (confinement: Confinement): Promise<boolean> =>
+  closing(confinement.openRoot(), async (root) => {
+    const usual = process.platform !== 'darwin' && process.platform !== 'win32';
     const telling = await findTelling(root).catch(() => undefined);
     return (await (telling === undefined ? tryOwnName(root) : differsByCase(root, telling))) ?? usual;
-  } finally {
-    await root.close();
-  }
-};
+  });
 
 const SENSITIVE =
   /^(?:ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|ramfs|overlay|squashfs|erofs|nfs4?|ceph|fuse\.(?:sshfs|mergerfs|glusterfs))$/u;

@@ -66,23 +66,16 @@ const takeAway = async (
 /** Up to this number, files are removed directly: waking the scanning thread takes longer. */
 const FEW = 64;
 
-const holdsFewFiles = async (confinement: Confinement, area: OpenFolder, name: string): Promise<boolean> => {
-  const folder = await confinement.openChild(area, name);
-  try {
-    const directory = await system.openBytes(folder.self, { encoding: 'buffer', bufferSize: FEW });
-    try {
+const holdsFewFiles = (confinement: Confinement, area: OpenFolder, name: string): Promise<boolean> =>
+  system.closing(confinement.openChild(area, name), ({ self }) =>
+    system.closing(system.openBytes(self, { encoding: 'buffer', bufferSize: FEW }), async (directory) => {
       for (let read = 0; read < FEW; read += 1) {
         const entry = await directory.read();
         if (entry === null || entry.isDirectory()) return entry === null;
       }
       return false;
-    } finally {
-      await directory.close();
-    }
-  } finally {
-    await folder.close();
-  }
-};
+    }),
+  );
 
 /** Whether the scanning thread has removed everything. Not possible without handles or for deep trees. */
 const isRemovedByThread = async (
@@ -230,13 +223,10 @@ export const copyFolder = async (
         // A copy built here could not be renamed to another file system.
         if (await isMounted(folder, lease.folder)) return 'across';
         await system.makeDirectory(lease.folder.at(built), 0o777);
-        const copy = await confinement.openChild(lease.folder, built);
-        try {
+        await system.closing(confinement.openChild(lease.folder, built), async (copy) => {
           await copyTreeByHandles(confinement, source.folder, copy, options.signal);
           await flushFolder(copy);
-        } finally {
-          await copy.close();
-        }
+        });
         options.signal?.throwIfAborted();
         const outcome = await orAcross(nameFolder(lease.folder.at(built), folder, name));
         if (outcome === 'done') await flushFolder(folder);

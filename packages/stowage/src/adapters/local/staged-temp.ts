@@ -219,12 +219,9 @@ export const stageFile = async (
   const staged = await inArea(store, near, async (folder, name) => {
     const linked = await linkInto(folder, name, file);
     if (linked !== undefined) return linked;
-    const { fd: from } = await system.openForReading(file.path);
-    try {
-      return await filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal));
-    } finally {
-      await system.closeFile(from);
-    }
+    return system.reading(file.path, ({ fd: from }) =>
+      filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal)),
+    );
   });
   if (staged.size === file.size) return staged;
   await staged.discard();

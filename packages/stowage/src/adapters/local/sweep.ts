@@ -7,7 +7,7 @@ import { besidePrefix, TEMP_PREFIX } from './names.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import { mountsBelow } from './temp-area.ts';
 import { removeTree } from './trees.ts';
-import { lstatOf, readNames, removeEmpty, unlinkFile } from './system.ts';
+import { closing, lstatOf, readNames, removeEmpty, unlinkFile } from './system.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -19,20 +19,16 @@ const lastChange = async (parent: OpenFolder, walker: FolderWalker, name: string
   const stats = await lstatOf(parent.at(name));
   if (!stats.isDirectory()) return stats.mtimeMs;
   let latest = stats.mtimeMs;
-  const folder = await walker.confinement.openChild(parent, name);
-  try {
+  await closing(walker.confinement.openChild(parent, name), async (folder) => {
     for (const child of await namesOrNone(folder))
       latest = Math.max(latest, await lastChange(folder, walker, child).catch(() => 0));
-  } finally {
-    await folder.close();
-  }
+  });
   return latest;
 };
 
 /** Removes the temporary files that the instance put beside targets on other file systems. */
-const sweepBeside = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> => {
-  const folder = await walker.confinement.openChild(area, instance);
-  try {
+const sweepBeside = (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> =>
+  closing(walker.confinement.openChild(area, instance), async (folder) => {
     for (const record of await namesOrNone(folder)) {
       const path = await readRecord(folder, record);
       if (path === undefined) continue;
@@ -45,10 +41,7 @@ const sweepBeside = async (area: OpenFolder, walker: FolderWalker, instance: str
         // The folder may have been removed.
         .catch(() => undefined);
     }
-  } finally {
-    await folder.close();
-  }
-};
+  });
 
 const sweepInstance = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> => {
   await sweepBeside(area, walker, instance);
@@ -78,19 +71,14 @@ const sweepFolder = async (
   log: Logger,
 ): Promise<void> => {
   try {
-    const area = await walker.confinement.openChild(folder, TEMP_PREFIX);
-    try {
-      await sweepArea(area, walker, now, log);
-    } finally {
-      await area.close();
-    }
+    await closing(walker.confinement.openChild(folder, TEMP_PREFIX), (area) =>
+      sweepArea(area, walker, now, log),
+    );
     // Succeeds when the folder is empty.
     await removeEmpty(folder.at(TEMP_PREFIX)).catch(() => undefined);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT')
       log.warn('Temporary files of earlier runs could not be looked for.', { error });
-  } finally {
-    await folder.close();
   }
 };
 
@@ -105,9 +93,8 @@ export const sweepLeftovers = async (
   now: number,
   log: Logger,
 ): Promise<void> => {
-  await sweepFolder(await walker.confinement.openRoot(), walker, now, log);
-  for (const mount of await mountsBelow(root)) {
-    const folder = await walker.open(mount).catch(() => undefined);
-    if (folder !== undefined) await sweepFolder(folder, walker, now, log);
-  }
+  const sweep = (folder: OpenFolder): Promise<void> => sweepFolder(folder, walker, now, log);
+  await closing(walker.confinement.openRoot(), sweep);
+  for (const mount of await mountsBelow(root))
+    await closing(walker.open(mount), sweep).catch(() => undefined);
 };

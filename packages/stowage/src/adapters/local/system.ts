@@ -151,6 +151,32 @@ export const openForReading = async (
   }
 };
 
+/** Runs `work` with a file that is open for reading. @see openForReading */
+export const reading = async <T>(
+  path: Name,
+  work: (opened: { readonly fd: number; readonly stats: fs.BigIntStats }) => Promise<T>,
+): Promise<T> => {
+  const opened = await openForReading(path);
+  try {
+    return await work(opened);
+  } finally {
+    await closeFile(opened.fd);
+  }
+};
+
+/** Runs `work` with an opened folder or directory, which is closed afterwards. */
+export const closing = async <Opened extends { close(): Promise<void> }, T>(
+  opening: Promise<Opened>,
+  work: (opened: Opened) => Promise<T>,
+): Promise<T> => {
+  const opened = await opening;
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close();
+  }
+};
+
 export const NEW_FILE =
   fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | (fs.constants.O_NOFOLLOW ?? 0);
 

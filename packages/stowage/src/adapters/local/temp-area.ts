@@ -16,7 +16,7 @@ import {
 } from './confinement.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import { isReserved, TEMP_PREFIX } from './names.ts';
-import { changeTimes, makeDirectory, readMountPoints, realPathOf, removeEmpty } from './system.ts';
+import { changeTimes, closing, makeDirectory, readMountPoints, realPathOf, removeEmpty } from './system.ts';
 import { emptyFolder } from './trees.ts';
 
 /** Attempts to create the folder when other instances remove its parent as they end. */
@@ -100,14 +100,11 @@ export class TempArea {
     await emptyFolder(this.#confinement, folder).catch(() => undefined);
     await this.#closeFolder();
     if (this.#elsewhere !== undefined) await removeEmpty(this.#elsewhere).catch(() => undefined);
-    const root = await this.#confinement.openRoot();
-    try {
+    await closing(this.#confinement.openRoot(), async (root) => {
       await removeEmpty(root.at(`${TEMP_PREFIX}/${this.instance}`));
       // Fails while other instances have folders in it.
       await removeEmpty(root.at(TEMP_PREFIX));
-    } finally {
-      await root.close();
-    }
+    });
   }
 
   async #closeFolder(): Promise<void> {
@@ -121,16 +118,13 @@ export class TempArea {
       const made = await this.#confinement.openAt([TEMP_PREFIX, this.instance]);
       if (typeof made === 'object') return made;
     }
-    const root = await openRoot(this.#confinement);
-    try {
-      return await this.#openIn(root);
-    } catch (error) {
-      if (NOT_WRITABLE.has(systemCode(error))) return await this.#openElsewhere();
-      if (systemCode(error) !== 'ENOTDIR') throw error;
-      throw new StorageDeniedError({ detail: `${TEMP_PREFIX} in the root is not a folder`, cause: error });
-    } finally {
-      await root.close();
-    }
+    return closing(openRoot(this.#confinement), (root) =>
+      this.#openIn(root).catch((error: unknown) => {
+        if (NOT_WRITABLE.has(systemCode(error))) return this.#openElsewhere();
+        if (systemCode(error) !== 'ENOTDIR') throw error;
+        throw new StorageDeniedError({ detail: `${TEMP_PREFIX} in the root is not a folder`, cause: error });
+      }),
+    );
   }
 
   async #openIn(root: OpenFolder): Promise<OpenFolder> {
@@ -145,19 +139,18 @@ export class TempArea {
   }
 
   async #openOrMake(root: OpenFolder): Promise<OpenFolder> {
-    const area = await this.#confinement.openChild(root, TEMP_PREFIX);
-    try {
-      // Other users cannot read unfinished files.
-      if (!this.#isMade) await makeUnlessThere(area.at(this.instance), 0o700);
-      this.#isMade = true;
-      return await this.#confinement.openChild(area, this.instance);
-    } catch (error) {
-      // An administrator may have removed it.
-      if (systemCode(error) === 'ENOENT') this.#isMade = false;
-      throw error;
-    } finally {
-      await area.close();
-    }
+    return closing(this.#confinement.openChild(root, TEMP_PREFIX), async (area) => {
+      try {
+        // Other users cannot read unfinished files.
+        if (!this.#isMade) await makeUnlessThere(area.at(this.instance), 0o700);
+        this.#isMade = true;
+        return await this.#confinement.openChild(area, this.instance);
+      } catch (error) {
+        // An administrator may have removed it.
+        if (systemCode(error) === 'ENOENT') this.#isMade = false;
+        throw error;
+      }
+    });
   }
 
   /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ifCode, systemCode } from '../../basics/files/system-errors.ts';
+import { ifCode, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { inParallel } from '../../basics/concurrency/queues.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { chunksOfFile, writeChunks } from './file-content.ts';
@@ -19,11 +19,7 @@ const copyBytes = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const target = await system.createFile(to.at(name));
-  try {
-    await writeChunks(target, chunksOfFile(fd, signal));
-  } finally {
-    await system.closeFile(target);
-  }
+  await writeChunks(target, chunksOfFile(fd, signal)).finally(() => system.closeFile(target));
 };
 
 const copyOne = async (
@@ -34,11 +30,8 @@ const copyOne = async (
 ): Promise<void> => {
   const source = await system.openForReading(from.at(raw)).catch(ifVanished);
   if (source === undefined) return;
-  try {
-    if (source.stats.isFile()) await copyBytes(source.fd, to, name, signal);
-  } finally {
-    await system.closeFile(source.fd);
-  }
+  const copying = source.stats.isFile() ? copyBytes(source.fd, to, name, signal) : Promise.resolve();
+  await copying.finally(() => system.closeFile(source.fd));
 };
 
 const copyFiles = async (
@@ -76,13 +69,10 @@ export const copyTreeByHandles = async (
     if (source === undefined) continue;
     try {
       await system.makeDirectory(to.at(name), 0o777);
-      const target = await confinement.openChild(to, name);
-      try {
+      await system.closing(confinement.openChild(to, name), async (target) => {
         await copyTreeByHandles(confinement, source, target, signal);
         await flushFolder(target);
-      } finally {
-        await target.close();
-      }
+      });
     } finally {
       await source.close();
     }
@@ -153,8 +143,9 @@ const lowerAll = async (
 ): Promise<void> => {
   for (const { name, from } of raised.toReversed()) {
     if (from === undefined) continue;
-    const parent = await confinement.openChild(area, from.parent);
-    await system.renameTo(area.at(name), parent.at(from.name)).finally(() => parent.close());
+    await system.closing(confinement.openChild(area, from.parent), (parent) =>
+      system.renameTo(area.at(name), parent.at(from.name)),
+    );
   }
 };
 
@@ -196,18 +187,14 @@ const raiseAll = async (
 ): Promise<boolean> => {
   const folder = await confinement.openChild(area, parent).catch(ifGone);
   if (folder === undefined) return false;
-  try {
-    await emptyFolder(confinement, folder, async (child) => {
-      const name = randomUUID();
-      return system.renameTo(folder.at(child), area.at(name)).then(
-        () => stack.push({ name, from: { parent, name: child }, isEmptied: false }) > 0,
-        () => false,
-      );
-    });
-    return true;
-  } finally {
-    await folder.close();
-  }
+  const raise = async (child: system.Name): Promise<boolean> => {
+    const name = randomUUID();
+    const isMoved = await succeeds(system.renameTo(folder.at(child), area.at(name)));
+    if (isMoved) stack.push({ name, from: { parent, name: child }, isEmptied: false });
+    return isMoved;
+  };
+  await emptyFolder(confinement, folder, raise).finally(() => folder.close());
+  return true;
 };
 
 /** Removes all contents of an open folder. `raise` may move a subfolder away instead. */
@@ -217,13 +204,12 @@ export const emptyFolder = async (
   raise?: (name: system.Name) => Promise<boolean>,
 ): Promise<void> => {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const directory = await system.openBytes(folder.self, { encoding: 'buffer', bufferSize: BATCH });
-    try {
-      // Some file systems omit entries from a listing during removals: repeat until the listing is empty.
-      if ((await removeAll(confinement, folder, directory, raise)) === 0) return;
-    } finally {
-      await directory.close();
-    }
+    const opening = system.openBytes(folder.self, { encoding: 'buffer', bufferSize: BATCH });
+    const removed = await system.closing(opening, (directory) =>
+      removeAll(confinement, folder, directory, raise),
+    );
+    // Some file systems omit entries from a listing during removals: repeat until the listing is empty.
+    if (removed === 0) return;
   }
 };
 
@@ -254,10 +240,6 @@ export const removeTree = async (
     if (systemCode(error) !== 'ENOTDIR' && systemCode(error) !== 'ELOOP') throw error;
     return system.unlinkFile(parent.at(name)).catch(ifGone);
   }
-  try {
-    await emptyFolder(confinement, folder);
-  } finally {
-    await folder.close();
-  }
+  await emptyFolder(confinement, folder).finally(() => folder.close());
   await system.removeEmpty(parent.at(name)).catch(ifGone);
 };
