@@ -25,65 +25,6 @@ export const flushFile = async (fd: number): Promise<void> => {
   });
 };
 
-/** Writes to one open file in order. Flushes during the upload, so that little is left at its end. */
-class FileWriter {
-  readonly #fd: number;
-  readonly #durable: boolean;
-  #writing: Promise<void> = Promise.resolve();
-  #flushing: Promise<void> | undefined;
-  #unflushed = 0;
-
-  constructor(fd: number, durable: boolean) {
-    this.#fd = fd;
-    this.#durable = durable;
-  }
-
-  /** Waits for the previous write; resolves while this one is running. */
-  async write(parts: readonly Uint8Array[], total: number): Promise<void> {
-    await this.#writing;
-    this.#writing = this.#write(parts, total);
-    // Awaited later; until then a failure must not count as unhandled.
-    this.#writing.catch(() => undefined);
-  }
-
-  /** Waits until everything is written, and flushed if it must be durable. */
-  async finish(): Promise<void> {
-    await this.#writing;
-    if (!this.#durable) return;
-    // The system reports a failed flush only once, so an early failure fails the whole write.
-    await this.#flushing;
-    await flushFile(this.#fd);
-  }
-
-  /** Waits until nothing is running: the file may be closed then. */
-  async settle(): Promise<void> {
-    await this.#writing.catch(() => undefined);
-    await this.#flushing?.catch(() => undefined);
-  }
-
-  async #write(parts: readonly Uint8Array[], total: number): Promise<void> {
-    await writeAll(this.#fd, parts, total).catch((error: unknown) => {
-      throw fromSystemError(error, 'write');
-    });
-    this.#unflushed += total;
-    if (this.#unflushed >= FLUSH_BYTES) this.#flushEarly();
-  }
-
-  #flushEarly(): void {
-    if (!this.#durable || this.#flushing !== undefined) return;
-    this.#unflushed = 0;
-    const flushing = flushFile(this.#fd);
-    this.#flushing = flushing;
-    flushing.then(
-      () => {
-        if (this.#flushing === flushing) this.#flushing = undefined;
-      },
-      // The rejected promise stays for `finish`.
-      () => undefined,
-    );
-  }
-}
-
 /**
  * Writes chunks to an open file at its position, and flushes it unless it is `derived`. Combines small
  * chunks, and receives the next ones while a batch is being written: holds at most two batches.
@@ -94,26 +35,49 @@ export const writeChunks = async (
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   { derived = false }: Pick<WriteOptions, 'derived'> = {},
 ): Promise<void> => {
-  const writer = new FileWriter(fd, !derived);
+  const running: { write: Promise<void>; flush: Promise<void> | undefined } = {
+    write: Promise.resolve(),
+    flush: undefined,
+  };
   let parts: Uint8Array[] = [];
-  let held = 0;
-  const flush = async (): Promise<void> => {
-    const batch = parts;
-    const total = held;
-    parts = [];
-    held = 0;
-    await writer.write(batch, total);
+  let [held, unflushed] = [0, 0];
+  const write = async (batch: readonly Uint8Array[], total: number): Promise<void> => {
+    await writeAll(fd, batch, total).catch((error: unknown) => {
+      throw fromSystemError(error, 'write');
+    });
+    unflushed += total;
+    if (derived || running.flush !== undefined || unflushed < FLUSH_BYTES) return;
+    unflushed = 0;
+    running.flush = flushFile(fd);
+    // A failed flush stays until the end: the system reports it only once, so it fails the whole write.
+    running.flush.then(
+      () => (running.flush = undefined),
+      () => undefined,
+    );
+  };
+  /** Waits for the previous write, and begins the next one. */
+  const writeNext = async (): Promise<void> => {
+    const [batch, total] = [parts, held];
+    [parts, held] = [[], 0];
+    await running.write;
+    running.write = write(batch, total);
+    // Awaited later; until then a failure must not count as unhandled.
+    running.write.catch(() => undefined);
   };
   try {
     for await (const chunk of chunks) {
       parts.push(chunk);
       held += chunk.byteLength;
-      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await flush();
+      if (held >= BATCH_BYTES || parts.length >= MOST_PARTS) await writeNext();
     }
-    if (held > 0) await flush();
-    await writer.finish();
+    if (held > 0) await writeNext();
+    await running.write;
+    await running.flush;
+    if (!derived) await flushFile(fd);
   } finally {
-    await writer.settle();
+    // The file may be closed when nothing is running any more.
+    await running.write.catch(() => undefined);
+    await running.flush?.catch(() => undefined);
   }
 };
 
