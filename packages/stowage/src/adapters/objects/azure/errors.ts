@@ -1,4 +1,4 @@
-import type { BlobItem, BlobPrefix, ContainerClient } from '@azure/storage-blob';
+import type { ContainerClient, ContainerListBlobHierarchySegmentResponse } from '@azure/storage-blob';
 import {
   BusyError,
   ChangedMeanwhileError,
@@ -87,18 +87,7 @@ export const factsOf = (
   storageClass: accessTierInferred === true ? undefined : accessTier,
 });
 
-const listingIn = (
-  items: readonly BlobItem[],
-  prefixes: readonly BlobPrefix[],
-  token: string | undefined,
-): Listing => ({
-  objects: items.map(({ name, properties }) => ({
-    key: name,
-    ...factsOf(properties, properties.contentLength),
-  })),
-  prefixes: prefixes.map(({ name }) => name),
-  next: token === '' ? undefined : token,
-});
+type ListedPage = Pick<ContainerListBlobHierarchySegmentResponse, 'segment' | 'continuationToken'>;
 
 export const listingOf = async (
   container: ContainerClient,
@@ -106,12 +95,18 @@ export const listingOf = async (
   how: { readonly maxPageSize: number; readonly continuationToken?: string },
   http: Http,
 ): Promise<Listing> => {
-  if (delimiter === undefined) {
-    for await (const page of container.listBlobsFlat({ prefix, ...http }).byPage(how))
-      return listingIn(page.segment.blobItems, [], page.continuationToken);
-  } else {
-    for await (const page of container.listBlobsByHierarchy(delimiter, { prefix, ...http }).byPage(how))
-      return listingIn(page.segment.blobItems, page.segment.blobPrefixes ?? [], page.continuationToken);
-  }
-  return listingIn([], [], undefined);
+  const asked = { prefix, ...http };
+  const pages =
+    delimiter === undefined
+      ? container.listBlobsFlat(asked).byPage(how)
+      : container.listBlobsByHierarchy(delimiter, asked).byPage(how);
+  const { value: page } = (await pages.next()) as { readonly value?: ListedPage };
+  return {
+    objects: (page?.segment.blobItems ?? []).map(({ name, properties }) => ({
+      key: name,
+      ...factsOf(properties, properties.contentLength),
+    })),
+    prefixes: (page?.segment.blobPrefixes ?? []).map(({ name }) => name),
+    next: page?.continuationToken === '' ? undefined : page?.continuationToken,
+  };
 };
