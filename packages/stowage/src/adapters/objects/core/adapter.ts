@@ -185,15 +185,11 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
   }
 
   async copyFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
-    await this.#transferFolder(from, to, options, (source, target) =>
-      this.#folders.copy(source, target, options),
-    );
+    await this.#transferFolder('copy', from, to, options);
   }
 
   async moveFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
-    await this.#transferFolder(from, to, options, (source, target) =>
-      this.#folders.move(source, target, options),
-    );
+    await this.#transferFolder('move', from, to, options);
   }
 
   /** Undefined where the login cannot sign. */
@@ -269,14 +265,14 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
   }
 
   async #transferFolder(
+    transfer: 'copy' | 'move',
     from: SourcePath,
     to: SourcePath,
     options: port.OperationOptions,
-    transfer: (source: string, target: NewFolder) => Promise<void>,
   ): Promise<void> {
     options.signal?.throwIfAborted();
     // Before the target is created: a missing source must not leave an empty folder.
     await this.#lookup.requireFolder(from, options);
-    await transfer(this.keys.ofFolder(from), this.#newFolder(to));
+    await this.#folders[transfer](this.keys.ofFolder(from), this.#newFolder(to), options);
   }
 }
