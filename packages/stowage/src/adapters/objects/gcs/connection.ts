@@ -8,15 +8,6 @@ import { gcsFailures, Refusal } from './errors.ts';
 import { openLogin, type Login } from './login.ts';
 import type { GcsOptions } from './options.ts';
 
-export interface Sent {
-  readonly method: string;
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Pieces, sent in order. */
-  readonly body: readonly Uint8Array[];
-  readonly signal: AbortSignal | undefined;
-}
-
 /** A response of any status. The caller reads or destroys the body. */
 export interface Answer {
   readonly status: number;
@@ -27,10 +18,14 @@ export interface Answer {
 const MOST_TEXT = 16 * 1024 * 1024;
 
 /** Sends a request once. Rejects with errors of the system. */
-export const exchange = (agents: Agents, { method, url, headers, body, signal }: Sent): Promise<Answer> =>
+const exchange = (
+  agents: Agents,
+  { method, url, headers = {}, body = [] }: GcsRequest,
+  signal: AbortSignal | undefined,
+): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const length = body.reduce((sum, piece) => sum + piece.byteLength, 0);
-    const isBodiless = method === 'GET' || method === 'HEAD' || (method === 'DELETE' && length === 0);
+    const isBodiless = method === 'GET' || (method === 'DELETE' && length === 0);
     const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
       method,
       headers: isBodiless ? headers : { ...headers, 'content-length': String(length) },
@@ -59,6 +54,7 @@ export interface GcsRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Pieces, sent in order. */
   readonly body?: readonly Uint8Array[];
   /** Accepted statuses besides 2xx. */
   readonly allowed?: readonly number[];
@@ -130,24 +126,15 @@ export class GcsClient {
   }
 
   /** Sends a request once. Rejects with Refusal, and errors of the system. */
-  async exchange(
-    login: Login,
-    { method, url, headers, body = [], allowed = [] }: GcsRequest,
-    { abortSignal: signal }: Http,
-  ): Promise<Answer> {
-    const own = await login.headers(url).catch((error: unknown) => {
+  async exchange(login: Login, request: GcsRequest, { abortSignal }: Http): Promise<Answer> {
+    const own = await login.headers(request.url).catch((error: unknown) => {
       login.renew();
       throw error;
     });
-    const answer = await exchange(this.#agents, {
-      method,
-      url,
-      headers: { ...headers, ...own },
-      body,
-      signal,
-    });
+    const headers = { ...request.headers, ...own };
+    const answer = await exchange(this.#agents, { ...request, headers }, abortSignal);
     const { status } = answer;
-    if ((status >= 200 && status < 300) || allowed.includes(status)) return answer;
+    if ((status >= 200 && status < 300) || request.allowed?.includes(status) === true) return answer;
     const text = await textOf(answer).catch(() => '');
     if (status === 401) login.renew();
     throw new Refusal(status, text, answer.headers['retry-after']);
