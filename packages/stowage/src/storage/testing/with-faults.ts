@@ -5,23 +5,24 @@ import { StorageUnavailableError } from '../../errors/errors.ts';
 import type { OperationOptions, StorageAdapter } from '../adapter.ts';
 import { stageContent } from '../staging.ts';
 
-/** The operations that a fault can affect. `commit` and `discard` are those of staged content. */
-export type FaultyOperation =
-  | 'stat'
-  | 'list'
-  | 'read'
-  | 'write'
-  | 'makeFolder'
-  | 'removeFile'
-  | 'removeFolder'
-  | 'removeEmptyFolder'
-  | 'copyFile'
-  | 'moveFile'
-  | 'copyFolder'
-  | 'moveFolder'
-  | 'statMany'
-  | 'stage'
-  | 'commit';
+/** Operations whose faults need only `run`, with the argument positions of their path and options. */
+const PLAIN = {
+  stat: [0, 1],
+  makeFolder: [0, 1],
+  removeFile: [0, 1],
+  removeFolder: [0, 1],
+  removeEmptyFolder: [0, 1],
+  copyFile: [1, 2],
+  moveFile: [1, 2],
+  copyFolder: [1, 2],
+  moveFolder: [1, 2],
+  statMany: [0, 2],
+} as const;
+
+type PlainOperation = keyof typeof PLAIN;
+
+/** The operations that a fault can affect. `commit` is that of staged content. */
+export type FaultyOperation = PlainOperation | 'list' | 'read' | 'write' | 'stage' | 'commit';
 
 /** One injected fault. */
 export interface Fault {
@@ -128,21 +129,6 @@ const takeIn = async <T>(
   }
 };
 
-/** Operations whose faults need only `run`, with the argument positions of their path and options. */
-const PLAIN = {
-  stat: [0, 1],
-  makeFolder: [0, 1],
-  removeFile: [0, 1],
-  removeFolder: [0, 1],
-  removeEmptyFolder: [0, 1],
-  copyFile: [1, 2],
-  moveFile: [1, 2],
-  copyFolder: [1, 2],
-  moveFolder: [1, 2],
-  statMany: [0, 2],
-} as const;
-
-type PlainOperation = keyof typeof PLAIN;
 type Operation = (...given: readonly unknown[]) => Promise<unknown>;
 
 const plainOperations = (
