@@ -49,36 +49,6 @@ export interface TrashKeeper {
 const isDue = ({ sweptAt, amount = 0 }: SweptStore, { maxBytes = Infinity }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || amount > maxBytes;
 
-/** Space accounting of a sweep, which visits items from the newest to the oldest. */
-class Room {
-  readonly #storage: StorageAdapter;
-  readonly #maxBytes: number | undefined;
-  #kept = 0;
-  #isFull = false;
-
-  constructor(storage: StorageAdapter, maxBytes: number | undefined) {
-    this.#storage = storage;
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Bytes kept so far; undefined without a size limit. */
-  get kept(): number | undefined {
-    return this.#maxBytes === undefined ? undefined : this.#kept;
-  }
-
-  /** Whether an item must be erased for lack of space; otherwise it is counted as kept. */
-  async lacksFor(id: TrashId, options: OperationOptions): Promise<boolean> {
-    if (this.#maxBytes === undefined) return false;
-    // After a crash a record may exist without its item, which takes no space.
-    const bytes = (await findRecord(this.#storage, id, options))?.bytes ?? 0;
-    // An item larger than the whole trash must not cause all others to be erased.
-    if (bytes > this.#maxBytes) return true;
-    this.#isFull ||= this.#kept + bytes > this.#maxBytes;
-    if (!this.#isFull) this.#kept += bytes;
-    return this.#isFull;
-  }
-}
-
 /**
  * Completes interrupted erasures, and removes items that are older than the policy allows or larger than the
  * whole trash may be, and then the oldest until the rest fits. An item that has lost its record otherwise
@@ -97,15 +67,25 @@ const sweepTrash = async (
   // A clock that is set far ahead, or had been behind, must not make all items too old.
   const latest = performance.timeOrigin + performance.now() + MOST_SUSPENDED_MS;
   const oldest = Math.min(Date.now(), latest) - retentionDays * DAY_MS;
-  const room = new Room(storage, maxBytes);
-  let erased = 0;
+  let [erased, kept, isFull] = [0, 0, false];
+  /** Whether an item must be erased for lack of space; otherwise it is counted as kept. */
+  const lacksRoom = async (id: TrashId, most: number): Promise<boolean> => {
+    // After a crash a record may exist without its item, which takes no space.
+    const bytes = (await findRecord(storage, id, options))?.bytes ?? 0;
+    // An item larger than the whole trash must not cause all others to be erased.
+    if (bytes > most) return true;
+    isFull ||= kept + bytes > most;
+    if (!isFull) kept += bytes;
+    return isFull;
+  };
+  // From the newest to the oldest.
   for (const id of await listIds(storage, options)) {
     options.signal?.throwIfAborted();
     try {
       const isDue =
         timeOf(id) < oldest ||
         (await isHalfErased(storage, id, options)) ||
-        (await room.lacksFor(id, options));
+        (maxBytes !== undefined && (await lacksRoom(id, maxBytes)));
       if (!isDue) continue;
       await locks.hold([{ storage, path: trashPaths.of(id) }], options, () => eraseId(storage, id));
       erased += 1;
@@ -116,7 +96,7 @@ const sweepTrash = async (
       refusal ??= error;
     }
   }
-  return { erased, kept: room.kept, refusal };
+  return { erased, kept: maxBytes === undefined ? undefined : kept, refusal };
 };
 
 const orMoment = async (work: Promise<void>): Promise<void> => {
