@@ -28,11 +28,11 @@ import { markedWrite, Uploads, type PartedUpload, type UploadTarget } from '../c
 import type { PartLimits } from '../core/parts.ts';
 import { attemptsOf, type Requests } from '../core/requests.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
-import type { OperationOptions, ReadOptions, TemporaryUrlOptions } from '../../../storage/adapter.ts';
+import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { factsOf, listingOf } from './errors.ts';
 import { createBatches } from './change.ts';
 import { openRequests, type AzureClient } from './connection.ts';
-import { SignedUrls } from './read.ts';
+import { createSignedUrls } from './read.ts';
 import { accountOf, type AzureOptions } from './options.ts';
 
 /** Limit of Azure. */
@@ -64,8 +64,8 @@ export class AzureObjects extends Uploads implements Objects {
   readonly decides = { copy: true, remove: true };
   readonly limits: PartLimits;
   readonly batches: Batches;
+  readonly signedUrl: Objects['signedUrl'];
   readonly #requests: Requests<AzureClient>;
-  readonly #urls: SignedUrls;
   readonly #options: AzureOptions;
 
   constructor(options: AzureOptions) {
@@ -73,7 +73,7 @@ export class AzureObjects extends Uploads implements Objects {
     this.#options = options;
     this.#requests = openRequests(options);
     const { accountUrl } = options;
-    this.#urls = new SignedUrls(this.#requests, accountUrl === undefined ? undefined : accountOf(accountUrl));
+    this.signedUrl = createSignedUrls(this.#requests, accountUrl && accountOf(accountUrl));
     this.batches = createBatches(this.#requests);
     this.limits = { mostParts: MAX_BLOCKS, atOnce: options.maxConcurrency };
   }
@@ -157,10 +157,6 @@ export class AzureObjects extends Uploads implements Objects {
       container.getBlobClient(key).delete({ ...conditions, ...http }),
     );
     await (etag === undefined ? removal.catch(ifMissing) : this.settleRemoval(removal, key, { signal }));
-  }
-
-  signedUrl(key: string, options: TemporaryUrlOptions): Promise<string | undefined> {
-    return this.#urls.of(key, options);
   }
 
   close(): Promise<void> {

@@ -13,7 +13,7 @@ import { generationOf, versionOf, type Resource } from './errors.ts';
 import { GcsBucket, WRITE_MARK, type Attributes } from './requests.ts';
 import { jsonOf, type GcsAnswer, type GcsRequest, type Query } from './connection.ts';
 import { signedUrlOf } from './login.ts';
-import { ResumableUpload } from './write.ts';
+import { resumableUpload } from './write.ts';
 
 /** Attributes that a copy keeps. */
 const EDITABLE =
@@ -71,7 +71,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     const headers = { 'content-type': 'application/json', 'x-upload-content-type': attributes.contentType };
     const body = [Buffer.from(JSON.stringify(attributes))];
     const answer = await this.#post(`Begin ${key}`, signal, { url, headers, body });
-    return new ResumableUpload(this.client, key, answer.headers.location, signal);
+    return resumableUpload(this.client, key, answer.headers.location, signal);
   }
 
   /** The copy has all attributes of the source, and a mark of its own. */
