@@ -20,39 +20,24 @@ const SHARE = 4;
 const BLOCK_BYTES = 64 * 1024;
 
 /** Content in memory. The store stages it only when it is committed. */
-class StagedBytes implements port.StagedFile {
-  readonly #bytes: Buffer;
-  readonly #adapter: port.StorageAdapter;
-  readonly #release: () => void;
-  #stored: port.StagedFile | undefined;
-
-  constructor(bytes: Buffer, adapter: port.StorageAdapter, release: () => void) {
-    this.#bytes = bytes;
-    this.#adapter = adapter;
-    this.#release = release;
-  }
-
-  get size(): number {
-    return this.#bytes.length;
-  }
-
-  open(): Readable {
-    return streamOf(this.#bytes);
-  }
-
-  async commit(target: SourcePath, options: PlaceOptions = {}): Promise<port.Stat> {
-    const { signal } = options;
-    this.#stored ??= await stageContent(this.#adapter, this.open(), { near: target.parent, signal });
-    const stat = await this.#stored.commit(target, options);
-    this.#release();
-    return stat;
-  }
-
-  async discard(): Promise<void> {
-    this.#release();
-    await this.#stored?.discard();
-  }
-}
+const stagedBytes = (bytes: Buffer, adapter: port.StorageAdapter, release: () => void): port.StagedFile => {
+  let stored: port.StagedFile | undefined;
+  return {
+    size: bytes.length,
+    open: () => streamOf(bytes),
+    commit: async (target, options = {}) => {
+      const { signal } = options;
+      stored ??= await stageContent(adapter, streamOf(bytes), { near: target.parent, signal });
+      const stat = await stored.commit(target, options);
+      release();
+      return stat;
+    },
+    discard: async () => {
+      release();
+      await stored?.discard();
+    },
+  };
+};
 
 /** Copies a chunk behind the `size` bytes in the blocks. */
 const append = (blocks: Buffer[], size: number, chunk: Uint8Array): void => {
@@ -106,7 +91,7 @@ export const createMemoryStaging = (capacity: number): Stage => {
           const all = Readable.from(resumed(blocks, size, release, rest), { objectMode: false });
           return await stageContent(adapter, all, options);
         }
-        return new StagedBytes(Buffer.concat(blocks, size), adapter, release);
+        return stagedBytes(Buffer.concat(blocks, size), adapter, release);
       } catch (error) {
         release();
         throw error;

@@ -20,31 +20,19 @@ const NO_WAY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EP
 
 const pathOf = (fd: number): string => `/proc/self/fd/${String(fd)}`;
 
+/** Copies a complete open file and flushes it. @throws errors of the file system; the signal's reason */
+export type CopyOpened = (from: number, to: number, signal: AbortSignal | undefined) => Promise<void>;
+
 /**
  * Copies the contents of open files with the system call where possible, a few at a time: by sharing blocks
  * on file systems that support it, else without passing bytes through this process.
+ * @param holds whether open files have paths of their own: `/proc/self/fd`
  */
-export class SystemCopies {
-  readonly #holds: boolean;
-  #running = 0;
-
-  /** @param holds whether open files have paths of their own: `/proc/self/fd` */
-  constructor(holds: boolean) {
-    this.#holds = holds;
-  }
-
-  /** Copies a complete open file and flushes it. @throws errors of the file system; the signal's reason */
-  async copy(from: number, to: number, signal: AbortSignal | undefined): Promise<void> {
-    const size = Number((await system.exactFstat(from)).size);
-    const isBySystem = this.#holds && this.#running < AT_ONCE && size >= FROM_BYTES && size <= UP_TO_BYTES;
-    if (!isBySystem || !(await this.#copyBySystem(from, to)))
-      await writeChunks(to, chunksOfFile(from, signal));
-    signal?.throwIfAborted();
-  }
-
-  async #copyBySystem(from: number, to: number): Promise<boolean> {
+export const createSystemCopies = (holds: boolean): CopyOpened => {
+  let running = 0;
+  const copyBySystem = async (from: number, to: number): Promise<boolean> => {
     const { mode } = await system.exactFstat(to);
-    this.#running += 1;
+    running += 1;
     try {
       // These paths refer to the open files: a failed copy cannot remove its target, which it does by its name.
       await system.copyBySystem(pathOf(from), pathOf(to), constants.COPYFILE_FICLONE);
@@ -52,14 +40,20 @@ export class SystemCopies {
       if (NO_WAY.has(systemCode(error))) return false;
       throw error;
     } finally {
-      this.#running -= 1;
+      running -= 1;
     }
     // The copy gets the permissions of a new file.
     await system.changeModeOf(to, Number(mode) & 0o7777).catch(() => undefined);
     await flushFile(to);
     return true;
-  }
-}
+  };
+  return async (from, to, signal) => {
+    const size = Number((await system.exactFstat(from)).size);
+    const isBySystem = holds && running < AT_ONCE && size >= FROM_BYTES && size <= UP_TO_BYTES;
+    if (!isBySystem || !(await copyBySystem(from, to))) await writeChunks(to, chunksOfFile(from, signal));
+    signal?.throwIfAborted();
+  };
+};
 
 const RECORD_PREFIX = 'across-';
 const MOST_RECORD_BYTES = 8192;

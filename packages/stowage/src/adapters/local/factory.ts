@@ -15,7 +15,7 @@ import { TEMP_PREFIX } from './names.ts';
 import { ScanThread } from './scan-thread.ts';
 import { sweepLeftovers } from './sweep.ts';
 import { closing, lstatOf, makeDirectory, openDirectory, readMounts, removeEmpty } from './system.ts';
-import { SystemCopies } from './copies.ts';
+import { createSystemCopies } from './copies.ts';
 import { TempAreas } from './temp-area.ts';
 import { constants } from 'node:fs';
 
@@ -207,7 +207,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
         areas,
         scans: scans.thread,
         locks,
-        copies: new SystemCopies(confinement.holds),
+        copy: createSystemCopies(confinement.holds),
         shared: new SharedFolders(walker),
       },
       { capabilities, identity, foldsRecords },

@@ -1,7 +1,7 @@
 import type { NameLocks } from '../../basics/concurrency/name-locks.ts';
 import type { FolderWalker, SharedFolders } from './folder-walker.ts';
 import type { ScanThread } from './scan-thread.ts';
-import type { SystemCopies } from './copies.ts';
+import type { CopyOpened } from './copies.ts';
 import type { TempAreas } from './temp-area.ts';
 
 export interface LocalStore {
@@ -11,6 +11,6 @@ export interface LocalStore {
   readonly scans: ScanThread;
   /** Shared by all stores of the connector. */
   readonly locks: NameLocks;
-  readonly copies: SystemCopies;
+  readonly copy: CopyOpened;
   readonly shared: SharedFolders;
 }

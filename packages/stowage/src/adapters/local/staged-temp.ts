@@ -193,7 +193,7 @@ export const stageCopy = (
   from: number,
   { near, signal }: port.StageOptions,
 ): Promise<port.StagedFile> =>
-  inArea(store, near, (folder, name) => filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal)));
+  inArea(store, near, (folder, name) => filled(folder.at(name), (fd) => store.copy(from, fd, signal)));
 
 /** Links a local file into the area, unless files there inherit the group of the folder. */
 const linkInto = async (
@@ -220,7 +220,7 @@ export const stageFile = async (
     const linked = await linkInto(folder, name, file);
     if (linked !== undefined) return linked;
     return system.reading(file.path, ({ fd: from }) =>
-      filled(folder.at(name), (fd) => store.copies.copy(from, fd, signal)),
+      filled(folder.at(name), (fd) => store.copy(from, fd, signal)),
     );
   });
   if (staged.size === file.size) return staged;

@@ -73,55 +73,46 @@ const quoted = (text: string): string => `"${text.replaceAll(/["\\]/gu, '\\$&')}
 const bytesOf = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
 /** Digest: the server's nonce is used, also by concurrent requests, until the server sends another. */
-class DigestLogin implements Login {
-  readonly asksFirst = true;
-  readonly #username: string;
-  readonly #password: string;
-  #challenge: Challenge | undefined;
-  #count = 0;
-
-  constructor(username: string, password: string) {
-    this.#username = bytesOf(username);
-    this.#password = bytesOf(password);
-  }
-
-  header(method: string, uri: string): string | undefined {
-    const challenge = this.#challenge;
-    if (challenge === undefined) return undefined;
-    this.#count += 1;
-    const { realm, nonce, cnonce, opaque, algorithm, qop } = challenge;
-    const hash = (text: string): string => createHash(challenge.hash).update(text, 'latin1').digest('hex');
-    const secret = hash(`${this.#username}:${realm}:${this.#password}`);
-    const ha1 = challenge.isSession ? hash(`${secret}:${nonce}:${cnonce}`) : secret;
-    const nc = this.#count.toString(16).padStart(8, '0');
-    const middle = qop === undefined ? '' : `${nc}:${cnonce}:${qop}:`;
-    return [
-      `Digest username=${quoted(this.#username)}`,
-      `realm=${quoted(realm)}`,
-      `nonce=${quoted(nonce)}`,
-      `uri=${quoted(uri)}`,
-      `response="${hash(`${ha1}:${nonce}:${middle}${hash(`${method}:${uri}`)}`)}"`,
-      ...(algorithm === undefined ? [] : [`algorithm=${algorithm}`]),
-      ...(opaque === undefined ? [] : [`opaque=${quoted(opaque)}`]),
-      ...(qop === undefined ? [] : [`qop=${qop}`, `nc=${nc}`, `cnonce="${cnonce}"`]),
-    ].join(', ');
-  }
-
-  learn(wwwAuthenticate: string, sent: string | undefined): boolean {
-    const challenge = digestsIn(wwwAuthenticate)
-      .map(challengeOf)
-      .find((one) => one !== undefined);
-    if (challenge === undefined) return false;
-    // A login that was rejected with a valid nonce is wrong; with a stale nonce it may be right.
-    const isRefused =
-      sent?.includes(`nonce="${challenge.nonce}"`) === true && !/stale\s*=\s*"?true/iu.test(wwwAuthenticate);
-    if (this.#challenge?.nonce !== challenge.nonce) {
-      this.#challenge = challenge;
-      this.#count = 0;
-    }
-    return !isRefused;
-  }
-}
+const digestLogin = (login: { readonly username: string; readonly password: string }): Login => {
+  const [username, password] = [bytesOf(login.username), bytesOf(login.password)];
+  let known: Challenge | undefined;
+  let count = 0;
+  return {
+    asksFirst: true,
+    header: (method, uri) => {
+      if (known === undefined) return undefined;
+      count += 1;
+      const { realm, nonce, cnonce, opaque, algorithm, qop, hash: kind, isSession } = known;
+      const hash = (text: string): string => createHash(kind).update(text, 'latin1').digest('hex');
+      const secret = hash(`${username}:${realm}:${password}`);
+      const ha1 = isSession ? hash(`${secret}:${nonce}:${cnonce}`) : secret;
+      const nc = count.toString(16).padStart(8, '0');
+      const middle = qop === undefined ? '' : `${nc}:${cnonce}:${qop}:`;
+      return [
+        `Digest username=${quoted(username)}`,
+        `realm=${quoted(realm)}`,
+        `nonce=${quoted(nonce)}`,
+        `uri=${quoted(uri)}`,
+        `response="${hash(`${ha1}:${nonce}:${middle}${hash(`${method}:${uri}`)}`)}"`,
+        ...(algorithm === undefined ? [] : [`algorithm=${algorithm}`]),
+        ...(opaque === undefined ? [] : [`opaque=${quoted(opaque)}`]),
+        ...(qop === undefined ? [] : [`qop=${qop}`, `nc=${nc}`, `cnonce="${cnonce}"`]),
+      ].join(', ');
+    },
+    learn: (wwwAuthenticate, sent) => {
+      const challenge = digestsIn(wwwAuthenticate)
+        .map(challengeOf)
+        .find((one) => one !== undefined);
+      if (challenge === undefined) return false;
+      // A login that was rejected with a valid nonce is wrong; with a stale nonce it may be right.
+      const isRefused =
+        sent?.includes(`nonce="${challenge.nonce}"`) === true &&
+        !/stale\s*=\s*"?true/iu.test(wwwAuthenticate);
+      if (known?.nonce !== challenge.nonce) [known, count] = [challenge, 0];
+      return !isRefused;
+    },
+  };
+};
 
 const fixed = (value: string | undefined): Login => ({
   header: () => value,
@@ -132,6 +123,6 @@ const fixed = (value: string | undefined): Login => ({
 export const createLogin = ({ username, password = '', token, auth }: WebdavOptions): Login => {
   if (token !== undefined) return fixed(`Bearer ${token}`);
   if (username === undefined) return fixed(undefined);
-  if (auth === 'digest') return new DigestLogin(username, password);
+  if (auth === 'digest') return digestLogin({ username, password });
   return fixed(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`);
 };
