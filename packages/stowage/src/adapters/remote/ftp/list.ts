@@ -16,58 +16,49 @@ export interface Dialect {
 }
 
 /** The listings of one session, of the current folder, with the commands that its server supports. */
-export class Listings {
-  readonly #commands: Commands;
-  readonly #dialect: Dialect;
-
-  constructor(commands: Commands, dialect: Dialect) {
-    this.#commands = commands;
-    this.#dialect = dialect;
-  }
-
-  /** Lists the folder; the entries are a snapshot. */
-  async entries(folder: SourcePath): Promise<AsyncGenerator<readonly ListedEntry[], void, undefined>> {
-    const lines = linesOf(await this.#list(folder));
-    return entriesIn(lines, this.#dialect.hasFacts ? entryOfFacts : this.#entryOfText, folder);
-  }
-
+export const createListings = (commands: Commands, dialect: Dialect) => {
+  const entryOfLine = (line: string): ListedEntry | undefined =>
+    entryOfText(line, commands.connection.parseLine);
   /** The lines of LIST with hidden names; none where the server rejects that. */
-  async lines(folder: SourcePath): Promise<readonly string[]> {
+  const lines = async (folder: SourcePath): Promise<readonly string[]> => {
     try {
-      return linesOf(await this.#commands.list('LIST -a', folder));
+      return linesOf(await commands.list('LIST -a', folder));
     } catch (error) {
       if (!isPlainRefusal(error) && !isUnknownCommand(error)) throw error;
       return [];
     }
-  }
-
-  /** The names of links in a folder, where LIST shows them and MLSD may not. */
-  async links(folder: SourcePath, whole: string): Promise<ReadonlySet<string>> {
-    if (!this.#dialect.hasFacts || (await this.#commands.enter(whole)) !== 'real') return new Set();
-    const links = (await this.lines(folder)).filter((line) => showsLink(line));
-    return new Set(links.map((line) => this.#entryOfText(line)?.written ?? ''));
-  }
-
-  readonly #entryOfText = (line: string): ListedEntry | undefined =>
-    entryOfText(line, this.#commands.connection.parseLine);
-
-  async #list(folder: SourcePath): Promise<string> {
-    if (this.#dialect.hasFacts) {
+  };
+  const list = async (folder: SourcePath): Promise<string> => {
+    if (dialect.hasFacts) {
       try {
-        return await this.#commands.list('MLSD', folder);
+        return await commands.list('MLSD', folder);
       } catch (error) {
         if (!isUnknownCommand(error)) throw error;
-        this.#dialect.hasFacts = false;
+        dialect.hasFacts = false;
       }
     }
     // Support of `-a` shows in the folder itself, which is then listed too.
-    if (this.#dialect.list === undefined) {
-      const showsItself = (await this.lines(folder)).some((line) => / \.$/u.test(line));
-      this.#dialect.list ??= showsItself ? 'LIST -a' : 'LIST';
+    if (dialect.list === undefined) {
+      const showsItself = (await lines(folder)).some((line) => / \.$/u.test(line));
+      dialect.list ??= showsItself ? 'LIST -a' : 'LIST';
     }
-    return this.#commands.list(this.#dialect.list, folder);
-  }
-}
+    return commands.list(dialect.list, folder);
+  };
+  return {
+    lines,
+    /** Lists the folder; the entries are a snapshot. */
+    entries: async (folder: SourcePath): Promise<AsyncGenerator<readonly ListedEntry[], void, undefined>> => {
+      const found = linesOf(await list(folder));
+      return entriesIn(found, dialect.hasFacts ? entryOfFacts : entryOfLine, folder);
+    },
+    /** The names of links in a folder, where LIST shows them and MLSD may not. */
+    links: async (folder: SourcePath, whole: string): Promise<ReadonlySet<string>> => {
+      if (!dialect.hasFacts || (await commands.enter(whole)) !== 'real') return new Set();
+      const links = (await lines(folder)).filter((line) => showsLink(line));
+      return new Set(links.map((line) => entryOfLine(line)?.written ?? ''));
+    },
+  };
+};
 
 /** Maximum characters of one line: a name has 255 bytes, facts are shorter. */
 const LONGEST = 8192;

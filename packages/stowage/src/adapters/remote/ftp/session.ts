@@ -13,7 +13,7 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import { Commands, type Entered } from './requests.ts';
 import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
-import { type Dialect, foundFrom, Listings, shownByStat, showsLink, sizeIn, timeIn } from './list.ts';
+import { createListings, type Dialect, foundFrom, shownByStat, showsLink, sizeIn, timeIn } from './list.ts';
 
 const FILE: Found = { ...ROOT, kind: 'file' };
 
@@ -30,10 +30,10 @@ export interface SessionContext {
 export class Session implements PathSession {
   readonly #commands: Commands;
   readonly #context: SessionContext;
-  readonly #listings: Listings;
+  readonly #listings: ReturnType<typeof createListings>;
 
   constructor(commands: Commands, context: SessionContext) {
-    this.#listings = new Listings(commands, context.dialect);
+    this.#listings = createListings(commands, context.dialect);
     this.#commands = commands;
     this.#context = context;
   }

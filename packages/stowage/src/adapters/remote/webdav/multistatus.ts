@@ -86,69 +86,57 @@ const fresh = (): Mutable => ({
   etag: undefined,
 });
 
+/** Texts of properties, by their elements. */
+const PROPERTIES: ReadonlyMap<string, 'contentLength' | 'lastModified' | 'etag'> = new Map([
+  ['getcontentlength', 'contentLength'],
+  ['getlastmodified', 'lastModified'],
+  ['getetag', 'etag'],
+]);
+
+/** The properties of a propstat. Missing ones are in a propstat of their own, with status 404. */
+const foundIn = ({ status = 200, values }: PropStat): PropStat['values'] =>
+  status >= 200 && status < 300 ? values : {};
+
 /** Builds responses from the elements of one document. Uses DAV: elements only, whatever their prefix. */
-class ResponseBuilder {
-  readonly #stack: string[] = [];
-  readonly #onResponse: (response: DavResponse) => void;
-  #text = '';
-  #response: Mutable | undefined;
-  #propstat: PropStat | undefined;
-
-  constructor(onResponse: (response: DavResponse) => void) {
-    this.#onResponse = onResponse;
-  }
-
-  open(tag: SaxesTagNS): void {
-    const name = tag.uri === DAV ? tag.local : '';
-    if (this.#stack.length === 0 && name !== 'multistatus')
-      throw new CorruptError({ detail: 'not a multistatus' });
-    this.#stack.push(name);
-    this.#text = '';
-    if (name === 'response') this.#response = fresh();
-    else if (name === 'propstat') this.#propstat = { status: undefined, values: {} };
-    else if (name === 'collection' && this.#propstat !== undefined) this.#propstat.values.isCollection = true;
-  }
-
-  text(text: string): void {
-    this.#text += text;
-    if (this.#text.length > MOST_TEXT)
-      throw new CorruptError({ detail: 'a multistatus with a text that is too long' });
-  }
-
-  close(): void {
-    const name = this.#stack.pop() ?? '';
-    const text = this.#text.trim();
-    this.#text = '';
-    if (this.#response === undefined) return;
-    if (name === 'response') {
-      this.#onResponse(this.#response);
-      this.#response = undefined;
-    } else if (name === 'propstat') this.#endPropstat(this.#response);
-    else if (this.#propstat === undefined) this.#ofResponse(this.#response, name, text);
-    else this.#ofPropstat(this.#propstat, name, text);
-  }
-
-  #ofResponse(response: Mutable, name: string, text: string): void {
-    // A response may contain more hrefs inside other elements; its own is a direct child.
-    if (name === 'href' && this.#stack.at(-1) === 'response') response.href = text;
-    else if (name === 'status') response.status = statusOf(text);
-  }
-
-  #ofPropstat(propstat: PropStat, name: string, text: string): void {
-    if (name === 'status') propstat.status = statusOf(text);
-    if (this.#stack.at(-1) !== 'prop' || text === '') return;
-    if (name === 'getcontentlength') propstat.values.contentLength = text;
-    else if (name === 'getlastmodified') propstat.values.lastModified = text;
-    else if (name === 'getetag') propstat.values.etag = text;
-  }
-
-  /** Missing properties are in a propstat of their own, with status 404. */
-  #endPropstat(response: Mutable): void {
-    const { status, values } = this.#propstat ?? { status: 404, values: {} };
-    this.#propstat = undefined;
-    if (status === undefined || (status >= 200 && status < 300)) Object.assign(response, values);
-  }
-}
+const responseBuilder = (onResponse: (response: DavResponse) => void) => {
+  const stack: string[] = [];
+  let text = '';
+  let response: Mutable | undefined;
+  let propstat: PropStat | undefined;
+  return {
+    open: (tag: SaxesTagNS): void => {
+      const name = tag.uri === DAV ? tag.local : '';
+      if (stack.length === 0 && name !== 'multistatus')
+        throw new CorruptError({ detail: 'not a multistatus' });
+      stack.push(name);
+      text = '';
+      if (name === 'response') response = fresh();
+      else if (name === 'propstat') propstat = { status: undefined, values: {} };
+      else if (name === 'collection' && propstat !== undefined) propstat.values.isCollection = true;
+    },
+    text: (more: string): void => {
+      text += more;
+      if (text.length > MOST_TEXT)
+        throw new CorruptError({ detail: 'a multistatus with a text that is too long' });
+    },
+    close: (): void => {
+      const [name = '', parent, value] = [stack.pop(), stack.at(-1), text.trim()];
+      const property = parent === 'prop' && value !== '' ? PROPERTIES.get(name) : undefined;
+      text = '';
+      if (response === undefined) return;
+      if (name === 'response') {
+        onResponse(response);
+        response = undefined;
+      } else if (name === 'propstat') {
+        Object.assign(response, propstat && foundIn(propstat));
+        propstat = undefined;
+      } else if (name === 'status') (propstat ?? response).status = statusOf(value);
+      // A response may contain more hrefs inside other elements; its own is a direct child.
+      else if (name === 'href' && parent === 'response') response.href = value;
+      else if (property !== undefined && propstat !== undefined) propstat.values[property] = value;
+    },
+  };
+};
 
 /**
  * Parses a multistatus as a stream, in batches of responses. Rejects document types and knows no entities, so
@@ -162,7 +150,7 @@ export async function* readMultistatus(
   budget: ParseBudget,
 ): AsyncGenerator<readonly DavResponse[], void, undefined> {
   let batch: DavResponse[] = [];
-  const builder = new ResponseBuilder((response) => batch.push(response));
+  const builder = responseBuilder((response) => batch.push(response));
   const parser = new SaxesParser({ xmlns: true });
   const fail = (cause: unknown): never => {
     if (cause instanceof CorruptError) throw cause;
