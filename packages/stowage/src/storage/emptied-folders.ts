@@ -41,52 +41,35 @@ export interface DerivedFrom {
 }
 
 /** Paths of the files derived from the contents of a folder, and of their folders. */
-class DerivedFiles {
-  readonly #files = new Set<string>();
-  readonly #folders = new Set<string>();
-  readonly #storage: StorageAdapter;
-  readonly #folder: SourcePath;
-  readonly #isShared: DerivedFrom['isShared'];
-
-  constructor(storage: StorageAdapter, folder: SourcePath, isShared: DerivedFrom['isShared']) {
-    this.#storage = storage;
-    this.#folder = folder;
-    this.#isShared = isShared;
-  }
-
-  add(files: readonly SourcePath[]): void {
-    const folder = this.#folder;
-    for (const file of files) {
-      this.#files.add(this.#keyOf(file));
-      for (let above = file.parent; !above.equals(folder) && folder.contains(above); above = above.parent)
-        this.#folders.add(this.#keyOf(above));
-    }
-  }
-
-  holds(folder: SourcePath): boolean {
-    return this.#folders.has(this.#keyOf(folder)) || this.#isShared(folder);
-  }
-
+const derivedFiles = (storage: StorageAdapter, folder: SourcePath, isShared: DerivedFrom['isShared']) => {
+  const [files, folders] = [new Set<string>(), new Set<string>()];
+  const keyOf = (path: SourcePath): string => foldedFor(storage, path.toString());
+  const holds = (path: SourcePath): boolean => folders.has(keyOf(path)) || isShared(path);
   /** Removes the derived files in a folder, and the folder. @throws NotEmptyError when it holds others */
-  async remove(folder: SourcePath): Promise<void> {
-    const [files, folders]: [SourcePath[], SourcePath[]] = [[], []];
-    for await (const page of this.#storage.list(folder, { detail: 'names' })) {
+  const remove = async (holder: SourcePath): Promise<void> => {
+    const [derived, below]: [SourcePath[], SourcePath[]] = [[], []];
+    for await (const page of storage.list(holder, { detail: 'names' })) {
       for (const { kind, name } of page) {
-        const path = folder.below(name);
-        const isDerived = this.#files.has(this.#keyOf(path)) || this.#isShared(path);
-        if (kind === 'file' && isDerived) files.push(path);
-        if (kind === 'folder' && this.holds(path)) folders.push(path);
+        const path = holder.below(name);
+        if (kind === 'file' && (files.has(keyOf(path)) || isShared(path))) derived.push(path);
+        if (kind === 'folder' && holds(path)) below.push(path);
       }
     }
-    for (const path of files) await this.#storage.removeFile(path).catch(ifMissing);
-    for (const path of folders) await this.remove(path);
-    await this.#storage.removeEmptyFolder(folder).catch(ifMissing);
-  }
+    for (const path of derived) await storage.removeFile(path).catch(ifMissing);
+    for (const path of below) await remove(path);
+    await storage.removeEmptyFolder(holder).catch(ifMissing);
+  };
+  const add = (paths: readonly SourcePath[]): void => {
+    for (const path of paths) {
+      files.add(keyOf(path));
+      for (let above = path.parent; !above.equals(folder) && folder.contains(above); above = above.parent)
+        folders.add(keyOf(above));
+    }
+  };
+  return { add, holds, remove };
+};
 
-  #keyOf(path: SourcePath): string {
-    return foldedFor(this.#storage, path.toString());
-  }
-}
+type DerivedFiles = ReturnType<typeof derivedFiles>;
 
 /** Items that a move has taken out of one folder. */
 interface Moved {
@@ -163,7 +146,7 @@ export const removeFolders = async (
     const moved = new Set(folders.map(({ from }) => from.name));
     const derived = async (): Promise<DerivedFiles | undefined> => {
       if (derivedFrom === undefined) return undefined;
-      const found = new DerivedFiles(storage, folder, derivedFrom.isShared);
+      const found = derivedFiles(storage, folder, derivedFrom.isShared);
       for (const { from } of folders) found.add(derivedFrom.of(from));
       for await (const file of files) found.add(derivedFrom.of(locate(plan, file).from));
       return found;

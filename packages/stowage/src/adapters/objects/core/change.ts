@@ -192,43 +192,30 @@ const NAMED = 20;
 const nameOfKey = (key: string): string => key.replace(/\/$/u, '').split('/').at(-1) ?? '';
 
 /** Removes many keys for one operation on a folder, and records those that could not be removed. */
-export class FolderRemoval {
-  readonly #removals: Removals;
-  readonly #failures: NotRemoved[] = [];
-  #failed = 0;
-  #changed = 0;
-
-  constructor(removals: Removals) {
-    this.#removals = removals;
-  }
-
-  /** Number of objects that still exist because their version was different. */
-  get changed(): number {
-    return this.#changed;
-  }
-
-  /** @see Removals.removeAll */
-  async remove(objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> {
-    for (const left of await this.#removals.removeAll(objects, options)) {
-      if (left.failure instanceof ChangedMeanwhileError) {
-        this.#changed += 1;
-        continue;
+export const folderRemoval = (removals: Removals) => {
+  const failures: NotRemoved[] = [];
+  let [failed, changed] = [0, 0];
+  return {
+    /** Number of objects that still exist because their version was different. */
+    get changed(): number {
+      return changed;
+    },
+    /** @see Removals.removeAll */
+    remove: async (objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> => {
+      for (const left of await removals.removeAll(objects, options)) {
+        if (left.failure instanceof ChangedMeanwhileError) changed += 1;
+        else if ((failed += 1) <= NAMED) failures.push(left);
       }
-      this.#failed += 1;
-      if (this.#failures.length < NAMED) this.#failures.push(left);
-    }
-  }
-
-  /** @throws StorageDeniedError, StorageUnavailableError naming the keys that still exist */
-  check(): void {
-    if (this.#failed === 0) return;
-    const messages = this.#failures.map(({ key }) => `"${nameOfKey(key)}" could not be removed.`);
-    const more = this.#failed - messages.length;
-    if (more > 0) messages.push(`${more} more could not be removed.`);
-    const detail = this.#failures.map(({ key, failure }) => `${key}: ${String(failure?.detail)}`).join('; ');
-    const denied = this.#failures.every(({ failure }) => failure instanceof StorageDeniedError);
-    throw denied
-      ? new StorageDeniedError({ messages, detail })
-      : new StorageUnavailableError({ messages, detail });
-  }
-}
+    },
+    /** @throws StorageDeniedError, StorageUnavailableError naming the keys that still exist */
+    check: (): void => {
+      if (failed === 0) return;
+      const messages = failures.map(({ key }) => `"${nameOfKey(key)}" could not be removed.`);
+      const more = failed - messages.length;
+      if (more > 0) messages.push(`${more} more could not be removed.`);
+      const detail = failures.map(({ key, failure }) => `${key}: ${String(failure?.detail)}`).join('; ');
+      const isDenied = failures.every(({ failure }) => failure instanceof StorageDeniedError);
+      throw new (isDenied ? StorageDeniedError : StorageUnavailableError)({ messages, detail });
+    },
+  };
+};

@@ -12,7 +12,7 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
 import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
-import { FolderRemoval, type Removals } from './change.ts';
+import { folderRemoval, type Removals } from './change.ts';
 
 const COPIES_AT_ONCE = 16;
 // Without conditional removals, a replacement by another process between the last check and the removal is
@@ -112,7 +112,7 @@ export class Folders {
    * StorageDeniedError, StorageUnavailableError
    */
   async remove(folder: string, options: OperationOptions): Promise<void> {
-    const remover = new FolderRemoval(this.#removals);
+    const remover = folderRemoval(this.#removals);
     let isFound = false;
     for await (const { objects } of this.#objects.pages(folder, options)) {
       isFound ||= objects.length > 0;
@@ -195,7 +195,7 @@ export class Folders {
 
   /** Removes the copied versions from the source. Returns how many objects stay. */
   async #removeCopied({ from, copied }: Transfer): Promise<number> {
-    const remover = new FolderRemoval(this.#removals);
+    const remover = folderRemoval(this.#removals);
     const left = await this.#removeVersions(remover, from, (object) => copied.has(versionOf(object)));
     remover.check();
     return left + remover.changed;
@@ -204,7 +204,7 @@ export class Folders {
   /** Removes the objects that a failed transfer created in its target, and nothing else. Never rejects. */
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
-      const remover = new FolderRemoval(this.#removals);
+      const remover = folderRemoval(this.#removals);
       await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
       await this.removeEmpty(to, {});
     } catch {
@@ -214,7 +214,7 @@ export class Folders {
 
   /** Removes the objects below a prefix that `isOurs` accepts. Returns how many stay, without failures. */
   async #removeVersions(
-    remover: FolderRemoval,
+    remover: ReturnType<typeof folderRemoval>,
     prefix: string,
     isOurs: (object: ListedObject) => boolean,
   ): Promise<number> {
@@ -237,7 +237,7 @@ export class Folders {
    * writing, if another lookup shows them unchanged. Returns how many stay.
    */
   async #removeSeenAgain(
-    remover: FolderRemoval,
+    remover: ReturnType<typeof folderRemoval>,
     objects: readonly ListedObject[],
     page: Page,
   ): Promise<number> {
