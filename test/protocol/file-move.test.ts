@@ -50,6 +50,7 @@ describe('fileMove', () => {
   it.each([
     ['no from', { path: 'other' }, 400],
     ['an empty from', { from: '', path: 'other' }, 400],
+    ['a blank from', { from: '  ', path: 'other' }, 400],
     ['the root', { from: '/', path: 'other' }, 400],
     ['the root in disguise', { from: 'dir/..', path: 'other' }, 400],
     ['a way out of the source', { from: '../a.txt', path: 'other' }, 400],

@@ -147,7 +147,7 @@ export const pathField = parsed((text) => SourcePath.parse(text))
 
 /** A required path inside the source that is not the root (`from`). */
 export const itemPathField = parsed((text) => SourcePath.parse(text))
-  .refine((path) => !path.isRoot, 'must name a file or folder')
+  .refine((path) => path.toString().trim() !== '', 'must name a file or folder')
   .meta({ maxLength: MOST_PATH_UNITS })
   .describe('Path of the file or folder, relative to the root of its source.');
 
