@@ -207,6 +207,19 @@ describe('stowage init', () => {
     expect(await check(secrets)).toMatchObject({ status: 0, stderr: '' });
   });
 
+  it('asks only that again which was wrong', async () => {
+    const wrong = ['3', 'dav', 'ann', '3', 'login', 'app', 'www.example.com'];
+    const right = ['https://dav.example.com/', 'https://login.example.com/keys', 'https://www.example.com'];
+    const { status, stderr } = await init([...wrong, ...right]);
+    expect(status).toBe(0);
+    expect(stderr).toContain('sources.files.webdav.url: must be');
+    expect(await written()).toMatchObject({
+      auth: { jwt: { jwksUrl: right[1], audience: 'app' } },
+      allowedOrigins: [right[2]],
+      sources: { files: { webdav: { url: right[0], username: 'ann' } } },
+    });
+  });
+
   it.each<[string, string[], RegExp]>([
     ['the answers end', ['2', 'media'], /Nothing was written: not all was answered\.\n$/u],
     ['an answer is wrong', ['3', 'dav', 'ann', '4', ''], /sources\.files\.webdav\.url: must be/u],

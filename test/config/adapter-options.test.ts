@@ -1,6 +1,7 @@
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, createApp } from 'stowage';
-import { createSilentLogger } from '#internals';
+import { createSilentLogger, parseGcsOptions, parseSftpOptions } from '#internals';
 
 const problemsOf = (adapter: string, options: unknown): readonly string[] => {
   const source = {
@@ -250,5 +251,14 @@ describe('wrong options of an adapter', () => {
     expect(problemsOf(adapter, options)).toEqual(
       problems.map((problem) => `sources.files.${adapter}${problem}`),
     );
+  });
+});
+
+it('makes the paths of files absolute: the process may change its directory later', () => {
+  const gcs = parseGcsOptions({ bucket: 'media', credentialsFile: 'key.json' });
+  expect(gcs).toMatchObject({ value: { credentialsFile: resolve('key.json') } });
+  const login = { host: 'h', username: 'u', privateKeyFile: './id', knownHostsFile: 'hosts' };
+  expect(parseSftpOptions(login)).toMatchObject({
+    value: { privateKeyFile: resolve('id'), knownHostsFile: resolve('hosts') },
   });
 });

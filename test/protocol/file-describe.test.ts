@@ -120,6 +120,15 @@ describe('fileDescribe', () => {
     expect(await aboutOf(service, 'a.txt')).toEqual(ABOUT);
   });
 
+  it.each<[Fields, string]>([
+    [{ 'focalPoint[x]': '0.5' }, 'focalPoint[y]: must be a number'],
+    [{ 'focalPoint[x]': 'left', 'focalPoint[y]': '0' }, 'focalPoint[x]: must be a number'],
+    [{ focalPoint: 'centre' }, 'focalPoint: must be a set of values'],
+  ])('names the part of a point that is wrong: %j', async (fields, message) => {
+    const service = await startDescribed();
+    expect((await say(service, 'a.txt', fields)).messages).toEqual([message]);
+  });
+
   it('refuses a folder, what is missing, and what is hidden', async () => {
     const service = await startDescribed();
     const statuses = [];

@@ -276,3 +276,16 @@ it('takes the fields of editors for files only when an editor is named', async (
     expect((await send(service, {}, [[field, 'a.png', 'pixels']])).status).toBe(400);
   }
 });
+
+it.each(['con.txt', 'NUL', 'aux.tar.gz'])(
+  'names a reserved name of Windows as it was sent: %s',
+  async (name) => {
+    const service = await startService();
+    const { status, messages, data } = await service.upload([['files[0]', name, 'x']]);
+    expect([status, data['details']]).toEqual([403, { name }]);
+    expect(messages).toEqual([
+      `"${name}": this name is not allowed.`,
+      `Nothing was uploaded because of "${name}".`,
+    ]);
+  },
+);

@@ -5,6 +5,7 @@ import { withFaults, type Fault } from 'stowage/testing';
 import { describe, expect, it } from 'vitest';
 import { SourcePath, StorageUnavailableError } from 'stowage/storage';
 import { MemoryAdapter, memoryFactory } from '#internals';
+import { replacing } from './changing-store.ts';
 import { startService, type Answer, type Service } from './service.ts';
 
 /** A service whose store fails as planned, counted from its start. */
@@ -72,6 +73,24 @@ describe('an upload that fails half-way', () => {
     const service = await startFaulty([{ operation: 'stage', effect: 'cut', call: 3, bytes: 2 }]);
     expect((await uploadThree(service)).status).toBe(500);
     expect(await namesIn(service)).toEqual([]);
+  });
+
+  it('reports an unknown error of its own as a fault of the service', async () => {
+    const storageAdapter = `wrong-${randomUUID()}`;
+    registerStorageAdapter(storageAdapter, {
+      create: () =>
+        Promise.resolve(
+          replacing(new MemoryAdapter(), {
+            stage: async (content) => {
+              await content.resume().toArray();
+              throw new TypeError('x is not a function');
+            },
+          }),
+        ),
+    });
+    const service = await startService({ sources: { files: { storageAdapter } } });
+    const { status, data } = await service.upload([['files[0]', 'a.txt', 'a']]);
+    expect([status, data['error']]).toEqual([500, 'INTERNAL']);
   });
 
   it('keeps what somebody else has stored meanwhile under a name of its own', async () => {

@@ -54,7 +54,7 @@ const pointField = z
       const parts = typeof value === 'object' && value !== null ? Object.values(value) : [value];
       return parts.every(isEmpty) ? null : value;
     },
-    z.union([z.null(), z.object({ x: shareField, y: shareField })], 'must be a set of values'),
+    z.object({ x: shareField, y: shareField }, 'must be a set of values').nullable(),
   )
   .optional()
   .meta({

@@ -2,7 +2,9 @@ import {
   foldedFor,
   isHiddenName,
   isServerConfigName,
+  isWindowsDevice,
   sanitizeName,
+  shownName,
   withExtension,
   withSingleExtension,
 } from '../basics/content/file-name.ts';
@@ -34,6 +36,9 @@ export const typeNotAllowed = (name: string): TypeNotAllowedError => {
   return new TypeNotAllowedError({ details: { name, ...(extension === undefined ? {} : { extension }) } });
 };
 
+const nameNotAllowed = (name: string): TypeNotAllowedError =>
+  new TypeNotAllowedError({ message: `"${name}": this name is not allowed.`, details: { name } });
+
 /** Requires a replacement of the same type, by its uploaded name. @throws TypeNotAllowedError */
 export const requireSameType = ({ name }: SourcePath, filename: string): void => {
   if (!isSameType(filename, name)) throw typeNotAllowed(sanitizeName(filename));
@@ -44,9 +49,7 @@ const allowedName = (settings: NamingSettings, sanitizedName: string): string =>
   if (!hasAllowedExtension(name, settings.extensions)) {
     throw typeNotAllowed(name);
   }
-  if (isServerConfigName(name)) {
-    throw new TypeNotAllowedError({ message: `"${name}": this name is not allowed.`, details: { name } });
-  }
+  if (isServerConfigName(name)) throw nameNotAllowed(name);
   if (isHiddenName(name)) {
     const message = `"${name}": a file name must not begin with a dot.`;
     throw new UnsafeNameError({ message, details: { name } });
@@ -59,10 +62,13 @@ const allowedName = (settings: NamingSettings, sanitizedName: string): string =>
  * The name of a new file for the text that the client sent. Every action that names a file uses this function
  * or `renamedFileName`, so that the same rules hold as for uploads.
  * @throws UnsafeNameError (400) empty, reserved or with a leading dot; TypeNotAllowedError (403) by
- * extension, or for a file that web servers read as configuration
+ * extension, for a file that web servers read as configuration, or for the name of a Windows device
  */
-export const newFileName = (settings: NamingSettings, text: string): string =>
-  allowedName(settings, sanitized(text));
+export const newFileName = (settings: NamingSettings, text: string): string => {
+  // Sanitised, it would lose its extension, and the error would name `_`.
+  if (isWindowsDevice(text)) throw nameNotAllowed(shownName(text));
+  return allowedName(settings, sanitized(text));
+};
 
 /**
  * The new name of a file that keeps its extension: `b` and `b.php` for `a.jpg` give `b.jpg` and `b.php.jpg`.

@@ -1,4 +1,4 @@
-import { sanitizeName } from '../basics/content/file-name.ts';
+import { shownName } from '../basics/content/file-name.ts';
 import { mediaTypeOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { humanSize } from '../basics/content/human-size.ts';
 import type { InspectionVerdict } from '../config/event.ts';
@@ -55,7 +55,7 @@ export const isFilesField = (field: string, { settings }: Source): boolean =>
 
 /** The error for an uploaded file that is too large, with the name that the client sent. `most` in bytes. */
 export const fileTooLarge = (filename: string, most: number): FileTooLargeError =>
-  new FileTooLargeError({ details: { name: sanitizeName(filename), limit: humanSize(most) } });
+  new FileTooLargeError({ details: { name: shownName(filename), limit: humanSize(most) } });
 
 /**
  * Runs `work` for an uploaded file and adds the file's name as sent to its errors, so that users know which
@@ -69,7 +69,7 @@ export const withFileName = async <Result>(
   try {
     return await work();
   } catch (error) {
-    const sent = sanitizeName(filename);
+    const sent = shownName(filename);
     if (isHttpError(error)) throw new FileRefusedByHost(error, { name: sent }, error);
     if (error instanceof StowageError) {
       const { name = sent } = error.details ?? {};

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { resolve } from 'node:path';
 import * as z from 'zod';
 import { orUndefined } from '../../errors/errors.ts';
 
@@ -7,6 +8,9 @@ export const text = z.string({
 });
 
 export const filled = text.min(1, 'must not be empty');
+
+/** A file of this machine. Made absolute: the process may change its directory later. */
+export const file = filled.overwrite((path) => resolve(path));
 
 /** `Cache-Control` header that every file is stored with. */
 export const cacheControl = filled

@@ -82,6 +82,10 @@ export const sanitizeName = (text: string): string => {
   return fit(stem, tailOf(extension)).replace(WINDOWS_DEVICE, REPLACEMENT);
 };
 
+/** As `sanitizeName`, for messages: a Windows device keeps its name. */
+export const shownName = (text: string): string =>
+  isWindowsDevice(text) ? sanitizeName(REPLACEMENT + text).slice(REPLACEMENT.length) : sanitizeName(text);
+
 /** `photo.jpg` with `-1` is `photo-1.jpg`. Shortens the stem when the name would exceed 255 bytes. */
 export const withFileSuffix = (name: string, suffix: string): string => {
   const { stem, extension } = splitExtension(name);

@@ -28,8 +28,12 @@ const askWriters = async (ask: Questions): Promise<Answer> => {
   const accessControl = [...readOnly, { role: 'editor', CHANGE: true }];
   if (who === 'proxy')
     return { written: { auth: { header: 'X-Role', from: ['127.0.0.1', '::1'] }, accessControl }, steps: [] };
-  const jwksUrl = await ask.text('URL of its keys', 'https://login.example.com/.well-known/jwks.json');
-  const audience = await ask.text('Audience of the tokens', 'files');
+  const jwksUrl = await ask.text(
+    'jwksUrl',
+    'URL of its keys',
+    'https://login.example.com/.well-known/jwks.json',
+  );
+  const audience = await ask.text('audience', 'Audience of the tokens', 'files');
   return {
     written: { auth: { jwt: { jwksUrl, audience } }, accessControl },
     steps: ['npm install jose'],
@@ -52,12 +56,12 @@ const refusing = (what: string) => (error: unknown) => {
   throw new StartError(`${what}: ${error instanceof Error ? error.message : String(error)}`);
 };
 
-const write = async (ask: Questions): Promise<readonly string[]> => {
+const askAll = async (ask: Questions) => {
   const { name, answer } = await askStore(ask);
   const writers = await askWriters(ask);
   const question = 'Origin of the pages with the editor, when it is another host or port';
   // Copied from a browser it has a slash.
-  const page = (await ask.text(question, '')).replace(/\/$/u, '');
+  const page = (await ask.text('allowedOrigins', question, '')).replace(/\/$/u, '');
   const config = {
     $schema: './node_modules/stowage/config.schema.json',
     extensions: 'jpg jpeg png gif webp avif svg pdf txt csv zip mp4 mp3'.split(' '),
@@ -67,15 +71,31 @@ const write = async (ask: Questions): Promise<readonly string[]> => {
     ...writers.written,
     sources: { [name]: answer.written },
   };
-  requireValid(config);
-  const { root } = answer.written;
+  return { config, root: answer.written['root'], steps: [...answer.steps, ...writers.steps] };
+};
+
+/** Asks until all answers are valid. @throws ConfigError for a problem that no question is about */
+const askValid = async (ask: Questions): ReturnType<typeof askAll> => {
+  for (;;) {
+    const answers = await askAll(ask);
+    try {
+      requireValid(answers.config);
+      return answers;
+    } catch (error) {
+      if (!(error instanceof ConfigError) || !ask.forget(error.problems)) throw error;
+    }
+  }
+};
+
+const write = async (ask: Questions): Promise<readonly string[]> => {
+  const { config, root, steps } = await askValid(ask);
   if (typeof root === 'string')
     await mkdir(root, { recursive: true }).catch(refusing(`The folder ${root} cannot be made`));
   // `wx` fails if another program has created it meanwhile.
   await writeFile(FILE, `${JSON.stringify(config, null, 2)}\n`, { flag: 'wx' }).catch(
     refusing(`${FILE} cannot be written`),
   );
-  return [...answer.steps, ...writers.steps];
+  return steps;
 };
 
 /**

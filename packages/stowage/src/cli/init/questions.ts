@@ -12,11 +12,14 @@ export interface Choice<Value extends string> {
 
 /** Asks questions in a terminal; an empty answer selects the first choice or the given default. */
 export interface Questions {
-  text(question: string, preset: string): Promise<string>;
+  /** @param setting the end of its key, by which `forget` finds the answer */
+  text(setting: string, question: string, preset: string): Promise<string>;
   choose<Value extends string>(
     question: string,
     choices: readonly [Choice<Value>, ...Choice<Value>[]],
   ): Promise<Value>;
+  /** Has the questions of these problems asked again; false where none was asked. */
+  forget(problems: readonly string[]): boolean;
   close(): void;
 }
 
@@ -27,12 +30,16 @@ export class NoAnswerError extends Error {
 
 /** Answers every question with its default. */
 export const createSilence = (): Questions => ({
-  text: (_question, preset) => Promise.resolve(preset),
+  text: (_setting, _question, preset) => Promise.resolve(preset),
   choose: (_question, [first]) => Promise.resolve(first.value),
+  forget: () => false,
   close: () => undefined,
 });
 
-/** Asks on standard error, so that the output can still be piped, and reads standard input. */
+/**
+ * Asks on standard error, so that the output can still be piped, and reads standard input. A question that was
+ * answered is not asked again until its answer is forgotten.
+ */
 export const createQuestions = (): Questions => {
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const input = lines[Symbol.asyncIterator]();
@@ -42,16 +49,29 @@ export const createQuestions = (): Questions => {
     if (line.done === true) throw new NoAnswerError();
     return line.value.trim();
   };
+  const answers = new Map<string, string>();
+  const remember = <Answer extends string>(key: string, answer: Answer): Answer => {
+    answers.set(key, answer);
+    return answer;
+  };
   return {
-    text: async (question, preset) => (await ask(`${question} [${preset}]: `)) || preset,
+    text: async (setting, question, preset) =>
+      answers.get(setting) ?? remember(setting, (await ask(`${question} [${preset}]: `)) || preset),
     choose: async (question, choices) => {
+      const known = choices.find(({ value }) => value === answers.get(question));
+      if (known !== undefined) return known.value;
       const list = choices.map(({ text }, index) => `  ${String(index + 1)}  ${text}\n`).join('');
       for (;;) {
         const answer = (await ask(`${question}\n${list}Number [1]: `)) || '1';
         const chosen = choices[Number(answer) - 1];
-        if (chosen !== undefined) return chosen.value;
+        if (chosen !== undefined) return remember(question, chosen.value);
         process.stderr.write(`There is no ${answer}.\n`);
       }
+    },
+    forget: (problems) => {
+      for (const problem of problems) process.stderr.write(`${problem}\n`);
+      const settings = problems.map((problem) => /([^.]+?)(?:\.\d+)?: /u.exec(problem)?.[1] ?? '');
+      return settings.map((setting) => answers.delete(setting)).includes(true);
     },
     close: () => lines.close(),
   };
@@ -89,30 +109,30 @@ const sourceIn = (
 });
 
 const askFolder = async (ask: Questions): Promise<NamedAnswer> => {
-  const root = await ask.text('Folder', './files');
+  const root = await ask.text('root', 'Folder', './files');
   const name = basename(resolve(root)) || 'files';
   return { name, answer: { written: { title: name, root, serve: 'public' }, steps: [] } };
 };
 
 const askBucket = async (ask: Questions): Promise<NamedAnswer> => {
-  const bucket = await ask.text('Bucket', 'files');
-  const region = await ask.text('Region', 'us-east-1');
-  const endpoint = await ask.text('URL of the service; empty for AWS', '');
+  const bucket = await ask.text('bucket', 'Bucket', 'files');
+  const region = await ask.text('region', 'Region', 'us-east-1');
+  const endpoint = await ask.text('endpoint', 'URL of the service; empty for AWS', '');
   const address = endpoint === '' ? {} : { endpoint, forcePathStyle: true };
   const keys = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'];
   return sourceIn('s3', bucket, { bucket, region, ...address }, ...keys);
 };
 
 const askWebdav = async (ask: Questions): Promise<NamedAnswer> => {
-  const url = await ask.text('URL of the folder', 'https://dav.example.com/files/');
-  const username = await ask.text('User', 'stowage');
+  const url = await ask.text('url', 'URL of the folder', 'https://dav.example.com/files/');
+  const username = await ask.text('username', 'User', 'stowage');
   return sourceIn('webdav', '', { url, username, password: { env: 'DAV_PASSWORD' } }, 'DAV_PASSWORD');
 };
 
 const askHost = async (ask: Questions, kind: 'sftp' | 'ftp') => {
-  const host = await ask.text('Host', `${kind}.example.com`);
-  const username = await ask.text('User', 'stowage');
-  const directory = await ask.text('Folder there; empty for the one after the login', '');
+  const host = await ask.text('host', 'Host', `${kind}.example.com`);
+  const username = await ask.text('username', 'User', 'stowage');
+  const directory = await ask.text('directory', 'Folder there; empty for the one after the login', '');
   const variable = `${kind.toUpperCase()}_PASSWORD`;
   return (more: Written): NamedAnswer => {
     const folder = directory === '' ? {} : { directory };
@@ -123,7 +143,7 @@ const askHost = async (ask: Questions, kind: 'sftp' | 'ftp') => {
 const askSftp = async (ask: Questions): Promise<NamedAnswer> => {
   const source = await askHost(ask, 'sftp');
   const hosts = join(homedir(), '.ssh/known_hosts');
-  return source({ knownHostsFile: await ask.text('File with the key of the host', hosts) });
+  return source({ knownHostsFile: await ask.text('knownHostsFile', 'File with the key of the host', hosts) });
 };
 
 const askFtp = async (ask: Questions): Promise<NamedAnswer> => {
@@ -136,8 +156,12 @@ const askFtp = async (ask: Questions): Promise<NamedAnswer> => {
 };
 
 const askAzure = async (ask: Questions): Promise<NamedAnswer> => {
-  const container = await ask.text('Container', 'files');
-  const accountUrl = await ask.text('URL of the account', 'https://ACCOUNT.blob.core.windows.net');
+  const container = await ask.text('container', 'Container', 'files');
+  const accountUrl = await ask.text(
+    'accountUrl',
+    'URL of the account',
+    'https://ACCOUNT.blob.core.windows.net',
+  );
   const login = await ask.choose('Who asks for the files?', [
     { value: 'key', text: 'the account, with its key' },
     { value: 'machine', text: 'the login of this machine (managed identity, environment)' },
@@ -149,9 +173,9 @@ const askAzure = async (ask: Questions): Promise<NamedAnswer> => {
 };
 
 const askGcs = async (ask: Questions): Promise<NamedAnswer> => {
-  const bucket = await ask.text('Bucket', 'files');
+  const bucket = await ask.text('bucket', 'Bucket', 'files');
   const question = 'File with the key of a service account; empty for the login of this machine';
-  const file = await ask.text(question, '');
+  const file = await ask.text('credentialsFile', question, '');
   return sourceIn('gcs', bucket, file === '' ? { bucket } : { bucket, credentialsFile: file });
 };
 

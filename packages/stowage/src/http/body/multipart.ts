@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { createLimiter } from '../../basics/concurrency/queues.ts';
 import { MAX_FORM_PARTS, type UploadedFile } from '../../changes/uploaded-file.ts';
-import { BodyTooLargeError, BrokenBodyError, StowageError } from '../../errors/errors.ts';
+import { BodyTooLargeError, BrokenBodyError, InternalError, StowageError } from '../../errors/errors.ts';
 import { ParameterDraft, type RawParameters } from '../../parameters/raw.ts';
 import type { TextBounds } from '../../parameters/fields.ts';
 import { type BodyContext, type BodyTimes, pour, refuseEncoding } from './pour.ts';
@@ -73,6 +73,16 @@ const asBodyFailure = (error: unknown): unknown =>
   error instanceof StowageError
     ? error
     : new BrokenBodyError({ message: 'The form is broken or was cut off.', cause: error });
+
+/** Runs work of the receiver. Its own faults must not appear as the client's. */
+const receiving = async <Result>(content: Readable, work: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await work();
+  } catch (error) {
+    const isKnown = error instanceof StowageError || content.errored !== null;
+    throw isKnown ? error : new InternalError({ cause: error });
+  }
+};
 
 /**
  * Reads one form. Files are checked and read strictly one after the other; the next one starts when the bytes
@@ -203,12 +213,9 @@ class FormReader {
     const store =
       filename === undefined || filename === ''
         ? undefined
-        : await this.#receiver.accept({
-            field,
-            filename: unquoted(filename),
-            content,
-            fields: this.#fields,
-          });
+        : await receiving(content, () =>
+            this.#receiver.accept({ field, filename: unquoted(filename), content, fields: this.#fields }),
+          );
     if (store === undefined) content.resume();
     else await this.#store(content, store);
   }
@@ -218,7 +225,7 @@ class FormReader {
     const index = this.#uploads.push(undefined) - 1;
     let read: Promise<void> | undefined;
     await this.#storing.add(() => {
-      const stored = store().then((upload) => void (this.#uploads[index] = upload));
+      const stored = receiving(content, store).then((upload) => void (this.#uploads[index] = upload));
       stored.catch((error: unknown) => this.#fail(error as Error));
       read = Promise.race([stored, new Promise<void>((resolve) => content.once('end', resolve))]);
       return stored;

@@ -15,7 +15,7 @@ export const gcsOptionsSchema = z.strictObject(
       .describe(
         'Project that pays for requests, for "requester pays" buckets. The login needs the right to use it.',
       ),
-    credentialsFile: option.filled
+    credentialsFile: option.file
       .optional()
       .describe(
         'File with the key of a service account (JSON), or with another login of Google Cloud. Without it the ' +

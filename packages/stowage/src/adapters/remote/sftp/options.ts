@@ -33,9 +33,7 @@ export const sftpOptionsSchema = z
         .refine(isPrivateKey, 'must be a private key (-----BEGIN ... or PuTTY-User-Key-File-...)')
         .optional()
         .describe('Private key of the login: OpenSSH, PEM or PPK.'),
-      privateKeyFile: option.filled
-        .optional()
-        .describe('File with the private key, read at each connection.'),
+      privateKeyFile: option.file.optional().describe('File with the private key, read at each connection.'),
       passphrase: option.filled.optional().describe('Passphrase of an encrypted private key.'),
       hostKey: z
         .union(
@@ -47,7 +45,7 @@ export const sftpOptionsSchema = z
           'Public key of the server (`ssh-ed25519 AAAA...`, as `ssh-keyscan` prints it) or its fingerprint ' +
             '(`SHA256:...`), or a list of several. Any other key is rejected.',
         ),
-      knownHostsFile: option.filled
+      knownHostsFile: option.file
         .optional()
         .describe(
           'File in the format of `~/.ssh/known_hosts`, also with hashed names; read at each connection.',
