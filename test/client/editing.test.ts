@@ -36,8 +36,6 @@ describe.skipIf(chromium === undefined)(`Editing pictures with the real client${
   const inPhotos = (...parts: string[]): string => path.join(client().dataDir, 'photos', ...parts);
   const reopen = async (): Promise<void> => {
     const { editor } = client();
-    // Puppeteer counts a request that the navigation cuts off as under way for ever.
-    await editor.page.waitForNetworkIdle({ idleTime: 100 });
     await editor.page.reload();
     await editor.page.waitForSelector('.state.ready');
     await editor.openFiles();
