@@ -55,10 +55,7 @@ export interface ConnectorOptions {
   readonly isInspection?: boolean | undefined;
 }
 
-/**
- * The core: takes a request and returns a response. Independent of frameworks; owns its caches, pools and
- * stores.
- */
+/** Converts requests into responses, without a framework. Owns its caches, pools and stores. */
 export interface Connector {
   /** Never rejects: every failure becomes a response. */
   readonly handle: Handle;

@@ -83,9 +83,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/**
- * Time limit of a step; longer than the limits of the host's hooks. A disk that hangs would block it forever.
- */
+/** Time limit of a step, longer than those of the host's hooks: a disk that hangs would block it forever. */
 const STEP_MS = 12_000;
 const late = (): Error => new Error('It has not ended in time.');
 
@@ -115,10 +113,7 @@ export const closeInOrder = async (
   await close('stores', [...stores, documents]);
 };
 
-/**
- * The settings of an inspection: without audit log, webhooks, shared state, rate limits and resumable
- * uploads.
- */
+/** Settings of an inspection: no audit log, webhooks, shared state, rate limits or resumable uploads. */
 export const inspectionSettings = (settings: ConnectorConfig['settings']): ConnectorConfig['settings'] => ({
   ...settings,
   audit: undefined,

@@ -54,19 +54,14 @@ export interface ActionContext extends ChangeContext {
   readonly otherField?: string | undefined;
   /** True for HEAD: the client wants only the headers. */
   readonly isHead: boolean;
-  /**
-   * Runs `work` once the response has been sent or dropped, or the action has failed. `work` must not throw.
-   */
+  /** Runs `work`, which must not throw, once the response is sent or dropped, or the action has failed. */
   readonly atEnd: (work: () => void) => void;
 }
 
 /** Fields of `data` besides `code`. Iterables are streamed as JSON arrays. */
 export type ActionData = Readonly<Record<string, unknown>>;
 
-/**
- * Result of an action: data for the JSON envelope, a file, a response in an editor's format, or results by
- * item.
- */
+/** Result of an action: data for the JSON envelope, a file, an editor's format, or results by item. */
 export type ActionResult = ActionData | FileResponse | GeneratedFileResponse | EditorResponse | BatchResponse;
 
 export interface FileResult {
@@ -81,10 +76,7 @@ export const editors = {
   listing: ['froala', 'suneditor'],
 } as const;
 
-/**
- * An editor whose simple upload has its own response format; `url` is for programs that need only the
- * address.
- */
+/** An editor whose upload has its own response format; `url` is for programs that need only the address. */
 export type Editor = (typeof editors.upload)[number];
 
 /** An editor whose image browser has its own listing format. */

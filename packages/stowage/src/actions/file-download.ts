@@ -94,7 +94,7 @@ export const downloadMany = async (
   try {
     const items: Item[] = [];
     await forEachAtOnce(LOOKED_UP_AT_ONCE, paths.entries(), async ([index, path]) => {
-      items[index] = await view.look(path);
+      items[index] = await view.lookUp(path);
     });
     for (const { path, stat } of items) {
       if (stat.kind === 'folder') view.require([KEY, 'FOLDERS'], path, 'folder');

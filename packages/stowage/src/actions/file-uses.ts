@@ -24,14 +24,12 @@ export type FindUses = (
 /** Pages in the response; users do not read more. */
 const MOST_USES = 1000;
 
-const usesFrom = (returned: unknown): readonly FileUse[] => {
-  if (returned === undefined || returned === null) return [];
-  const read = z
-    .array(useSchema)
-    .safeParse(Array.isArray(returned) ? returned.slice(0, MOST_USES) : returned);
+const usesFrom = (found: unknown): readonly FileUse[] => {
+  if (found === undefined || found === null) return [];
+  const read = z.array(useSchema).safeParse(Array.isArray(found) ? found.slice(0, MOST_USES) : found);
   if (read.success) return read.data;
   throw new InternalError({
-    detail: 'the hook findUses returned something else than a list of {title, url}',
+    detail: 'the hook findUses found something else than a list of {title, url}',
     cause: read.error,
   });
 };

@@ -131,7 +131,7 @@ export const entryShownAt = async (view: SourceView, path: SourcePath): Promise<
  */
 export const itemAt = async (views: SourceViews, view: SourceView, path: SourcePath): Promise<Item> => {
   try {
-    return await view.look(path);
+    return await view.lookUp(path);
   } catch (error) {
     const item = error instanceof NotFoundError ? await presentOf(views, view, path) : undefined;
     if (item === undefined) throw error;

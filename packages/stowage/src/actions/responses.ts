@@ -43,10 +43,7 @@ export const bytesResponse = (
     open: async (range) => (range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)),
   });
 
-/**
- * A response whose bytes come from elsewhere: the store, the web server in front, or the service under
- * another link.
- */
+/** A response whose bytes come from the store, the web server in front, or the service under another URL. */
 export class DelegatedResponse {
   readonly status: 200 | 302 | 308;
   readonly headers: Readonly<Record<string, string>>;
@@ -57,10 +54,7 @@ export class DelegatedResponse {
   }
 }
 
-/**
- * A file that is generated for this request only. It is generated when its bytes are needed, so that HEAD
- * costs nothing.
- */
+/** A file that is generated for this request only, when its bytes are needed: HEAD costs nothing. */
 export class GeneratedFileResponse {
   readonly filename: string;
   readonly contentType: string;
@@ -74,10 +68,7 @@ export class GeneratedFileResponse {
   }
 }
 
-/**
- * A response in an editor's format, without the envelope of the protocol. Iterables are streamed as JSON
- * arrays.
- */
+/** A response in an editor's format, without the envelope. Iterables are streamed as JSON arrays. */
 export class EditorResponse {
   readonly body: object;
 
@@ -94,6 +85,7 @@ export interface ItemOutcome {
   readonly newName?: string | undefined;
 }
 
+/** The outcome of each item of a request that names several. */
 export class BatchResponse {
   readonly outcomes: readonly ItemOutcome[];
 

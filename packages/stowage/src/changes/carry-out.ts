@@ -29,7 +29,7 @@ const locationsOf = (change: Change): readonly Located[] => {
 };
 
 /** Checks that a change's items still exist, after a wait for the lock. @throws NotFoundError */
-const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): Promise<void> => {
+const requireStillThere = async (passage: Passage, change: Change, hasWaited: boolean): Promise<void> => {
   const { signal } = passage;
   if (change.type === 'restore' || change.type === 'erase') {
     const { open, record } = change;
@@ -40,11 +40,11 @@ const lookAgain = async (passage: Passage, change: Change, hasWaited: boolean): 
   const mustExist = change.type === 'describe' || (change.type === 'put' && change.mustExist === true);
   if (mustExist) {
     change.open.forget(change.path);
-    await change.open.look(change.path, 'file');
+    await change.open.lookUp(change.path, 'file');
   }
   if (hasWaited && change.type === 'remove') {
     change.open.forget(change.path);
-    await change.open.look(change.path, change.kind);
+    await change.open.lookUp(change.path, change.kind);
   }
   if (hasWaited && (change.type === 'move' || change.type === 'rename')) {
     // Stores create a missing folder implicitly when something is moved into it.
@@ -61,7 +61,7 @@ const lock: Stage = (passage, change, next) => {
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
   return passage.services.locations.hold(locations, passage, async (hasWaited) => {
-    await lookAgain(passage, change, hasWaited);
+    await requireStillThere(passage, change, hasWaited);
     return next(change);
   });
 };
@@ -137,7 +137,7 @@ const pass = (
     : stage(passage, change, (next) => pass(passage, next, rest));
 
 /** Drops cached lookups of the request at these paths. */
-const forgetLooks = (change: Change, done: readonly Done[]): void => {
+const forgetLookups = (change: Change, done: readonly Done[]): void => {
   if (change.type === 'document') return;
   for (const { path } of [change, ...done]) change.open.forget(path);
   if ('item' in change) change.from.forget(change.item.path);
@@ -158,6 +158,6 @@ export async function carryOut(context: ChangeContext, change: Change): Promise<
     for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
     return done;
   } finally {
-    forgetLooks(change, done);
+    forgetLookups(change, done);
   }
 }

@@ -4,7 +4,7 @@ import type { SourceView } from '../view/source-view.ts';
 import type { Create, Edit, Passage, Replace, Stored } from './change.ts';
 import { cleanedUpload, pictureOf, receiveUpload } from './incoming.ts';
 import { expectedName, newFileName, policyFor, requireUntaken, typeNotAllowed } from './new-name.ts';
-import { complete, completeOver, place, placeAll, type Planned } from './place-files.ts';
+import { complete, completeOver, putContent, putAll, type Planned } from './put-files.ts';
 import { sizeOf } from './quota.ts';
 import { textsOfSent, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
@@ -77,7 +77,7 @@ export const storeFiles = async (passage: Passage, change: Create): Promise<void
         planned.push(plan);
         change.open.require(change.keys, change.path.child(plan.name), 'file');
       });
-    await placeAll(passage, change, await requireTargets(passage, change, planned));
+    await putAll(passage, change, await requireTargets(passage, change, planned));
   } finally {
     await Promise.all(planned.map(({ content }) => content.staged.discard()));
   }
@@ -113,7 +113,7 @@ export const storeEdit = (passage: Passage, change: Edit): Promise<void> => {
     const target = { open, path, keys, strategy };
     const put = async (): Promise<Stored> => {
       const [over] = isOver ? await passage.carry({ type: 'put', open, path, keys, content }) : [];
-      return (over as Stored | undefined) ?? place(passage, target, content);
+      return (over as Stored | undefined) ?? putContent(passage, target, content);
     };
     const mayReplace = isOver || strategy === 'replace';
     const stored = await (mayReplace

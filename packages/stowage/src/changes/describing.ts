@@ -36,7 +36,7 @@ export const describePicture = async (
   const { describer, about: all } = services;
   const about = (await all.read({ storage: storeOf(open), path })) ?? {};
   if (describer === undefined || ABOUT_FIELDS.every((field) => about[field] !== undefined)) return false;
-  const { stat } = await open.look(path, 'file');
+  const { stat } = await open.lookUp(path, 'file');
   const picture = {
     source: open.source.name,
     tenant: open.source.tenant,
@@ -50,7 +50,7 @@ export const describePicture = async (
   const words = await describer.ask(picture, signal);
   if (isNothing(missingFrom(about, words))) return false;
   open.forget(path);
-  if (!isSameVersion(stat, (await open.look(path, 'file')).stat)) return false;
+  if (!isSameVersion(stat, (await open.lookUp(path, 'file')).stat)) return false;
   await carry({ type: 'describe', open, path, patch: (present) => missingFrom(present, words) });
   return true;
 };

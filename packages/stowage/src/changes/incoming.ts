@@ -126,10 +126,10 @@ const receivedPicture = async (
   return { content: streamOf(bytes), size: bytes.length };
 };
 
-interface Entering {
+interface IncomingFile {
   readonly size: number | undefined;
   readonly stream: Readable;
-  readonly again: () => Promise<Readable>;
+  readonly reopen: () => Promise<Readable>;
 }
 
 /**
@@ -139,7 +139,7 @@ interface Entering {
 const received = async (
   context: Context,
   settings: Settings,
-  { size, stream, again }: Entering,
+  { size, stream, reopen }: IncomingFile,
   name: string,
 ): Promise<ReplacedContent> => {
   const policy = policyFor(settings, name);
@@ -151,11 +151,11 @@ const received = async (
   const { services, signal } = context;
   const cleaned = await services.images.clean(
     name,
-    { size, open: again },
+    { size, open: reopen },
     ({ content }) => Promise.resolve(content),
     signal,
   );
-  if (cleaned === undefined) return { content: await again(), size };
+  if (cleaned === undefined) return { content: await reopen(), size };
   return { content: streamOf(cleaned), size: cleaned.length };
 };
 
@@ -187,15 +187,15 @@ export const incomingContent = (
       return limited.once('close', () => content.destroy());
     };
     const stream = bounded(read);
-    const again = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
-    if (isCovered) return received(context, settings, { size: stat.size, stream, again }, target.name);
+    const reopen = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
+    if (isCovered) return received(context, settings, { size: stat.size, stream, reopen }, target.name);
     const staged = await stageContent(storeOf(to), stream, { near: target.parent, signal });
     const release = (): Promise<void> => staged.discard();
     try {
       const verdict = await inspectStaged(context, to, target, staged);
       if (verdict !== undefined) onInspected(verdict);
-      const again = (): Promise<Readable> => Promise.resolve(staged.open());
-      const entering = { size: staged.size, stream: staged.open(), again };
+      const reopen = (): Promise<Readable> => Promise.resolve(staged.open());
+      const entering = { size: staged.size, stream: staged.open(), reopen };
       return { ...(await received(context, settings, entering, target.name)), release };
     } catch (error) {
       await release();

@@ -17,9 +17,7 @@ export type OriginCheck = (request: HookRequest) => CorsVerdict | Promise<CorsVe
 
 const off: CorsVerdict = { headers: {}, origin: 'none' };
 const vary = { vary: 'Origin' } as const;
-/**
- * Response headers that scripts need beyond the CORS-safelisted ones: name, length and version of a download.
- */
+/** Headers of downloads that scripts may read besides the CORS-safelisted ones: name, length, version. */
 const exposedHeaders =
   'Content-Disposition, Content-Length, Content-Range, ETag, Retry-After, X-Request-Id, X-App-Version';
 

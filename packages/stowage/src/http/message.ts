@@ -15,10 +15,7 @@ export interface HookRequest<Native = unknown> {
   readonly url: string;
   /** Names in lower case; repeated headers are joined as in node:http. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /**
-   * The host's request: Express and node `req` (with its session), Fastify request, Hono context, web
-   * `Request`.
-   */
+  /** The host's request: Express and node `req`, Fastify request, Hono context or web `Request`. */
   readonly native: Native;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
@@ -46,10 +43,7 @@ export interface ConnectorRequest extends HookRequest {
   readonly isExact?: boolean | undefined;
   /** The peer address of the connection when the request arrived. */
   readonly peer?: string | undefined;
-  /**
-   * The prefix that the bridge or the framework has removed from the URL: the path of the mount,
-   * `/api/connector`.
-   */
+  /** The prefix that was removed from the URL: the path of the mount, such as `/api/connector`. */
   readonly mount?: string | undefined;
   /** The unread body. Undefined when there is none, or the host has read it. */
   readonly body: Readable | undefined;

@@ -45,10 +45,8 @@ const readTarget = (
   return withinMount(target, (name) => name === PING || actions.has(name));
 };
 
-/**
- * Notes language and editor from the URL, so that early errors already have the right language and format.
- */
-const noteReader = (scope: RequestScope, { action, query }: Target): void => {
+/** Reads language and editor from the URL first, so that early errors have the right language and format. */
+const readLanguageAndEditor = (scope: RequestScope, { action, query }: Target): void => {
   if (query === '') return;
   const given = new URLSearchParams(query);
   const actionName = action ?? given.get('action') ?? undefined;
@@ -81,7 +79,7 @@ const handleAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
   const { settings, actions } = edge;
   const { method } = request;
   const target = readTarget(edge, request);
-  noteReader(scope, target);
+  readLanguageAndEditor(scope, target);
 
   // 1. With onlyPOST, nothing is served by GET.
   refuseGetIfOnlyPost(request, settings.onlyPOST);

@@ -66,9 +66,7 @@ const addressOf = (
 /** Error codes of a stream whose reader has disconnected. */
 const drops: ReadonlySet<string> = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']);
 
-/**
- * A request and the resources that it owns and always releases: its sources, and the files it has received.
- */
+/** A request with the resources that it owns and always releases: its sources and the received files. */
 export class RequestScope {
   readonly edge: Edge;
   readonly request: ConnectorRequest;

@@ -3,7 +3,7 @@ import { threadEnvironment } from '../basics/concurrency/thread-environment.ts';
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../errors/errors.ts';
 
-const answerOf = <Answer>(worker: Worker): Promise<Answer> =>
+const resultOf = <Result>(worker: Worker): Promise<Result> =>
   new Promise((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);
@@ -15,11 +15,11 @@ const answerOf = <Answer>(worker: Worker): Promise<Answer> =>
  * or to free its memory. Resolves with the thread's only message. The job is copied.
  * @throws BrokenImageError when it fails or takes longer than `seconds`; the signal's reason
  */
-export const runInThread = async <Answer>(
+export const runInThread = async <Result>(
   program: URL,
   job: unknown,
   { signal, seconds }: { readonly signal?: AbortSignal | undefined; readonly seconds: number },
-): Promise<Answer> => {
+): Promise<Result> => {
   signal?.throwIfAborted();
   const worker = new Worker(program, {
     workerData: job,
@@ -28,10 +28,10 @@ export const runInThread = async <Answer>(
     stdout: true,
     stderr: true,
   });
-  const answer = answerOf<Answer>(worker);
+  const result = resultOf<Result>(worker);
   const late = (): Error => new BrokenImageError({ message: 'The image takes too long to decode.' });
   try {
-    return await inTimeLimit(seconds * 1000, signal, (limit) => orAborted(answer, limit), late);
+    return await inTimeLimit(seconds * 1000, signal, (limit) => orAborted(result, limit), late);
   } catch (error) {
     signal?.throwIfAborted();
     throw error instanceof BrokenImageError ? error : new BrokenImageError({ cause: error });

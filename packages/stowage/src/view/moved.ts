@@ -137,7 +137,7 @@ class Search {
   }
 
   async #look(view: SourceView, path: SourcePath): Promise<End> {
-    return (await view.look(path).catch(ifMissing)) ?? 'absent';
+    return (await view.lookUp(path).catch(ifMissing)) ?? 'absent';
   }
 
   async #past(view: SourceView, path: SourcePath, mayBeOld = false): Promise<Past> {

@@ -90,7 +90,7 @@ export class SourceView extends Access {
    * Looks up an entry as the listing would show it, without checking rules of actions. `kind`: as expected.
    * @throws NotFoundError, whose message says whether the item or its folder is missing
    */
-  async look(path: SourcePath, kind?: EntryKind): Promise<Item> {
+  async lookUp(path: SourcePath, kind?: EntryKind): Promise<Item> {
     const stat = await this.#statOf(path, kind);
     if (stat === undefined) {
       const parent = await this.#statOf(path.parent, 'folder');
@@ -110,7 +110,7 @@ export class SourceView extends Access {
    */
   async find(key: string, path: SourcePath, kind: EntryKind): Promise<Item> {
     this.require(key, path, kind);
-    const item = await this.look(path, kind);
+    const item = await this.lookUp(path, kind);
     if (item.kind !== kind) throw new WrongKindError(WRONG_KIND[kind]);
     return item;
   }
@@ -123,7 +123,7 @@ export class SourceView extends Access {
   async findEither(path: SourcePath, expected: EntryKind, check: (kind: EntryKind) => void): Promise<Item> {
     let item: Item;
     try {
-      item = await this.look(path);
+      item = await this.lookUp(path);
     } catch (error) {
       if (error instanceof NotFoundError) check(expected);
       throw error;

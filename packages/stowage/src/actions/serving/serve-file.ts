@@ -226,7 +226,7 @@ const serveThere = async (
   if (!isDrawn) return asMissing(() => sendStored(request, view.file(entry)));
   const icon = preset === undefined ? thumbnails.iconNamed(source, entry.name) : undefined;
   if (icon !== undefined) return sendIcon(request, { svg: icon, cacheControl: FOREVER });
-  const looked = view.look(entry, 'file');
+  const looked = view.lookUp(entry, 'file');
   const stat = looked.then((item) => item.stat);
   const isOpened = isPlain && source.settings.delivery === 'stream';
   const opensUpTo = isOpened ? SMALL_BYTES : undefined;

@@ -145,7 +145,7 @@ export class OwnLinks {
 
   async #look({ view, entry }: OwnLink): Promise<Target | undefined> {
     try {
-      return { item: await view.look(entry), isMoved: false };
+      return { item: await view.lookUp(entry), isMoved: false };
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       const item = await presentOf(this.#views, view, entry);

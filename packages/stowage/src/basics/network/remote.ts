@@ -182,8 +182,7 @@ const resourceOf = (
   options: RemoteFetchOptions,
   limit: TimeLimit,
 ): RemoteResource => {
-  if (response.status !== 200)
-    throw new RemoteFailedError({ detail: `The server responded with ${response.status}.` });
+  if (response.status !== 200) throw new RemoteFailedError({ detail: `The server sent ${response.status}.` });
   const contentType = single(response.headers['content-type']);
   const encodings = encodingsOf(single(response.headers['content-encoding']), contentType, target);
   const length = single(response.headers['content-length']);

@@ -72,7 +72,7 @@ export class ConverterThread {
     this.#send({ type: 'convert', html, page });
     try {
       for await (const [message] of messages as AsyncIterable<[FromThread]>) {
-        if (message.type === 'load') void this.#answer(message.id, message.resource, load);
+        if (message.type === 'load') void this.#respond(message.id, message.resource, load);
         if (message.type === 'done') return message.bytes;
         if (message.type !== 'failed') continue;
         throw message.limit === undefined
@@ -96,7 +96,7 @@ export class ConverterThread {
     await this.#worker.terminate();
   }
 
-  async #answer(id: number, resource: ResourceRequest, load: LoadResource): Promise<void> {
+  async #respond(id: number, resource: ResourceRequest, load: LoadResource): Promise<void> {
     const loaded = await load(resource).catch(() => undefined);
     if (this.isUsable) this.#send({ type: 'loaded', id, resource: loaded });
   }

@@ -13,7 +13,7 @@ export interface DrawingOrder {
 }
 
 /** Message from it: the picture, or the reason of the failure. */
-export type DrawnAnswer = { readonly picture: Picture } | { readonly detail: string };
+export type DrawingResult = { readonly picture: Picture } | { readonly detail: string };
 
 /** Whether bytes are an SVG file, according to their beginning. */
 export const isSvg = (bytes: Buffer): boolean =>
@@ -73,9 +73,9 @@ class DrawingProcess {
    * @throws BrokenImageError when it cannot be drawn, or the process ends
    */
   async draw(order: DrawingOrder): Promise<Picture> {
-    const answer = await this.#ask(order);
-    if ('picture' in answer) return answer.picture;
-    throw new BrokenImageError({ detail: answer.detail });
+    const result = await this.#ask(order);
+    if ('picture' in result) return result.picture;
+    throw new BrokenImageError({ detail: result.detail });
   }
 
   /** Kills the process in any state. */
@@ -84,20 +84,20 @@ class DrawingProcess {
     this.#child.kill('SIGKILL');
   }
 
-  async #ask(order: DrawingOrder): Promise<DrawnAnswer> {
+  async #ask(order: DrawingOrder): Promise<DrawingResult> {
     const child = this.#child;
     child.channel?.ref();
-    const answers = on(child, 'message', { close: ['exit'] });
+    const messages = on(child, 'message', { close: ['exit'] });
     try {
       child.send(order);
-      const { value } = (await answers.next()) as IteratorResult<[DrawnAnswer], undefined>;
+      const { value } = (await messages.next()) as IteratorResult<[DrawingResult], undefined>;
       if (value !== undefined) return value[0];
       throw new Error('The drawing process ended.');
     } catch (cause) {
       this.#failed = true;
       throw new BrokenImageError({ detail: 'The drawing process ended.', cause });
     } finally {
-      await answers.return?.();
+      await messages.return?.();
       child.channel?.unref();
     }
   }

@@ -2,7 +2,7 @@ import sharp, { type Metadata } from 'sharp';
 import type { Picture } from 'stowage-html-docx';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { READ_OPTIONS, type SharpLibrary } from '../../pictures/open-picture.ts';
-import type { DrawingOrder, DrawnAnswer } from './drawings.ts';
+import type { DrawingOrder, DrawingResult } from './drawings.ts';
 
 /** Longest side of a drawing in pixels: larger than on any page. */
 const MAX_SIDE = 3000;
@@ -28,10 +28,10 @@ const drawSvg = async (sharp: SharpLibrary, svg: Buffer, maxPixels: number): Pro
 
 // This process draws for its parent and has nothing else to do.
 process.on('message', ({ svg, maxPixels }: DrawingOrder) => {
-  const answer = (drawn: DrawnAnswer): void => void process.send?.(drawn);
+  const respond = (drawn: DrawingResult): void => void process.send?.(drawn);
   drawSvg(sharp, Buffer.from(svg), maxPixels).then(
-    (picture) => answer({ picture }),
-    (error: unknown) => answer({ detail: error instanceof Error ? error.message : '' }),
+    (picture) => respond({ picture }),
+    (error: unknown) => respond({ detail: error instanceof Error ? error.message : '' }),
   );
 });
 

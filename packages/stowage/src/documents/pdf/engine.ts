@@ -28,14 +28,14 @@ export interface PrinterParts {
  * it cannot stop.
  * @throws errors of the response; a TimeoutError when there is none in time, and the browser has been killed
  */
-const answerOf = async <Answer>(
+const inTime = async <Result>(
   started: StartedBrowser,
-  answer: Promise<Answer>,
+  work: Promise<Result>,
   milliseconds: number,
-): Promise<Answer> => {
+): Promise<Result> => {
   const limit = new TimeLimit(milliseconds);
   try {
-    return await orAborted(answer, limit.signal);
+    return await orAborted(work, limit.signal);
   } catch (error) {
     if (limit.isOver) await started.close();
     throw error;
@@ -50,7 +50,7 @@ const printIn = async (
   job: DocumentJob,
   deadline: DocumentClock,
 ): Promise<Uint8Array> => {
-  const context = await answerOf(started, started.browser.createBrowserContext(), OPEN_MS);
+  const context = await inTime(started, started.browser.createBrowserContext(), OPEN_MS);
   try {
     const { signal } = deadline;
     const resources = deadline.time(createDocumentResources(remote, { ...job, signal }, log));
@@ -65,7 +65,7 @@ const printIn = async (
       }),
     );
   } finally {
-    await answerOf(started, context.close(), CLOSE_MS).catch(() => undefined);
+    await inTime(started, context.close(), CLOSE_MS).catch(() => undefined);
   }
 };
 

@@ -39,7 +39,7 @@ const FRAGMENT = `<!DOCTYPE html><style>@layer { :is(body, td, th) > p:first-chi
 const asWritten = (url: string): string =>
   url.startsWith(DOCUMENT_URL) ? url.slice(DOCUMENT_URL.length - 1) : url;
 
-const answerResource = async (request: HTTPRequest, resources: DocumentResources): Promise<void> => {
+const sendResource = async (request: HTTPRequest, resources: DocumentResources): Promise<void> => {
   const url = asWritten(request.url());
   if (!LOADABLE.has(request.resourceType())) return request.abort('blockedbyclient');
   const resource = await resources.load(url, ACCEPT[request.resourceType()] ?? '*/*');
@@ -61,7 +61,7 @@ const answerResource = async (request: HTTPRequest, resources: DocumentResources
  */
 const guardPage = async (page: Page, html: string, resources: DocumentResources): Promise<void> => {
   let delivered = false;
-  const answer = async (request: HTTPRequest): Promise<void> => {
+  const respond = async (request: HTTPRequest): Promise<void> => {
     if (!delivered && request.isNavigationRequest() && request.url() === DOCUMENT_URL) {
       delivered = true;
       return request.respond({
@@ -72,13 +72,13 @@ const guardPage = async (page: Page, html: string, resources: DocumentResources)
       });
     }
     if (request.isNavigationRequest()) return request.abort('aborted');
-    return request.url().startsWith('data:') ? request.continue() : answerResource(request, resources);
+    return request.url().startsWith('data:') ? request.continue() : sendResource(request, resources);
   };
   await page.setJavaScriptEnabled(false);
   await page.setRequestInterception(true);
   page.on('request', (request) => {
     // Fails when the page is closed meanwhile: then no request waits for a response.
-    answer(request).catch(() => undefined);
+    respond(request).catch(() => undefined);
   });
 };
 

@@ -24,7 +24,7 @@ export interface HeicJob {
 /**
  * The message of the thread before it ends: the parts of a PNG, or the reason of the failure, for the log.
  */
-export type HeicAnswer = { readonly png: readonly Uint8Array[] } | { readonly failure: string };
+export type HeicResult = { readonly png: readonly Uint8Array[] } | { readonly failure: string };
 
 /** Time limit; a photo of 48 megapixels takes a few seconds. */
 const MAX_SECONDS = 30;
@@ -45,7 +45,7 @@ export const decodeHeic = async (
   seconds = MAX_SECONDS,
 ): Promise<Buffer> => {
   const program = new URL('./heic-thread.js', import.meta.url);
-  const result = await runInThread<HeicAnswer>(program, job, { signal, seconds });
+  const result = await runInThread<HeicResult>(program, job, { signal, seconds });
   if ('png' in result) return Buffer.concat(result.png);
   throw new BrokenImageError({ detail: result.failure });
 };

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { crc32, deflateSync } from 'node:zlib';
-import type { HeicAnswer, HeicJob } from './open-heic.ts';
+import type { HeicResult, HeicJob } from './open-heic.ts';
 
 /** Pixels with eight bits a sample: red, green, blue, and an alpha channel that may be meaningless. */
 interface RgbaPixels {
@@ -125,7 +125,7 @@ const limitMemory = (bytes: number): void => {
   };
 };
 
-const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promise<HeicAnswer> => {
+const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promise<HeicResult> => {
   limitMemory(memory);
   // The package has no types.
   const name = 'heic-decode';
@@ -141,12 +141,12 @@ const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promis
   return { png: pixelPng({ ...seen, data: new Uint8Array(data.buffer) }, chunks) };
 };
 
-const answer = await decode(workerData as HeicJob).catch((error: unknown): HeicAnswer => ({
+const result = await decode(workerData as HeicJob).catch((error: unknown): HeicResult => ({
   failure: error instanceof Error ? error.message : String(error),
 }));
-const parts = 'png' in answer ? answer.png : [];
+const parts = 'png' in result ? result.png : [];
 const large = parts.filter(({ length }) => length > MIN_PIECE_BYTES);
 parentPort?.postMessage(
-  answer,
+  result,
   large.map(({ buffer }) => buffer as ArrayBuffer),
 );

@@ -98,7 +98,7 @@ export type CleaningJob =
   | { readonly kind: 'drawing'; readonly file: Uint8Array };
 
 /** The message of the thread before it ends; no bytes: there is nothing to clean, or it is not possible. */
-export type CleaningAnswer =
+export type CleaningOutcome =
   | { readonly result: 'cleaned'; readonly bytes: Uint8Array; readonly isReduced: boolean }
   | { readonly result: 'unchanged' }
   | { readonly result: 'impossible' }
@@ -123,11 +123,11 @@ const MAX_SECONDS = 30;
 export const cleanInThread = async (
   job: CleaningJob,
   signal?: AbortSignal,
-): Promise<Exclude<CleaningAnswer, { result: 'broken' }>> => {
+): Promise<Exclude<CleaningOutcome, { result: 'broken' }>> => {
   const program = new URL('./cleaning-thread.js', import.meta.url);
-  const answer = await runInThread<CleaningAnswer>(program, job, { signal, seconds: MAX_SECONDS });
-  if (answer.result !== 'broken') return answer;
-  throw new BrokenImageError({ messages: answer.messages, detail: answer.detail });
+  const outcome = await runInThread<CleaningOutcome>(program, job, { signal, seconds: MAX_SECONDS });
+  if (outcome.result !== 'broken') return outcome;
+  throw new BrokenImageError({ messages: outcome.messages, detail: outcome.detail });
 };
 
 /**
@@ -145,7 +145,7 @@ export const cleanPicture = async (job: PictureJob): Promise<Buffer | undefined>
   if (file.length <= MAX_BYTES_NOW) return cleanNow(job);
   const { exif, xmp, iptc } = metadata;
   const picture = { file, format, metadata: { exif, xmp, iptc }, what };
-  const answer = await cleanInThread({ kind: 'picture', picture });
-  if (answer.result === 'impossible') return undefined;
-  return answer.result === 'unchanged' ? file : Buffer.from(answer.bytes.buffer);
+  const outcome = await cleanInThread({ kind: 'picture', picture });
+  if (outcome.result === 'impossible') return undefined;
+  return outcome.result === 'unchanged' ? file : Buffer.from(outcome.bytes.buffer);
 };

@@ -1,19 +1,19 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { BrokenImageError } from '../../errors/errors.ts';
 import { cleanSvg } from '../svg/clean-svg.ts';
-import { type CleaningAnswer, type CleaningJob, cleanNow } from './clean.ts';
+import { type CleaningOutcome, type CleaningJob, cleanNow } from './clean.ts';
 
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
 /** Copies the bytes into their own memory, which can be transferred. */
-const cleaned = (bytes: Buffer, isReduced: boolean): CleaningAnswer => ({
+const cleaned = (bytes: Buffer, isReduced: boolean): CleaningOutcome => ({
   result: 'cleaned',
   bytes: new Uint8Array(bytes),
   isReduced,
 });
 
-const clean = async (job: CleaningJob): Promise<CleaningAnswer> => {
+const clean = async (job: CleaningJob): Promise<CleaningOutcome> => {
   if (job.kind === 'drawing') {
     const { content, isReduced } = await cleanSvg(bufferOf(job.file));
     return cleaned(content, isReduced);
@@ -28,9 +28,9 @@ const clean = async (job: CleaningJob): Promise<CleaningAnswer> => {
   return result === file ? { result: 'unchanged' } : cleaned(result, true);
 };
 
-const answer = await clean(workerData as CleaningJob).catch((error: unknown): CleaningAnswer => {
+const outcome = await clean(workerData as CleaningJob).catch((error: unknown): CleaningOutcome => {
   if (error instanceof BrokenImageError)
     return { result: 'broken', messages: error.messages, detail: error.detail ?? '' };
   return { result: 'broken', messages: [], detail: error instanceof Error ? error.message : '' };
 });
-parentPort?.postMessage(answer, 'bytes' in answer ? [answer.bytes.buffer as ArrayBuffer] : []);
+parentPort?.postMessage(outcome, 'bytes' in outcome ? [outcome.bytes.buffer as ArrayBuffer] : []);

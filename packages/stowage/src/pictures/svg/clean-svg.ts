@@ -290,7 +290,7 @@ const MAX_BYTES_NOW = 256 * 1024;
  */
 export const cleanDrawing = async (file: Buffer, signal: AbortSignal): Promise<CleanedSvg> => {
   if (file.length <= MAX_BYTES_NOW || file.length > MAX_SVG_BYTES) return cleanSvg(file);
-  const answer = await cleanInThread({ kind: 'drawing', file }, signal);
-  if (answer.result !== 'cleaned') throw new BrokenImageError({ detail: 'not cleaned' });
-  return { content: Buffer.from(answer.bytes.buffer), isReduced: answer.isReduced };
+  const outcome = await cleanInThread({ kind: 'drawing', file }, signal);
+  if (outcome.result !== 'cleaned') throw new BrokenImageError({ detail: 'not cleaned' });
+  return { content: Buffer.from(outcome.bytes.buffer), isReduced: outcome.isReduced };
 };

@@ -104,7 +104,7 @@ export class AzureObjects extends Uploads implements Objects {
       const how = { ...conditions, ...http, maxRetryRequests: 0 };
       const output = await container.getBlobClient(key).download(start, count, how);
       const body = output.readableStreamBody as Readable | undefined;
-      if (body === undefined) throw new CorruptError({ detail: 'an answer with a blob has no body' });
+      if (body === undefined) throw new CorruptError({ detail: 'a response with a blob has no body' });
       const length = output.contentLength;
       return { facts: factsOf(output, wholeSize(output.contentRange) ?? length), length, body };
     });

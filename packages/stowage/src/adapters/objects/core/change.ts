@@ -112,10 +112,10 @@ export class Removals {
     objects: readonly ObjectToRemove[],
     options: OperationOptions,
   ): Promise<readonly NotRemoved[]> {
-    const answer = await this.#removeTogether(objects, options);
-    if ('left' in answer) return answer.left;
+    const result = await this.#removeTogether(objects, options);
+    if ('left' in result) return result.left;
     const [first, ...others] = objects;
-    const { refusal } = answer;
+    const { refusal } = result;
     if (first === undefined || !(refusal instanceof StorageDeniedError))
       return this.#removeSingly(objects, options, refusal);
     // Some services check the permission for batches at the bucket, and that for single removals at the key.
@@ -135,8 +135,8 @@ export class Removals {
 
   async #removeFor(callers: readonly WaitingRemoval[]): Promise<void> {
     try {
-      const answer = callers.length > 1 ? await this.#removeTogether(callers, {}) : {};
-      const left = 'left' in answer ? answer.left : await this.#removeSingly(callers, {}, answer.refusal);
+      const result = callers.length > 1 ? await this.#removeTogether(callers, {}) : {};
+      const left = 'left' in result ? result.left : await this.#removeSingly(callers, {}, result.refusal);
       const failures = new Map(left.map(({ key, failure }) => [key, failure]));
       for (const { key, end } of callers) end(failures.get(key));
     } catch (error) {

@@ -9,7 +9,7 @@ import { openLogin, type Login } from './login.ts';
 import type { GcsOptions } from './options.ts';
 
 /** A response of any status. The caller reads or destroys the body. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: IncomingMessage;
@@ -22,7 +22,7 @@ const exchange = (
   agents: Agents,
   { method, url, headers = {}, body = [] }: GcsRequest,
   signal: AbortSignal | undefined,
-): Promise<Answer> =>
+): Promise<HttpResponse> =>
   new Promise((resolve, reject) => {
     const length = body.reduce((sum, piece) => sum + piece.byteLength, 0);
     const isBodiless = method === 'GET' || (method === 'DELETE' && length === 0);
@@ -34,18 +34,18 @@ const exchange = (
       ...(signal === undefined ? {} : { signal: AbortSignal.any([signal]) }),
     });
     request.once('error', reject);
-    request.once('response', (answer) => {
+    request.once('response', (response) => {
       // An error before the body is read must not crash the process.
-      answer.on('error', () => undefined);
-      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer });
+      response.on('error', () => undefined);
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response });
     });
     for (const piece of body) request.write(piece);
     request.end();
   });
 
 /** The text of a small response. Rejects when it is incomplete, or larger than any expected one. */
-export const textOf = async ({ body }: Answer): Promise<string> =>
-  (await boundedBytes(body, MOST_TEXT, () => new Error('the answer is too long'))).toString();
+export const textOf = async ({ body }: HttpResponse): Promise<string> =>
+  (await boundedBytes(body, MOST_TEXT, () => new Error('the response is too long'))).toString();
 
 /** Parameters of a URL; undefined ones are left out. */
 export type Query = Readonly<Record<string, string | number | undefined>>;
@@ -60,19 +60,19 @@ export interface GcsRequest {
   readonly allowed?: readonly number[];
 }
 
-export interface GcsAnswer {
+export interface GcsResponse {
   readonly status: number;
-  readonly headers: Answer['headers'];
+  readonly headers: HttpResponse['headers'];
   readonly text: string;
 }
 
 /** Parses a response as JSON. @throws CorruptError */
-export const jsonOf = <T>({ text }: GcsAnswer): T => {
+export const jsonOf = <T>({ text }: GcsResponse): T => {
   try {
     return JSON.parse(text) as T;
   } catch (cause) {
     throw new CorruptError({
-      detail: 'an answer is not JSON: is endpoint the address of the service?',
+      detail: 'a response is not JSON: is endpoint the address of the service?',
       cause,
     });
   }
@@ -118,25 +118,25 @@ export class GcsClient {
     operation: string,
     signal: AbortSignal | undefined,
     request: (attempt: number) => GcsRequest,
-  ): Promise<GcsAnswer> {
+  ): Promise<GcsResponse> {
     return this.requests.send(operation, signal, async (login, http, attempt) => {
-      const answer = await this.exchange(login, request(attempt), http);
-      return { status: answer.status, headers: answer.headers, text: await textOf(answer) };
+      const response = await this.exchange(login, request(attempt), http);
+      return { status: response.status, headers: response.headers, text: await textOf(response) };
     });
   }
 
   /** Sends a request once. Rejects with Refusal, and errors of the system. */
-  async exchange(login: Login, request: GcsRequest, { abortSignal }: Http): Promise<Answer> {
+  async exchange(login: Login, request: GcsRequest, { abortSignal }: Http): Promise<HttpResponse> {
     const own = await login.headers(request.url).catch((error: unknown) => {
       login.renew();
       throw error;
     });
     const headers = { ...request.headers, ...own };
-    const answer = await exchange(this.#agents, { ...request, headers }, abortSignal);
-    const { status } = answer;
-    if ((status >= 200 && status < 300) || request.allowed?.includes(status) === true) return answer;
-    const text = await textOf(answer).catch(() => '');
+    const response = await exchange(this.#agents, { ...request, headers }, abortSignal);
+    const { status } = response;
+    if ((status >= 200 && status < 300) || request.allowed?.includes(status) === true) return response;
+    const text = await textOf(response).catch(() => '');
     if (status === 401) login.renew();
-    throw new Refusal(status, text, answer.headers['retry-after']);
+    throw new Refusal(status, text, response.headers['retry-after']);
   }
 }

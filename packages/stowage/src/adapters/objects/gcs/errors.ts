@@ -63,7 +63,7 @@ export interface Resource {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-export interface ListAnswer {
+export interface ListResult {
   readonly kind?: string;
   readonly items?: readonly Resource[];
   readonly prefixes?: readonly string[];

@@ -11,7 +11,7 @@ import type { OperationOptions, TemporaryUrlOptions } from '../../../storage/ada
 import { capabilitiesOf } from '../../capabilities.ts';
 import { generationOf, versionOf, type Resource } from './errors.ts';
 import { GcsBucket, WRITE_MARK, type Attributes } from './requests.ts';
-import { jsonOf, type GcsAnswer, type GcsRequest, type Query } from './connection.ts';
+import { jsonOf, type GcsResponse, type GcsRequest, type Query } from './connection.ts';
 import { signedUrlOf } from './login.ts';
 import { resumableUpload } from './write.ts';
 
@@ -50,8 +50,8 @@ export class GcsObjects extends GcsBucket implements Objects {
       const boundary = randomUUID();
       const body = multipartOf(this.attributes(key, mark), bytes, boundary);
       const headers = { 'content-type': `multipart/related; boundary=${boundary}` };
-      const answer = await this.#post(`Put ${key}`, options.signal, { url, headers, body });
-      const { size, generation } = jsonOf<Resource>(answer);
+      const response = await this.#post(`Put ${key}`, options.signal, { url, headers, body });
+      const { size, generation } = jsonOf<Resource>(response);
       if (size !== undefined && Number(size) !== bytes.length)
         throw new CorruptError({ detail: 'the service has stored another number of bytes' });
       return versionOf(generation);
@@ -70,8 +70,8 @@ export class GcsObjects extends GcsBucket implements Objects {
     );
     const headers = { 'content-type': 'application/json', 'x-upload-content-type': attributes.contentType };
     const body = [Buffer.from(JSON.stringify(attributes))];
-    const answer = await this.#post(`Begin ${key}`, signal, { url, headers, body });
-    return resumableUpload(this.client, key, answer.headers.location, signal);
+    const response = await this.#post(`Begin ${key}`, signal, { url, headers, body });
+    return resumableUpload(this.client, key, response.headers.location, signal);
   }
 
   /** The copy has all attributes of the source, and a mark of its own. */
@@ -125,8 +125,8 @@ export class GcsObjects extends GcsBucket implements Objects {
       signal?.throwIfAborted();
       const url = this.client.url(path, { ...query, rewriteToken });
       // Without the signal: an aborted copy could appear after its folder was removed.
-      const answer = await this.#post(`Copy ${from}`, undefined, { url, headers, body });
-      const copied = jsonOf<{ done: boolean; resource?: Resource; rewriteToken?: string }>(answer);
+      const response = await this.#post(`Copy ${from}`, undefined, { url, headers, body });
+      const copied = jsonOf<{ done: boolean; resource?: Resource; rewriteToken?: string }>(response);
       if (copied.done) return versionOf(copied.resource?.generation);
       rewriteToken = copied.rewriteToken;
       if (rewriteToken === undefined)
@@ -138,7 +138,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     operation: string,
     signal: AbortSignal | undefined,
     request: Omit<GcsRequest, 'method'>,
-  ): Promise<GcsAnswer> {
+  ): Promise<GcsResponse> {
     return this.client.send(operation, signal, () => ({ method: 'POST', ...request }));
   }
 }

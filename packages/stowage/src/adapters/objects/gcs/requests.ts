@@ -10,8 +10,8 @@ import {
 } from '../core/objects.ts';
 import { wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { factsOf, generationOf, timeOf, versionOf, type ListAnswer, type Resource } from './errors.ts';
-import { GcsClient, jsonOf, type Answer } from './connection.ts';
+import { factsOf, generationOf, timeOf, versionOf, type ListResult, type Resource } from './errors.ts';
+import { GcsClient, jsonOf, type HttpResponse } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 
 /** Metadata by which a write recognises its own object after a lost response. */
@@ -27,14 +27,14 @@ export interface Attributes {
 }
 
 /** Properties of a response with an object. @throws CorruptError */
-const contentOf = ({ headers }: Answer): Pick<Download, 'facts' | 'length'> => {
+const contentOf = ({ headers }: HttpResponse): Pick<Download, 'facts' | 'length'> => {
   const one = (name: string): string | undefined => [headers[name] ?? []].flat()[0];
   const length = Number(one('content-length') ?? Number.NaN);
   // The service sends large objects that are stored compressed in chunks, without `Content-Length`.
   const kept = Number.isNaN(length) ? Number(one('x-goog-stored-content-length') ?? Number.NaN) : length;
   const size = wholeSize(one('content-range')) ?? kept;
   if (Number.isNaN(size))
-    throw new CorruptError({ detail: 'an answer with an object does not report its size' });
+    throw new CorruptError({ detail: 'a response with an object does not report its size' });
   const modifiedAt = timeOf(one('last-modified'));
   const etag = versionOf(one('x-goog-generation'));
   const facts = { size, modifiedAt, etag, storageClass: one('x-goog-storage-class') };
@@ -66,8 +66,8 @@ export abstract class GcsBucket extends Uploads {
     return pagesOf(async (pageToken) => {
       const query = { prefix, delimiter, maxResults: size, startOffset: after, pageToken, fields };
       const url = this.client.url('', query);
-      const answer = await this.client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url }));
-      const { kind, items = [], prefixes = [], nextPageToken } = jsonOf<ListAnswer>(answer);
+      const response = await this.client.send(`List ${prefix}`, signal, () => ({ method: 'GET', url }));
+      const { kind, items = [], prefixes = [], nextPageToken } = jsonOf<ListResult>(response);
       if (kind !== 'storage#objects')
         throw new CorruptError({ detail: 'no listing came back: is endpoint the address of the service?' });
       // The listing includes the start offset itself.
@@ -87,11 +87,11 @@ export abstract class GcsBucket extends Uploads {
     const stored = { 'accept-encoding': 'gzip', 'cache-control': 'no-store' };
     const headers = range === undefined ? stored : { ...stored, range: `bytes=${range.start}-${range.end}` };
     return this.client.requests.download(`Get ${key}`, signal, async (login, http) => {
-      const answer = await this.client.exchange(login, { method: 'GET', url, headers }, http);
+      const response = await this.client.exchange(login, { method: 'GET', url, headers }, http);
       try {
-        return { ...contentOf(answer), body: answer.body };
+        return { ...contentOf(response), body: response.body };
       } catch (error) {
-        answer.body.destroy();
+        response.body.destroy();
         throw error;
       }
     });
@@ -123,9 +123,9 @@ export abstract class GcsBucket extends Uploads {
   /** Some fields of an object; undefined when no object has the key. */
   async resource(key: string, fields: string, { signal }: OperationOptions): Promise<Resource | undefined> {
     const url = this.client.objectUrl(key, { fields });
-    const answer = await this.client
+    const response = await this.client
       .send(`Head ${key}`, signal, () => ({ method: 'GET', url }))
       .catch(ifMissing);
-    return answer && jsonOf(answer);
+    return response && jsonOf(response);
   }
 }

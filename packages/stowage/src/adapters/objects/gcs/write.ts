@@ -2,7 +2,7 @@ import { CorruptError, NotFoundError, StorageUnavailableError } from '../../../e
 import type { Part } from '../core/parts.ts';
 import type { PartedUpload } from '../core/uploads.ts';
 import { versionOf, type Resource } from './errors.ts';
-import { jsonOf, type GcsAnswer, type GcsClient, type GcsRequest } from './connection.ts';
+import { jsonOf, type GcsResponse, type GcsClient, type GcsRequest } from './connection.ts';
 
 type SessionPart = Part & { readonly start: number };
 
@@ -16,7 +16,7 @@ const lost = (cause?: unknown): Error =>
   new StorageUnavailableError({ detail: 'an upload session does not hold what was sent', cause });
 
 /** Number of bytes that the session holds, as the service reports. */
-const keptIn = ({ headers }: GcsAnswer): number => {
+const keptIn = ({ headers }: GcsResponse): number => {
   const last = /^bytes=0-(\d+)$/u.exec(headers.range ?? '')?.[1];
   return last === undefined ? 0 : Number(last) + 1;
 };
@@ -35,7 +35,7 @@ export const resumableUpload = (
     throw new CorruptError({ detail: 'an upload session has no address' });
   const url = new URL(location);
   let held: SessionPart | undefined;
-  const ask = async (from: number, end: number, bytes: Buffer, whole: string): Promise<GcsAnswer> => {
+  const ask = async (from: number, end: number, bytes: Buffer, whole: string): Promise<GcsResponse> => {
     const request = (attempt: number): GcsRequest => {
       // Bytes may have arrived in an attempt with a lost response: ask for the status before sending them
       // again.
@@ -52,15 +52,15 @@ export const resumableUpload = (
     }
   };
   /** Sends the bytes that the session lacks. Resolves with the response that contains the object, if any. */
-  const put = async ({ start, bytes }: SessionPart, total?: number): Promise<GcsAnswer | undefined> => {
+  const put = async ({ start, bytes }: SessionPart, total?: number): Promise<GcsResponse | undefined> => {
     const end = start + bytes.length;
     for (let kept = start, asked = 0; asked < MOST_ASKED; asked += 1) {
-      const answer = await ask(kept, end, bytes.subarray(kept - start), String(total ?? '*'));
-      if (answer.status !== INCOMPLETE) {
+      const response = await ask(kept, end, bytes.subarray(kept - start), String(total ?? '*'));
+      if (response.status !== INCOMPLETE) {
         if (total === undefined) throw lost();
-        return answer;
+        return response;
       }
-      const now = keptIn(answer);
+      const now = keptIn(response);
       if (now < kept || now > end) throw lost();
       if (now === end && total === undefined) return undefined;
       kept = now;
@@ -75,9 +75,9 @@ export const resumableUpload = (
       if (before !== undefined) await put(before);
     },
     complete: async (_parts, size) => {
-      const answer = held === undefined ? undefined : await put(held, size);
-      if (answer === undefined) throw lost();
-      return versionOf(jsonOf<Resource>(answer).generation);
+      const response = held === undefined ? undefined : await put(held, size);
+      if (response === undefined) throw lost();
+      return versionOf(jsonOf<Resource>(response).generation);
     },
     // Without the caller's signal: an aborted upload must be removed too.
     abort: async () => {

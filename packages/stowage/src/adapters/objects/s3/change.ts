@@ -154,8 +154,8 @@ export class Copier {
 
   async #digestOf([key, { ETag }]: Found, { signal }: OperationOptions): Promise<string> {
     const hash = createHash('sha256');
-    const { body, ...answer } = await this.#bucket.get(key, { signal, ifMatch: ETag });
-    for await (const chunk of passBody(body, { ...answer, signal }) as AsyncIterable<Uint8Array>)
+    const { body, ...output } = await this.#bucket.get(key, { signal, ifMatch: ETag });
+    for await (const chunk of passBody(body, { ...output, signal }) as AsyncIterable<Uint8Array>)
       hash.update(chunk);
     return hash.digest('base64');
   }
@@ -176,10 +176,10 @@ export class Copier {
     signal?.throwIfAborted();
     try {
       // Without the signal: an aborted copy could appear after its folder was removed.
-      const answer = await this.#bucket.requests.send(`CopyObject ${from}`, undefined, (s3) =>
+      const output = await this.#bucket.requests.send(`CopyObject ${from}`, undefined, (s3) =>
         s3.copyObject(input),
       );
-      const etag = strongEtag(answer.CopyObjectResult?.ETag);
+      const etag = strongEtag(output.CopyObjectResult?.ETag);
       if (etag !== undefined) return etag;
       // Ceph reports a copy that failed after its beginning as a success without an ETag.
       const made = await this.#findCopy(copy, {});

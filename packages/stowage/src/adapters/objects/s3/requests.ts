@@ -63,15 +63,15 @@ const decoded = (text: string, encoding: string | undefined): string =>
   encoding === 'url' ? (orUndefined(() => decodeURIComponent(text.replaceAll('+', ' '))) ?? text) : text;
 
 /** Rejects a response that is not a listing, which would look like an empty one. @throws CorruptError */
-const requireListing = (answer: ListObjectsV2CommandOutput): void => {
-  const { Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes } = answer;
+const requireListing = (output: ListObjectsV2CommandOutput): void => {
+  const { Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes } = output;
   if ([Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes].every((part) => part === undefined))
     throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
 };
 
 /** @throws CorruptError for a listing that ends early */
-const listingIn = (answer: ListObjectsV2CommandOutput): Listing => {
-  const { IsTruncated, NextContinuationToken, EncodingType, Contents = [], CommonPrefixes = [] } = answer;
+const listingIn = (output: ListObjectsV2CommandOutput): Listing => {
+  const { IsTruncated, NextContinuationToken, EncodingType, Contents = [], CommonPrefixes = [] } = output;
   if (IsTruncated === true && NextContinuationToken === undefined)
     throw new CorruptError({ detail: 'the service does not report how the listing continues' });
   return {
@@ -178,7 +178,7 @@ export class Bucket {
       return await this.requests.download(`GetObject ${key}`, signal, async (s3, http) => {
         const output = await s3.getObject(input, http);
         const body = output.Body as Readable | undefined;
-        if (body === undefined) throw new CorruptError({ detail: 'an answer to GetObject has no body' });
+        if (body === undefined) throw new CorruptError({ detail: 'a response to GetObject has no body' });
         const length = output.ContentLength;
         return { facts: factsOf(output, wholeSize(output.ContentRange) ?? length), length, body };
       });
@@ -197,11 +197,11 @@ export class Bucket {
       const fixed = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
       const StartAfter = token === undefined ? after : undefined;
       const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token, StartAfter }) };
-      const answer = await this.requests.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
+      const output = await this.requests.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
         s3.listObjectsV2(input, http),
       );
-      requireListing(answer);
-      return listingIn(answer);
+      requireListing(output);
+      return listingIn(output);
     });
   }
 
@@ -257,12 +257,12 @@ export class Bucket {
     { signal }: OperationOptions,
   ): Promise<string | undefined> {
     try {
-      const answer = await this.requests.send(`PutObject ${String(input.Key)}`, signal, (s3, http) =>
+      const output = await this.requests.send(`PutObject ${String(input.Key)}`, signal, (s3, http) =>
         content instanceof Uint8Array
           ? s3.putObject({ ...input, Body: content, ContentLength: content.byteLength }, http)
           : putStream(s3, input, content, http),
       );
-      return answer.ETag;
+      return output.ETag;
     } catch (error) {
       throw unmetCondition(error, input);
     }

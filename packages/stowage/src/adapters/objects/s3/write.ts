@@ -77,10 +77,10 @@ export const beginMultipart = async (
       const Parts = parts.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
       const all = { ...condition, ...named, MultipartUpload: { Parts } };
       try {
-        const answer = await bucket.requests.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
+        const output = await bucket.requests.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
           s3.completeMultipartUpload(all, http),
         );
-        const etag = strongEtag(answer.ETag);
+        const etag = strongEtag(output.ETag);
         if (etag !== undefined) return etag;
         // A failure after the beginning of the response may look like a success.
         const made = await bucket.findMarked(key);

@@ -239,5 +239,5 @@ export const inTime = <Value>(promise: Promise<Value>, ms: number): Promise<Valu
     ms,
     undefined,
     (limit) => orAborted(promise, limit),
-    () => new SilenceError('no answer in time'),
+    () => new SilenceError('no response in time'),
   );

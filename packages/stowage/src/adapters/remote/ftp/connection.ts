@@ -12,7 +12,7 @@ import type { FtpOptions } from './options.ts';
 /** Longest wait for the response to an aborted transfer, before its connection is given up. */
 const SETTLE_MS = 5000;
 /** Maximum characters of one response. */
-const LONGEST_ANSWER = 64 * 1024;
+const LONGEST_REPLY = 64 * 1024;
 /** Maximum bytes of a listing, which is kept in memory: some 600,000 entries. */
 const LONGEST_LISTING = 64 * 1024 * 1024;
 /** Stands for the entries that a server has not listed. */
@@ -45,7 +45,7 @@ export class FtpConnection implements PooledConnection {
   #turn: Promise<unknown> = Promise.resolve();
   #isAsked = true;
   /** The last command has its final response. */
-  #isAnswered = true;
+  #hasReply = true;
   #listing = '';
   /** The server has said of the last listing that it is not whole. */
   #isCut = false;
@@ -60,14 +60,14 @@ export class FtpConnection implements PooledConnection {
     const openData = createDataStrategy();
     client.prepareTransfer = async (ftp) => {
       const reply = await openData(ftp);
-      this.#isAnswered = false;
+      this.#hasReply = false;
       return reply;
     };
     const { ftp } = client;
     const handle = ftp.handle.bind(ftp);
     ftp.handle = (command, heard) =>
       handle(command, (reply, task) => {
-        this.#isAnswered ||= reply instanceof Error || (reply.code >= 200 && reply.code < 300);
+        this.#hasReply ||= reply instanceof Error || (reply.code >= 200 && reply.code < 300);
         this.#isCut ||= /^226[^]*\btruncated to \d/u.test(reply.message);
         heard(reply, task);
       });
@@ -207,7 +207,7 @@ export class FtpConnection implements PooledConnection {
     try {
       await work();
     } catch (error) {
-      if (this.#isAnswered) throw error;
+      if (this.#hasReply) throw error;
       const refusal = await this.#settle();
       throw refusal ?? error;
     }
@@ -217,15 +217,15 @@ export class FtpConnection implements PooledConnection {
   async #settle(): Promise<unknown> {
     const { ftp } = this.#client;
     try {
-      const answer = ftp.handle(undefined, (reply, task) => {
+      const replied = ftp.handle(undefined, (reply, task) => {
         if (reply instanceof Error) task.reject(reply);
         else if (reply.code >= 200) task.resolve(reply);
       });
-      await inTime(answer, Math.min(SETTLE_MS, ftp.timeout));
+      await inTime(replied, Math.min(SETTLE_MS, ftp.timeout));
       return undefined;
     } catch (error) {
       if (codeOf(error) !== undefined) return error;
-      this.#end('a transfer that was broken off was not answered');
+      this.#end('a transfer that was broken off got no reply');
       return undefined;
     } finally {
       // Servers drop the TLS 1.2 session with it, and accept no data connection without one.
@@ -247,7 +247,7 @@ export class FtpConnection implements PooledConnection {
     socket.on('data', (chunk: Buffer | string) => {
       if (!this.#isAsked) return this.#end('the server has said what it was not asked for');
       rest += chunk.toString();
-      if (rest.length > LONGEST_ANSWER) return this.#end('an answer of the server does not end');
+      if (rest.length > LONGEST_REPLY) return this.#end('a reply of the server does not end');
       const length = rest.lastIndexOf('\n') + 1;
       const lines = rest.slice(0, length);
       rest = rest.slice(length);

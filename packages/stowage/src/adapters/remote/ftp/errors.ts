@@ -33,4 +33,4 @@ export const isSilence = (error: unknown): boolean =>
 
 /** @see errorOfRefusal */
 export const errorOf = (asked: string, error: unknown): errors.StowageError =>
-  errorOfRefusal(byCode, asked, isSilence(error) ? new SilenceError('no answer in time') : error);
+  errorOfRefusal(byCode, asked, isSilence(error) ? new SilenceError('no response in time') : error);

@@ -119,10 +119,10 @@ const isLineOf = (line: string, name: string): boolean =>
 
 /** The result of a STAT response for a path or name: a link, another entry, only other names, or nothing. */
 export const shownByStat = (
-  answer: string,
+  reply: string,
   names: readonly string[],
 ): 'link' | 'no link' | 'others' | 'nothing' => {
-  const shown = answer.split('\n').filter((line) => MODE.test(line.trimStart()));
+  const shown = reply.split('\n').filter((line) => MODE.test(line.trimStart()));
   const own = shown.filter((line) => names.some((name) => isLineOf(line, name)));
   if (own.length > 0) return own.some((line) => showsLink(line)) ? 'link' : 'no link';
   return shown.length > 0 ? 'others' : 'nothing';

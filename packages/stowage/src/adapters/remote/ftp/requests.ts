@@ -37,7 +37,7 @@ export class Commands {
    * The response; undefined where the server rejects the command permanently: nothing is known then.
    * @throws UnsupportedError for an unknown command
    */
-  async answer(text: string): Promise<FTPResponse | undefined> {
+  async reply(text: string): Promise<FTPResponse | undefined> {
     try {
       return await this.ask(text);
     } catch (error) {
@@ -47,9 +47,9 @@ export class Commands {
   }
 
   /** The response; undefined where the server rejects or does not support the command. */
-  async answerIfKnown(text: string): Promise<FTPResponse | undefined> {
+  async replyIfKnown(text: string): Promise<FTPResponse | undefined> {
     try {
-      return await this.answer(text);
+      return await this.reply(text);
     } catch (error) {
       if (!isUnknownCommand(error)) throw error;
       return undefined;
@@ -73,8 +73,8 @@ export class Commands {
 
   /** Changes to a folder. When links were resolved, the server reports another path. */
   async enter(whole: string): Promise<Entered> {
-    if ((await this.answer(`CWD ${whole}`)) === undefined) return 'closed';
-    const { message } = (await this.answerIfKnown('PWD')) ?? { message: '' };
+    if ((await this.reply(`CWD ${whole}`)) === undefined) return 'closed';
+    const { message } = (await this.replyIfKnown('PWD')) ?? { message: '' };
     // Not every server doubles the quotes in a name.
     const reals = whole.includes('"')
       ? [folderIn(message), /"(.*)"/u.exec(message)?.[1]]
@@ -86,7 +86,7 @@ export class Commands {
   }
 
   async workingFolder(): Promise<string | undefined> {
-    return folderIn((await this.answerIfKnown('PWD'))?.message);
+    return folderIn((await this.replyIfKnown('PWD'))?.message);
   }
 
   list(text: string, folder: SourcePath): Promise<string> {

@@ -170,8 +170,8 @@ export class Session implements PathSession {
     const { dialect } = this.#context;
     if (!dialect.hasFacts) return this.#lookInList(whole, path);
     try {
-      const answer = await this.#commands.answer(`MLST ${whole}`);
-      const [, facts] = /\n ?(\S*) /u.exec(answer?.message ?? '') ?? [];
+      const reply = await this.#commands.reply(`MLST ${whole}`);
+      const [, facts] = /\n ?(\S*) /u.exec(reply?.message ?? '') ?? [];
       // A response for a folder may call it the requested one (`cdir`).
       const found =
         facts === undefined ? undefined : foundFrom(facts.replace(/\btype=[cp]dir\b/iu, 'type=dir'));
@@ -201,11 +201,11 @@ export class Session implements PathSession {
   }
 
   async #sizeOf(whole: string): Promise<number | undefined> {
-    return sizeIn((await this.#commands.answerIfKnown(`SIZE ${whole}`))?.message.slice(4).trim());
+    return sizeIn((await this.#commands.replyIfKnown(`SIZE ${whole}`))?.message.slice(4).trim());
   }
 
   async #timeOf(whole: string): Promise<number | undefined> {
-    return timeIn((await this.#commands.answerIfKnown(`MDTM ${whole}`))?.message.slice(4).trim());
+    return timeIn((await this.#commands.replyIfKnown(`MDTM ${whole}`))?.message.slice(4).trim());
   }
 
   /**
@@ -225,8 +225,8 @@ export class Session implements PathSession {
     const { dialect } = this.#context;
     if (!dialect.hasStat) return 'nothing';
     try {
-      const answer = await this.#commands.answer(`STAT ${whole}`);
-      return shownByStat(answer?.message ?? '', [whole, nameOf(whole)]);
+      const reply = await this.#commands.reply(`STAT ${whole}`);
+      return shownByStat(reply?.message ?? '', [whole, nameOf(whole)]);
     } catch (error) {
       // Some servers respond like this when there is no such entry.
       if (codeOf(error) === 450) return 'nothing';

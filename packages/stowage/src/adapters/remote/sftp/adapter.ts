@@ -187,9 +187,7 @@ export class SftpStore extends PathStore<Session> {
   async requireRoot(session: Session): Promise<void> {
     const { root } = SourcePath;
     requireFolder(
-      await session.ask<Attributes>('stat', root, (sftp, answered) =>
-        sftp.stat(session.pathOf(root), answered),
-      ),
+      await session.ask<Attributes>('stat', root, (sftp, done) => sftp.stat(session.pathOf(root), done)),
     );
   }
 
@@ -202,9 +200,9 @@ export class SftpStore extends PathStore<Session> {
   async #findBase(connection: SftpConnection): Promise<Base> {
     const asked = this.#directory === '' ? '.' : this.#directory;
     try {
-      const names = await connection.request<string>((sftp, answered) => sftp.realpath(asked, answered));
+      const names = await connection.request<string>((sftp, done) => sftp.realpath(asked, done));
       const directory = names.startsWith('/') ? names : `/${names}`;
-      requireFolder(await connection.request<Attributes>((sftp, answered) => sftp.stat(directory, answered)));
+      requireFolder(await connection.request<Attributes>((sftp, done) => sftp.stat(directory, done)));
       const above = new Session(connection, { directory, prefix: [] }, new Spellings(), undefined);
       await this.ensureFolder(above, this.#prefix);
       return { directory, prefix: this.#prefix.segments };

@@ -15,7 +15,7 @@ import {
 } from './login.ts';
 import type { SftpOptions } from './options.ts';
 
-type Answered<Value> = (error?: Error | null, value?: Value) => void;
+type Callback<Value> = (error?: Error | null, value?: Value) => void;
 
 /** Reads a configured file. A failure is an error of the configuration. */
 const readConfigured = async (key: string, path: string): Promise<string> => {
@@ -123,7 +123,7 @@ export class SftpConnection implements PooledConnection {
     try {
       return await new Promise<SftpConnection>((resolve, reject) => {
         const fail = (error: Error): void => reject(errorOfOpening(error, refused));
-        timer = setTimeout(() => fail(new SilenceError('no answer in time')), timeoutMs);
+        timer = setTimeout(() => fail(new SilenceError('no response in time')), timeoutMs);
         client
           .on('error', fail)
           .on('close', () => fail(new LostConnectionError('the server has closed the connection')))
@@ -160,19 +160,19 @@ export class SftpConnection implements PooledConnection {
    * Sends a request and waits for its response. Sends nothing twice.
    * @throws the library's error for a rejection by the server; SilenceError, LostConnectionError
    */
-  async request<Value>(send: (sftp: SFTPWrapper, answered: Answered<Value>) => void): Promise<Value> {
+  async request<Value>(send: (sftp: SFTPWrapper, done: Callback<Value>) => void): Promise<Value> {
     if (!this.#isOpen) throw new LostConnectionError('the connection was lost before');
     return new Promise<Value>((resolve, reject) => {
       this.#waiting.add(reject);
       this.#watchSilence();
-      const answered: Answered<Value> = (error, value) => {
+      const done: Callback<Value> = (error, value) => {
         if (this.#waiting.values().next().value === reject) this.#oldestSince = performance.now();
         this.#waiting.delete(reject);
         if (error) reject(error);
         else resolve(value as Value);
       };
       try {
-        send(this.#sftp, answered);
+        send(this.#sftp, done);
       } catch (error) {
         // The server lacks the extension.
         this.#waiting.delete(reject);
@@ -186,8 +186,8 @@ export class SftpConnection implements PooledConnection {
   }
 
   /**
-   * One timer for all requests. Servers respond roughly in order: while the oldest request is answered, the
-   * connection is alive. When only later ones are answered, its response is lost.
+   * One timer for all requests. Servers respond roughly in order: while the oldest request gets a response, the
+   * connection is alive. When only later ones get one, its response is lost.
    */
   #watchSilence(): void {
     if (this.#waiting.size === 1) this.#oldestSince = performance.now();
@@ -197,7 +197,7 @@ export class SftpConnection implements PooledConnection {
       if (this.#waiting.size === 0) return;
       const left = this.#silenceMs - (performance.now() - this.#oldestSince);
       if (left > 0) this.#watch = setTimeout(check, left);
-      else this.#end(new SilenceError('no answer in time'));
+      else this.#end(new SilenceError('no response in time'));
     };
     this.#watch = setTimeout(check, this.#silenceMs);
   }

@@ -29,8 +29,8 @@ const readPiece = async (
   // A server may send less than requested.
   while (seen < length) {
     const from = seen;
-    const count = await session.change<number>('read', path, (sftp, answered) =>
-      sftp.read(handle, buffer, from, length - from, start + from, answered),
+    const count = await session.change<number>('read', path, (sftp, done) =>
+      sftp.read(handle, buffer, from, length - from, start + from, done),
     );
     if (count === 0) break;
     seen += count;

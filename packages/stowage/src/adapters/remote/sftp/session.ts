@@ -40,7 +40,7 @@ export const foundFrom = (name: string, attributes: Stats): Found => {
 
 type Send<Value> = (
   sftp: SFTPWrapper,
-  answered: (error?: Error | null, value?: Value) => void,
+  done: (error?: Error | null, value?: Value) => void,
   path: string,
 ) => void;
 
@@ -133,17 +133,17 @@ export class Session implements PathSession {
     whole: string = this.pathOf(path),
   ): Promise<Buffer> {
     // Not abandoned on abort: an opened handle must be closed.
-    return this.change(`open ${what}`, path, (sftp, answered) =>
-      what === 'opendir' ? sftp.opendir(whole, answered) : sftp.open(whole, what, answered),
+    return this.change(`open ${what}`, path, (sftp, done) =>
+      what === 'opendir' ? sftp.opendir(whole, done) : sftp.open(whole, what, done),
     );
   }
 
   close(handle: Buffer): Promise<void> {
-    return this.connection.request<void>((sftp, answered) => sftp.close(handle, answered));
+    return this.connection.request<void>((sftp, done) => sftp.close(handle, done));
   }
 
   async fstat(handle: Buffer, path: SourcePath): Promise<Found> {
-    const attributes = await this.ask<Stats>('fstat', path, (sftp, answered) => sftp.fstat(handle, answered));
+    const attributes = await this.ask<Stats>('fstat', path, (sftp, done) => sftp.fstat(handle, done));
     return foundFrom(path.name, attributes);
   }
 
@@ -164,23 +164,21 @@ export class Session implements PathSession {
   }
 
   async mkdir(path: SourcePath): Promise<void> {
-    const making = this.change<void>('mkdir', path, (sftp, answered, whole) => sftp.mkdir(whole, answered));
+    const making = this.change<void>('mkdir', path, (sftp, done, whole) => sftp.mkdir(whole, done));
     await making.catch((error: unknown) => this.#throwConflict(path, error));
   }
 
   unlink(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
-    return this.change('remove', path, (sftp, answered) => sftp.unlink(whole, answered));
+    return this.change('remove', path, (sftp, done) => sftp.unlink(whole, done));
   }
 
   rmdir(path: SourcePath, whole = this.pathOf(path)): Promise<void> {
-    return this.change('rmdir', path, (sftp, answered) => sftp.rmdir(whole, answered));
+    return this.change('rmdir', path, (sftp, done) => sftp.rmdir(whole, done));
   }
 
   /** The protocol's rename: rejected when an entry has the target's name. */
   rename({ from, to }: Names): Promise<void> {
-    return this.change('rename', from, (sftp, answered, whole) =>
-      sftp.rename(whole, this.pathOf(to), answered),
-    );
+    return this.change('rename', from, (sftp, done, whole) => sftp.rename(whole, this.pathOf(to), done));
   }
 
   /** @throws AlreadyExistsError when an entry has the target's name */
@@ -190,15 +188,15 @@ export class Session implements PathSession {
 
   /** Atomically replaces a file or an empty folder of that name. @throws UnsupportedError */
   replace({ from, to }: Names): Promise<void> {
-    return this.change('posix-rename', from, (sftp, answered, whole) =>
-      sftp.ext_openssh_rename(whole, this.pathOf(to), answered),
+    return this.change('posix-rename', from, (sftp, done, whole) =>
+      sftp.ext_openssh_rename(whole, this.pathOf(to), done),
     );
   }
 
   /** Creates a hard link, unless an entry has the name. @throws UnsupportedError */
   link({ from, to }: Names): Promise<void> {
-    return this.change('hardlink', from, (sftp, answered, whole) =>
-      sftp.ext_openssh_hardlink(whole, this.pathOf(to), answered),
+    return this.change('hardlink', from, (sftp, done, whole) =>
+      sftp.ext_openssh_hardlink(whole, this.pathOf(to), done),
     );
   }
 
@@ -220,8 +218,8 @@ export class Session implements PathSession {
   /** The next entries of an open folder; undefined at its end. */
   async #readdir(handle: Buffer, path: SourcePath): Promise<readonly ListedEntry[] | undefined> {
     try {
-      const entries = await this.ask<FileEntryWithStats[]>('readdir', path, (sftp, answered) =>
-        sftp.readdir(handle, answered),
+      const entries = await this.ask<FileEntryWithStats[]>('readdir', path, (sftp, done) =>
+        sftp.readdir(handle, done),
       );
       return entries.map(({ filename, longname, attrs }) => {
         const found = foundFrom(filename, attrs);
@@ -238,15 +236,15 @@ export class Session implements PathSession {
   async fullOr(error: unknown, folder: SourcePath): Promise<unknown> {
     if (!isPlainRefusal(error)) return error;
     const left = await this.connection
-      .request<{ readonly f_bavail: number }>((sftp, answered) =>
-        sftp.ext_openssh_statvfs(this.pathOf(folder), answered),
+      .request<{ readonly f_bavail: number }>((sftp, done) =>
+        sftp.ext_openssh_statvfs(this.pathOf(folder), done),
       )
       .catch(() => undefined);
     return left?.f_bavail === 0 ? new StorageFullError({ detail: 'no room is left', cause: error }) : error;
   }
 
   async #lstat(whole: string, path: SourcePath): Promise<Found | undefined> {
-    const looking = this.change<Stats>('lstat', path, (sftp, answered) => sftp.lstat(whole, answered));
+    const looking = this.change<Stats>('lstat', path, (sftp, done) => sftp.lstat(whole, done));
     const isTooLong = Buffer.byteLength(whole.slice(whole.lastIndexOf('/') + 1)) > LONGEST_NAME;
     const attributes = await looking.catch((error: unknown) =>
       // Not every server has a status of its own for such a name.
@@ -265,7 +263,7 @@ export class Session implements PathSession {
   async #send<Value>(what: string, path: SourcePath, send: Send<Value>): Promise<Value> {
     try {
       const whole = this.pathOf(path);
-      return await this.connection.request<Value>((sftp, answered) => send(sftp, answered, whole));
+      return await this.connection.request<Value>((sftp, done) => send(sftp, done, whole));
     } catch (error) {
       throw errorOf(`${what} /${path.toString()}`, error);
     }

@@ -10,8 +10,8 @@ const COPIED_AT_ONCE = 16 * 1024 * 1024;
 
 /** Flushes to the server's disk, where the server supports it. */
 const sync = async (session: Session, handle: Buffer, path: SourcePath): Promise<void> => {
-  const flushing = session.change<unknown>('fsync', path, (sftp, answered) =>
-    sftp.ext_openssh_fsync(handle, answered),
+  const flushing = session.change<unknown>('fsync', path, (sftp, done) =>
+    sftp.ext_openssh_fsync(handle, done),
   );
   await flushing.catch(ifOnly(UnsupportedError));
 };
@@ -30,8 +30,8 @@ const sendChunks = async (
         const [piece, position] = [bytes.subarray(at, at + PIECE), size];
         size += piece.length;
         await limiter.add(() =>
-          session.change('write', path, (sftp, answered) =>
-            sftp.write(handle, piece, 0, piece.length, position, answered),
+          session.change('write', path, (sftp, done) =>
+            sftp.write(handle, piece, 0, piece.length, position, done),
           ),
         );
       }
@@ -90,8 +90,8 @@ const copyOnServer = async (
 ): Promise<void> => {
   for (let at = 0; at < size; at += COPIED_AT_ONCE) {
     const length = Math.min(COPIED_AT_ONCE, size - at);
-    await session.change<void>('copy-data', source.path, (sftp, answered) =>
-      sftp.ext_copy_data(source.handle, at, length, target.handle, at, answered),
+    await session.change<void>('copy-data', source.path, (sftp, done) =>
+      sftp.ext_copy_data(source.handle, at, length, target.handle, at, done),
     );
   }
 };

@@ -51,7 +51,7 @@ export const errorOfStatus = (asked: Asked, status: number): StowageError => {
 export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
   if (error instanceof StowageError) return error;
   if (error instanceof SilenceError) {
-    return new StorageTimeoutError({ detail: detailOf(asked, 'no answer in time'), cause: error });
+    return new StorageTimeoutError({ detail: detailOf(asked, 'no response in time'), cause: error });
   }
   if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
     return new CorruptError({ detail: detailOf(asked, 'an answer that cannot be unpacked'), cause: error });

@@ -86,7 +86,7 @@ const withdraw = async (passage: Passage, open: SourceView, stored: readonly Sto
 };
 
 /** Stores content under a name chosen by the strategy. */
-export const place = (
+export const putContent = (
   passage: Passage,
   wanted: WantedName & { readonly keys: readonly string[]; readonly isFree?: boolean | undefined },
   content: NewContent['content'],
@@ -119,7 +119,7 @@ const keepOriginal = async (
     keys: [],
     strategy: 'addNumber',
   } as const;
-  return place(passage, target, original);
+  return putContent(passage, target, original);
 };
 
 /** Stores the files that belong beside a newly named one. When that fails, withdraws the named file. */
@@ -161,7 +161,7 @@ export const completeOver = async (
  * Stores an uploaded file under its name, unless an earlier attempt is found to have done that. Does not
  * replace a name that the form itself has used.
  */
-const placeFile = async (
+const putFile = async (
   passage: Passage,
   { open, path: folder, keys }: Create,
   { name, content, isFree }: Planned,
@@ -177,11 +177,11 @@ const placeFile = async (
     open.require(keys, before.path, 'file');
     return { ...before, bytes: content.staged.size, replaced: false, isFound: true };
   }
-  return place(passage, { open, path, keys, strategy, isFree }, content);
+  return putContent(passage, { open, path, keys, strategy, isFree }, content);
 };
 
-/** As `placeFile`, with the original that is kept beside the file. */
-const placeWhole = async (
+/** As `putFile`, with the original that is kept beside the file. */
+const putWithOriginal = async (
   passage: Passage,
   change: Create,
   plan: Planned,
@@ -190,7 +190,7 @@ const placeWhole = async (
   const { open, path: folder } = change;
   const { saveSameFileNameStrategy: wanted } = open.source.settings;
   const strategy = isUsed && wanted === 'replace' ? 'addNumber' : wanted;
-  const put = (): Promise<Stored> => placeFile(passage, change, plan, strategy);
+  const put = (): Promise<Stored> => putFile(passage, change, plan, strategy);
   return strategy === 'replace'
     ? completeOver(passage, { open, path: folder.child(plan.name) }, plan, put)
     : complete(passage, open, await put(), plan);
@@ -216,14 +216,14 @@ const groupsOf = (open: SourceView, planned: readonly Planned[]): readonly (read
   return [...groups.values()];
 };
 
-export const placeAll = async (
+export const putAll = async (
   passage: Passage,
   change: Create,
   planned: readonly Planned[],
 ): Promise<void> => {
   const { open, isForm } = change;
-  const placed: (Stored | undefined)[] = planned.map(() => undefined);
-  const stored = (): readonly Stored[] => placed.filter((one) => one !== undefined);
+  const results: (Stored | undefined)[] = planned.map(() => undefined);
+  const stored = (): readonly Stored[] => results.filter((one) => one !== undefined);
   const used = new Set<string>();
   const keyOf = (name: string): string => foldedFor(storeOf(open), name);
   let failed: { readonly filename: string } | undefined;
@@ -231,8 +231,8 @@ export const placeAll = async (
     const plan = planned[index];
     if (plan === undefined || failed !== undefined) return;
     try {
-      const one = await placeWhole(passage, change, plan, used.has(keyOf(plan.name)));
-      placed[index] = one;
+      const one = await putWithOriginal(passage, change, plan, used.has(keyOf(plan.name)));
+      results[index] = one;
       used.add(keyOf(one.path.name));
     } catch (error) {
       failed ??= plan.content;
