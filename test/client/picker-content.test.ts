@@ -13,6 +13,11 @@ it('the picker with the texts of one language has at most 35 KB', async () => {
   expect(gzipSync(script, { level: 9 }).length).toBeLessThanOrEqual(35 * 1024);
 });
 
+it('a range of entries is chosen without selecting text in Safari, which has only the prefixed property', async () => {
+  const script = await readFile('packages/browser/dist/picker.global.js', 'utf8');
+  expect(script).toContain('-webkit-user-select:none');
+});
+
 describe.skipIf(chromium === undefined)(
   `what the picker does to the content of files${needsChromium}`,
   () => {

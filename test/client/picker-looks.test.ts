@@ -53,6 +53,13 @@ describe.skipIf(chromium === undefined)(`the looks of the picker${needsChromium}
     });
     expect(found, state).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), state).toBe(true);
+    // Browsers with visible scrollbars would show one below the picker.
+    const excess = await page.evaluate(() => {
+      const host = [...document.body.children].find(({ shadowRoot }) => shadowRoot !== null);
+      const { scrollWidth = 0, clientWidth = 0 } = host?.shadowRoot?.querySelector('dialog') ?? {};
+      return scrollWidth - clientWidth;
+    });
+    expect(excess, state).toBe(0);
   };
 
   it.each(Object.entries(looks))(

@@ -44,11 +44,7 @@ export const openDetails = async (
   const { name, type, url, about = {} } = entry;
   const image = type === 'image' && url !== undefined;
   const stage = image
-    ? h(
-        'div',
-        { class: 'stage' },
-        h('img', { src: versioned(url, entry.version), alt: about.alt ?? name, class: 'preview' }),
-      )
+    ? h('div', { class: 'stage' }, h('img', { src: versioned(url, entry.version), alt: about.alt ?? name }))
     : undefined;
   const picture = stage && h('div', { class: 'picture-frame', dir: 'ltr' }, stage);
   const known = [...(picture === undefined ? [] : [picture]), listOf(factsOf(entry, surroundings))];

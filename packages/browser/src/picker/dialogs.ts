@@ -26,10 +26,10 @@ export type Note = Promise<HTMLElement | undefined>;
 /** Dialogs above the picker. One is open at a time; afterwards the focus returns to its former element. */
 export class Dialogs {
   /** Dialogs and menus are appended here. */
-  readonly #host: HTMLElement | ShadowRoot;
+  readonly #host: HTMLElement;
   readonly #texts: Texts;
 
-  constructor(host: HTMLElement | ShadowRoot, texts: Texts) {
+  constructor(host: HTMLElement, texts: Texts) {
     this.#host = host;
     this.#texts = texts;
   }
@@ -45,7 +45,7 @@ export class Dialogs {
   ): Promise<Result | undefined> {
     return new Promise((resolve) => {
       const heading = h('h2', { dir: 'auto' }, title);
-      const attributes = { class: `dialog ${kind}`, part: 'dialog', 'aria-label': title };
+      const attributes = { class: `dialog ${kind}`, part: 'dialog', 'aria-label': title, tabindex: -1 };
       const dialog = h('dialog', attributes);
       let result: Result | undefined;
       const end = (given?: Result): void => {
@@ -86,17 +86,13 @@ export class Dialogs {
 
   /** Asks for confirmation of an operation that cannot easily be undone. */
   async confirm(question: string, more: string | undefined, action: string, note?: Note): Promise<boolean> {
-    const answer = await this.open<true>(
-      question,
-      (end) => {
-        const [submit, cancel] = [() => end(true), () => end()];
-        const text = more === undefined ? [] : [h('p', {}, more)];
-        const form = this.form(text, { action, kind: 'danger', note, submit, cancel });
-        const first = form.querySelector<HTMLElement>('[type="submit"]');
-        return { body: [form], ...(first && { first }) };
-      },
-      'question',
-    );
+    const answer = await this.open<true>(question, (end) => {
+      const [submit, cancel] = [() => end(true), () => end()];
+      const text = more === undefined ? [] : [h('p', {}, more)];
+      const form = this.form(text, { action, kind: 'danger', note, submit, cancel });
+      const first = form.querySelector<HTMLElement>('[type="submit"]');
+      return { body: [form], ...(first && { first }) };
+    });
     return answer === true;
   }
 
@@ -203,8 +199,7 @@ export class Dialogs {
   }
 
   #focused(): HTMLElement | undefined {
-    const root = this.#host.getRootNode();
-    const active = root instanceof ShadowRoot ? root.activeElement : document.activeElement;
-    return active instanceof HTMLElement && active !== document.body ? active : undefined;
+    const { activeElement: active } = this.#host.getRootNode() as ShadowRoot;
+    return active instanceof HTMLElement && active !== this.#host ? active : undefined;
   }
 }

@@ -25,6 +25,14 @@ export interface FrameEvents {
 /** Milliseconds between the last key and the search. */
 const PAUSE = 300;
 
+/**
+ * A press beside controls, in Safari also on a button, leaves the focus where it is in the picker. By
+ * `delegatesFocus`, Safari and Firefox would move it to the first control.
+ */
+const keepFocus = ({ target, relatedTarget: former }: FocusEvent): void => {
+  if ((target as Node).contains(former as Node)) (former as HTMLElement).focus({ preventScroll: true });
+};
+
 /** The parts around the list: breadcrumbs, search, tree, footer. */
 export class Frame {
   readonly element: HTMLElement;
@@ -119,7 +127,14 @@ export class Frame {
     const way = h('nav', { class: 'way', 'aria-label': this.#texts.facts.location }, this.#way);
     return h(
       'div',
-      { class: 'picker', part: 'picker', lang: this.#texts.locale, dir: this.#texts.direction },
+      {
+        class: 'picker',
+        part: 'picker',
+        lang: this.#texts.locale,
+        dir: this.#texts.direction,
+        tabindex: -1,
+        onfocus: keepFocus,
+      },
       h('div', { class: 'head' }, this.#unfold, way, this.#search, this.#scope),
       toolbar,
       h('div', { class: 'middle' }, this.#aside, content, notices),

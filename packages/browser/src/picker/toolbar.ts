@@ -30,15 +30,14 @@ const isPicture = ({ chosen }: Offer): boolean =>
 const mayAll = ({ chosen }: Offer, file: boolean | undefined, folder: boolean | undefined): boolean =>
   chosen.length > 0 && chosen.every(({ type }) => (type === 'folder' ? folder : file) === true);
 
-const offers: Readonly<Record<Deed, (offer: Offer) => boolean>> = {
-  upload: ({ mayHere }) => mayHere.allowFileUpload === true,
-  newFolder: ({ mayHere }) => mayHere.allowFolderCreate === true,
-  paste: ({ mayHere }) => mayHere.allowFileMove === true || mayHere.allowFileCopy === true,
-  trash: ({ mayHere }) => mayHere.allowTrashList === true,
-  edit: (offer) =>
-    isPicture(offer) && (offer.may.allowImageCrop === true || offer.may.allowImageResize === true),
-  turnLeft: (offer) => isPicture(offer) && offer.may.allowImageRotate === true,
-  turnRight: (offer) => isPicture(offer) && offer.may.allowImageRotate === true,
+const offers: Readonly<Record<Deed, (offer: Offer) => boolean | undefined>> = {
+  upload: ({ mayHere }) => mayHere.allowFileUpload,
+  newFolder: ({ mayHere }) => mayHere.allowFolderCreate,
+  paste: ({ mayHere }) => mayHere.allowFileMove || mayHere.allowFileCopy,
+  trash: ({ mayHere }) => mayHere.allowTrashList,
+  edit: (offer) => isPicture(offer) && (offer.may.allowImageCrop || offer.may.allowImageResize),
+  turnLeft: (offer) => isPicture(offer) && offer.may.allowImageRotate,
+  turnRight: (offer) => isPicture(offer) && offer.may.allowImageRotate,
   rename: (offer) => isOne(offer) && mayAll(offer, offer.may.allowFileRename, offer.may.allowFolderRename),
   move: (offer) => mayAll(offer, offer.may.allowFileMove, offer.may.allowFolderMove),
   copy: (offer) => mayAll(offer, offer.may.allowFileCopy, offer.may.allowFolderCopy),
@@ -47,9 +46,9 @@ const offers: Readonly<Record<Deed, (offer: Offer) => boolean>> = {
     another === undefined &&
     first !== undefined &&
     first.type !== 'folder' &&
-    may.allowFileReplace === true &&
-    may.allowFileUpload === true &&
-    may.allowFileRemove === true,
+    may.allowFileReplace &&
+    may.allowFileUpload &&
+    may.allowFileRemove,
   details: isOne,
   remove: (offer) => mayAll(offer, offer.may.allowFileRemove, offer.may.allowFolderRemove),
 };
@@ -60,7 +59,7 @@ export const isOffered = (
   chosen: readonly Entry[],
   rights: Rights,
   rightsHere: Rights,
-): boolean => offers[deed]({ chosen, may: rights.permissions, mayHere: rightsHere.permissions });
+): boolean => offers[deed]({ chosen, may: rights.permissions, mayHere: rightsHere.permissions }) === true;
 
 export interface ToolbarEvents {
   readonly asked: (deed: Deed) => void;
