@@ -127,14 +127,25 @@ describe('fileDownload', () => {
     const ask = (headers = {}): Promise<Response> => fetch(`${service.url}/file/files/a.txt`, { headers });
     const time = (): string => new Date(modifiedAt).toUTCString();
     await put(inner, 'a.txt', Buffer.from('old'));
-    expect((await ask()).headers.get('last-modified')).toBeNull();
+    const old = (await ask()).headers;
+    expect(old.get('last-modified')).toBe(time());
+    const tag = old.get('etag') ?? '';
+    expect(tag).toMatch(/^W\/"/u);
     await put(inner, 'a.txt', Buffer.from('new'));
+    const asBrowsers = { 'if-none-match': tag, 'if-modified-since': time() };
+    expect(await (await ask(asBrowsers)).text()).toBe('new');
+    expect(await (await ask({ 'if-range': tag, range: 'bytes=1-' })).text()).toBe('new');
     expect(await (await ask({ 'if-modified-since': time() })).text()).toBe('new');
     expect(await (await ask({ 'if-range': time(), range: 'bytes=1-' })).text()).toBe('new');
     modifiedAt -= 120_000;
     expect((await ask()).headers.get('last-modified')).toBe(time());
     expect((await ask({ 'if-modified-since': time() })).status).toBe(304);
     expect(await (await ask({ 'if-range': time(), range: 'bytes=1-' })).text()).toBe('ew');
+    const known = (await ask()).headers.get('etag') ?? '';
+    expect((await ask({ 'if-none-match': known })).status).toBe(304);
+    expect(await (await ask({ 'if-range': known, range: 'bytes=1-' })).text()).toBe('new');
+    await put(inner, 'a.txt', Buffer.from('longer'));
+    expect((await ask({ 'if-none-match': known, 'if-modified-since': time() })).status).toBe(200);
   });
 
   it.each([

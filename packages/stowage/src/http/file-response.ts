@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   bytesResponse,
   type FileResponse,
@@ -6,7 +7,7 @@ import {
 } from '../actions/responses.ts';
 import { contentDisposition } from '../basics/content/file-name.ts';
 import { RangeNotSatisfiableError, StowageError } from '../errors/errors.ts';
-import type { ByteRange } from '../storage/adapter.ts';
+import type { ByteRange, Stat } from '../storage/adapter.ts';
 import type { ConnectorResponse, HookRequest } from './message.ts';
 import { listMatches } from './representation.ts';
 
@@ -32,28 +33,35 @@ const parseRange = (header: string | undefined, size: number): ByteRange | 'unsa
 };
 
 export interface Version {
-  /** Strong, quoted; undefined without one. */
+  /** Quoted; undefined without one. Those of stores are strong. */
   readonly etag: string | undefined;
   /** Milliseconds since 1970; undefined if unknown. */
   readonly modifiedAt: number | undefined;
 }
 
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
+
 /** Store clocks may be ahead or behind by this much. */
 const CLOCK_MS = 60_000;
 
+interface Comparable extends Version {
+  /** Another version may have the same time. */
+  readonly isRecent: boolean;
+}
+
 /**
- * The version as clients compare it. Without an ETag a time in whole seconds does not distinguish a version from
- * one that replaces it within the same second, so a recent time counts as unknown.
+ * The version as clients compare it. A file of a store without ETags gets a weak one of its size and time. A time
+ * in whole seconds does not distinguish a version from one that replaces it within the same second, so a recent
+ * file gets a tag that no later request matches: clients that send a tag do not compare the time.
  */
-const comparable = (version: Version): Version => {
-  const { etag, modifiedAt } = version;
-  const isRecent = modifiedAt !== undefined && Date.now() - modifiedAt < CLOCK_MS;
-  return etag === undefined && isRecent ? { etag, modifiedAt: undefined } : version;
+const comparable = ({ etag, modifiedAt, size }: Version & Pick<Stat, 'size'>): Comparable => {
+  if (etag !== undefined || modifiedAt === undefined) return { etag, modifiedAt, isRecent: false };
+  const isRecent = Date.now() - modifiedAt < CLOCK_MS;
+  const tag = isRecent ? randomUUID() : `${String(size)}-${String(seconds(modifiedAt))}`;
+  return { etag: `W/"${tag}"`, modifiedAt, isRecent };
 };
 
 type Headers = Readonly<Record<string, string | undefined>>;
-
-const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 
 /** The three forms of a date in HTTP. That without a zone is in GMT, too. */
 const HTTP_DATE = /^[A-Z][a-z]+,? .*\d\d:\d\d (?:GMT|\d{4})$/u;
@@ -65,14 +73,17 @@ const parseDate = (header = ''): number | undefined => {
   return Number.isNaN(time) ? undefined : seconds(time);
 };
 
-const modifiedSince = ({ modifiedAt }: Version, date: number | undefined): boolean | undefined =>
-  modifiedAt === undefined || date === undefined ? undefined : seconds(modifiedAt) > date;
+const modifiedSince = (
+  { modifiedAt, isRecent }: Comparable,
+  date: number | undefined,
+): boolean | undefined =>
+  modifiedAt === undefined || isRecent || date === undefined ? undefined : seconds(modifiedAt) > date;
 
 /**
  * Evaluates a conditional GET or HEAD in the order of the standard.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
  */
-const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-modified' | 'failed' => {
+const checkPreconditions = (headers: Headers, version: Comparable): 'send' | 'not-modified' | 'failed' => {
   const ifMatch = headers['if-match'];
   if (ifMatch !== undefined) {
     if (!listMatches(ifMatch, version.etag, false)) return 'failed';
@@ -88,11 +99,11 @@ const checkPreconditions = (headers: Headers, version: Version): 'send' | 'not-m
 /**
  * Whether `If-Range`, if present, matches this version: the same strong tag, or the same modification time.
  */
-const rangeStillApplies = (headers: Headers, { etag, modifiedAt }: Version): boolean => {
+const rangeStillApplies = (headers: Headers, { etag, modifiedAt, isRecent }: Comparable): boolean => {
   const header = headers['if-range']?.trim();
   if (header === undefined) return true;
-  if (header.endsWith('"')) return header === etag;
-  return modifiedAt !== undefined && parseDate(header) === seconds(modifiedAt);
+  if (header.endsWith('"')) return header === etag && !header.startsWith('W/');
+  return modifiedAt !== undefined && !isRecent && parseDate(header) === seconds(modifiedAt);
 };
 
 /**
@@ -129,7 +140,7 @@ const contentHeaders = (
 /** The range that a GET requests. @throws StowageError RANGE_NOT_SATISFIABLE */
 const requestedRange = (
   size: number | undefined,
-  version: Version,
+  version: Comparable,
   request: HookRequest,
 ): ByteRange | undefined => {
   if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, version))
