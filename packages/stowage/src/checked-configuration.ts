@@ -1,7 +1,8 @@
+import { fileURLToPath } from 'node:url';
 import { compileRules, type RuleBook, type RuleKeys } from './access/access.ts';
 import { accessKeyOf, mayAllowAction } from './actions/action.ts';
 import { type Actions, createActions, ruleKeysOf } from './actions/registry.ts';
-import { createBuiltInFactories } from './adapters/table.ts';
+import { adapterTable, createBuiltInFactories, packagesOfAdapter } from './adapters/table.ts';
 import type { Logger } from './basics/log/logger.ts';
 import { readSourceEnvironment } from './config/environment.ts';
 import { loadConfig } from './config/load.ts';
@@ -10,10 +11,9 @@ import { riskLine, type SettingRisk } from './config/risks/value-risks.ts';
 import { requireStateDirectory } from './config/settings/operations.ts';
 import type { ConfigInput, ConnectorConfig } from './config/types.ts';
 import { configWarnings } from './config/warnings.ts';
-import { ConfigError } from './errors/errors.ts';
+import { ConfigError, orUndefined } from './errors/errors.ts';
 import { checkHooks, type ConnectorHooks } from './hooks.ts';
 import { canReadTokens } from './http/roles.ts';
-import { missingPackages, packagesOf } from './optional-packages.ts';
 import { registeredFactories, type StorageFactories, type StorageFactory } from './storage/registry.ts';
 import { SourcePath } from './storage/source-path.ts';
 
@@ -177,3 +177,41 @@ export const logConfiguration = <Configuration extends CheckedConfiguration>(
   if (unused.length > 0) log.info(`Accepted for compatibility, without effect: ${unused.join(', ')}.`);
   return checked;
 };
+
+export interface OptionalPackage {
+  readonly name: string;
+  /** The part of the configuration that does not work without it. */
+  readonly purpose: string;
+}
+
+const inOrderOfTable = (sources: ConnectorConfig['sources']): ConnectorConfig['sources'] =>
+  Object.keys(adapterTable).flatMap((kind) => sources.filter((one) => one.storageAdapter === kind));
+
+/** Packages that the configuration requires. */
+export const packagesOf = ({ sources, settings }: ConnectorConfig): readonly OptionalPackage[] => [
+  ...inOrderOfTable(sources).flatMap(({ name: source, storageAdapter, adapterOptions, settings }) => {
+    const isRedirected = settings.serve !== 'off' && settings.delivery === 'redirect';
+    const whole = `the source ${JSON.stringify(source)}`;
+    return packagesOfAdapter(storageAdapter, adapterOptions, isRedirected).map(({ name, part }) => ({
+      name,
+      purpose: part === undefined ? whole : `${part} of ${whole}`,
+    }));
+  }),
+  ...(settings.auth?.jwt === undefined ? [] : [{ name: 'jose', purpose: 'auth.jwt' }]),
+  ...(settings.rateLimits === undefined ? [] : [{ name: 'rate-limiter-flexible', purpose: 'rateLimits' }]),
+  ...(settings.redis === undefined ? [] : [{ name: 'ioredis', purpose: 'redis' }]),
+];
+
+/** Path of the entry file of a package; undefined when it is not installed. */
+export const entryOf = (name: string): string | undefined =>
+  orUndefined(() => fileURLToPath(import.meta.resolve(name)));
+
+/** One sentence for each package that is not installed, with the command that installs it. */
+export const missingPackages = (packages: readonly OptionalPackage[]): readonly string[] =>
+  // Bundlers and test runners may omit the function; then nothing is reported.
+  (typeof import.meta.resolve === 'function' ? packages : [])
+    .filter(({ name }) => entryOf(name) === undefined)
+    .map(
+      ({ name, purpose }) =>
+        `${purpose} needs the npm package "${name}", which is not installed here: npm install ${name}`,
+    );

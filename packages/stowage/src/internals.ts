@@ -82,7 +82,7 @@ export { createConnectionSlots } from './adapters/remote/core/connections.ts';
 export { SharedListings } from './adapters/remote/core/shared-listings.ts';
 export { createQuotas } from './operations/quotas/quotas.ts';
 export { createRemoteFetcher } from './basics/network/remote.ts';
-export { derivedStoreOf } from './sources/derived-store.ts';
+export { derivedStoreOf } from './sources/source.ts';
 export { createSourceGroup } from './sources/source-group.ts';
 export { TenantCache } from './sources/tenants.ts';
 export { createEmbeddedState } from './operations/state/create-state.ts';

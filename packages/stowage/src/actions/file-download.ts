@@ -10,8 +10,7 @@ import { type ActionContext, defineAction } from './action.ts';
 import { FileResponse } from './responses.ts';
 import { turnOf } from './listing/each-source.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
-import { PlannedEntries, PortableNames } from './zip/portable-names.ts';
-import { zipBatches } from './zip/zip-batches.ts';
+import { PlannedEntries, PortableNames, zipBatches } from './zip/zip-batches.ts';
 import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';

@@ -1,7 +1,12 @@
 import { constants } from 'node:buffer';
+import { Readable } from 'node:stream';
 import * as z from 'zod';
-import { mimeTypeOf } from '../basics/content/file-type.ts';
+import { sanitizeName } from '../basics/content/file-name.ts';
+import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { carryOut } from '../changes/carry-out.ts';
+import { stageFile } from '../changes/incoming.ts';
+import { checkUpload } from '../changes/new-name.ts';
+import { requireRoomForMore } from '../changes/quota.ts';
 import type { DocumentJob, ReadOwn } from '../documents/documents.ts';
 import {
   alignments,
@@ -22,9 +27,8 @@ import type { Item, ViewedFile } from '../view/folder-view.ts';
 import type { KeysByKind } from '../view/rights.ts';
 import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
 import { GeneratedFileResponse } from './responses.ts';
-import { type StoredFiles, storedFilesSchema } from './file-upload.ts';
+import { type StoredFiles, storedFilesOf, storedFilesSchema } from './file-upload.ts';
 import { entryShownAt, filesOfPublicUrl, itemAt, type PublicFile, type ShownEntry } from './public-files.ts';
-import { savedNameField, saveDocument } from './save-document.ts';
 
 /** Most characters of a header or footer. */
 const MAX_LINE = 200;
@@ -226,3 +230,63 @@ export const generateDocxAction = documentAction('docx', {
   contentType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   summary: 'Converts HTML to document.docx; with a name, to a file of a source.',
 });
+
+const UNKNOWN_TYPE = mimeTypeOf('');
+
+/** Undefined for a name of another type of file. An unknown extension is part of the name: `Draft 2.1`. */
+const documentName = (text: string, extension: string): string | undefined => {
+  const name = sanitizeName(text);
+  if (name === '' || extensionOf(name) === extension) return name;
+  return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
+};
+
+/**
+ * `name`: saves the document under it instead of returning it. The extension is added where it is missing.
+ */
+export const savedNameField = (extension: string) =>
+  optionalTextField
+    .refine(
+      (name) => name === undefined || documentName(name, extension) !== undefined,
+      `must end in ".${extension}"`,
+    )
+    .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
+    .describe(
+      'Saves the document in the folder under this name, like an upload, and returns the stored file.',
+    );
+
+interface DocumentTarget {
+  readonly source: string | undefined;
+  readonly path: SourcePath;
+  readonly name: string;
+}
+
+/**
+ * Saves a document like an upload: by the access rules, limits and conflict strategy of uploads. `make` runs
+ * only when name and folder are allowed and the quota is not used up.
+ * @throws errors of `make`, and those of uploads
+ */
+export const saveDocument = async (
+  context: ActionContext,
+  { source, path, name }: DocumentTarget,
+  keys: readonly string[],
+  make: () => Promise<Uint8Array>,
+): Promise<StoredFiles> => {
+  const view = await context.views.open(source);
+  await checkUpload(context, view, { folder: path, filename: name, keys });
+  await requireRoomForMore(context, view, path.child(name));
+  const content = Readable.from([await make()], { objectMode: false });
+  const file = await stageFile(context, view, content, { field: 'name', filename: name, near: path });
+  try {
+    const stored = await carryOut(context, {
+      type: 'create',
+      open: view,
+      path,
+      files: [file],
+      keys,
+      isForm: true,
+    });
+    return storedFilesOf(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
+  } finally {
+    await file.staged.discard();
+  }
+};

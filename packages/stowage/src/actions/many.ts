@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import type { ActionContext } from './action.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { BatchResponse, type ItemOutcome } from './responses.ts';
 
 export const MOST_ITEMS = 1000;
@@ -47,10 +48,9 @@ export const itemsDoneSchema = z.object({
     .describe('For several items: the result of each, in the order of the request.'),
 });
 
-export interface Selection<Item> {
+interface Selection<Item> {
   readonly one: Item | undefined;
   readonly several: readonly Item[] | undefined;
-  readonly nameOf: (item: Item) => string;
   /** Default: 4. */
   readonly atOnce?: number;
 }
@@ -73,16 +73,16 @@ const dependOnOrder = (names: readonly string[]): boolean => {
  * new name of the item, if it gets one.
  * @throws errors of `work` for a single item; the signal's reason
  */
-export const forEachItem = async <Item>(
+export const forEachItem = async <Item extends string | SourcePath>(
   { signal }: Pick<ActionContext, 'signal'>,
-  { one, several, nameOf, atOnce = AT_ONCE }: Selection<Item>,
+  { one, several, atOnce = AT_ONCE }: Selection<Item>,
   work: (item: Item) => Promise<string | undefined>,
 ): Promise<Record<string, never> | BatchResponse> => {
   if (several === undefined) {
     if (one !== undefined) await work(one);
     return {};
   }
-  const items = [...new Map(several.map((item) => [nameOf(item), item]))];
+  const items = [...new Map(several.map((item) => [String(item), item]))];
   const outcomes = items.map(([name]): ItemOutcome => ({ name }));
   const limit = dependOnOrder(items.map(([name]) => name)) ? 1 : atOnce;
   await forEachAtOnce(limit, items.entries(), async ([index, [name, item]]) => {

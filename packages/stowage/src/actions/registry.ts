@@ -8,7 +8,17 @@ import { fileUploadAction } from './file-upload.ts';
 import { fileUsesAction } from './file-uses.ts';
 import { filesSearchAction } from './files-search.ts';
 import { filesAction } from './files.ts';
-import { folderCreateAction } from './folder-create.ts';
+import {
+  fileCopyAction,
+  fileMoveAction,
+  fileRemoveAction,
+  fileRenameAction,
+  folderCopyAction,
+  folderCreateAction,
+  folderMoveAction,
+  folderRemoveAction,
+  folderRenameAction,
+} from './items.ts';
 import { foldersAction } from './folders.ts';
 import { generateDocxAction, generatePdfAction } from './generate-documents.ts';
 import { getLocalFileByUrlAction } from './get-local-file-by-url.ts';
@@ -16,9 +26,6 @@ import { imageLoadAction } from './image-load.ts';
 import { imageSaveAction } from './image-save.ts';
 import { imageVariantAction } from './image-variant.ts';
 import { PROTOCOL, createPermissionsAction } from './permissions.ts';
-import { fileRemoveAction, folderRemoveAction } from './remove.ts';
-import { fileRenameAction, folderRenameAction } from './rename.ts';
-import { fileCopyAction, fileMoveAction, folderCopyAction, folderMoveAction } from './transfer.ts';
 import { trashEmptyAction, trashListAction, trashRemoveAction, trashRestoreAction } from './trash.ts';
 
 /**

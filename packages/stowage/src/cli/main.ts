@@ -6,8 +6,16 @@ import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../basics/log/logger.ts';
 import { readVersion } from '../version.ts';
 import { type Command, help, parseCommand, UsageError } from './arguments.ts';
-import { defineFolder, hintFor, parsePort, readAddress, serve, StartError } from './serve.ts';
-import { createEnd, onStop } from './end.ts';
+import {
+  createEnd,
+  defineFolder,
+  hintFor,
+  onStop,
+  parsePort,
+  readAddress,
+  serve,
+  StartError,
+} from './serve.ts';
 import { createHealth, Metrics } from './health.ts';
 import { readDefinition } from './read-config.ts';
 
@@ -71,7 +79,7 @@ const checkConfig = async ({
 }: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
   const { config, hooks } = await readDefinition(file);
   const { checkConfiguration } = await import('../checked-configuration.ts');
-  const { missingPackages, packagesOf } = await import('../optional-packages.ts');
+  const { missingPackages, packagesOf } = await import('../checked-configuration.ts');
   const { risksOnDisk } = await import('../config/risks/setting-risks.ts');
   const checked = checkConfiguration(config, hooks);
   const { warnings, unused } = checked;

@@ -1,4 +1,4 @@
-import type { Background } from '../basics/concurrency/background.ts';
+import type { Background } from '../basics/concurrency/abort.ts';
 import type { StorageAdapter } from './adapter.ts';
 
 /** Known state of the internal files in one store. Losing it costs one sweep. */

@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isPlainObject } from '../../config/values.ts';
-import { entryOf, type OptionalPackage, packagesOf } from '../../optional-packages.ts';
+import { entryOf, type OptionalPackage, packagesOf } from '../../checked-configuration.ts';
 import { readBrowser } from '../../config/environment.ts';
 import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/started-browser.ts';

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
-import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
-import { Background } from '../../basics/concurrency/background.ts';
+import { Background, inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { BusyError, InternalError } from '../../errors/errors.ts';

@@ -24,8 +24,7 @@ import type {
   SourceVersion,
 } from './thumbnails.ts';
 import { BrokenImageError, BusyError, ifMissing, NotFoundError } from '../../errors/errors.ts';
-import { derivedStoreOf } from '../../sources/derived-store.ts';
-import type { Source } from '../../sources/source.ts';
+import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 

@@ -1,7 +1,6 @@
 import type { Logger } from '../../basics/log/logger.ts';
 import { BrokenImageError, BusyError, ifRefused, NotFoundError } from '../../errors/errors.ts';
-import { type DerivedStore, derivedStoreOf } from '../../sources/derived-store.ts';
-import type { Source } from '../../sources/source.ts';
+import { type DerivedStore, derivedStoreOf, type Source } from '../../sources/source.ts';
 import type { About } from '../../storage/about/about.ts';
 import { type Entry, isSameVersion, type Stat } from '../../storage/entry.ts';
 import { findNames, type Names } from '../../storage/records.ts';

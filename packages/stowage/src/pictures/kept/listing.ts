@@ -1,8 +1,7 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { TimeLimit, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import type { Settings } from '../../config/settings.ts';
-import { derivedStoreOf } from '../../sources/derived-store.ts';
-import type { Source } from '../../sources/source.ts';
+import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Icon } from './icon.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../basics/concurrency/abort.ts';
-import type { DerivedStore } from '../../sources/derived-store.ts';
+import type { DerivedStore } from '../../sources/source.ts';
 import { isSameTime, isSameVersion, type Entry, type Stat } from '../../storage/entry.ts';
 import { createStoreKeys } from '../../storage/location.ts';
 import type { ReadableStore } from '../../storage/readable.ts';

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import type { Settings } from '../../config/settings.ts';
-import { derivedStoreOf } from '../../sources/derived-store.ts';
-import type { Source } from '../../sources/source.ts';
+import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import type { Entries } from '../../storage/entry.ts';
 import { createStoreKeys } from '../../storage/location.ts';
 import type { Entry, ReadableStore } from '../../storage/readable.ts';

@@ -1,7 +1,6 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { BrokenImageError } from '../../errors/errors.ts';
-import { derivedStoreOf } from '../../sources/derived-store.ts';
-import type { Source } from '../../sources/source.ts';
+import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
 import type { Names } from '../../storage/records.ts';
 import type { SourcePath } from '../../storage/source-path.ts';

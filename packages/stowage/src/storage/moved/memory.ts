@@ -1,4 +1,4 @@
-import { Background } from '../../basics/concurrency/background.ts';
+import { Background } from '../../basics/concurrency/abort.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';

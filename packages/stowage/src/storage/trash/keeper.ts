@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { Background } from '../../basics/concurrency/background.ts';
+import { Background } from '../../basics/concurrency/abort.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { BusyError, isRefusal } from '../../errors/errors.ts';
 import type { StorageAdapter } from '../adapter.ts';
