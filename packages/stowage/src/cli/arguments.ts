@@ -2,43 +2,6 @@ import { parseArgs } from 'node:util';
 import { UnsafePathError } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 
-export type Command =
-  | { readonly name: 'help'; /** True: no command was given. */ readonly isMissing: boolean }
-  | { readonly name: 'version' }
-  | { readonly name: 'check-config'; readonly config: string | undefined }
-  | {
-      readonly name: 'doctor';
-      readonly config: string | undefined;
-      readonly pageOrigin: string | undefined;
-      readonly url: string | undefined;
-      readonly formSize: string | undefined;
-      readonly isJson: boolean;
-    }
-  | { readonly name: 'init'; /** True: no questions are asked. */ readonly isSilent: boolean }
-  | {
-      readonly name: 'thumbs' | 'describe';
-      readonly config: string | undefined;
-      readonly source: string;
-      /** Path inside the source. */
-      readonly folder: string;
-    }
-  | {
-      readonly name: 'explain';
-      readonly config: string | undefined;
-      readonly role: string;
-      readonly action: string;
-      readonly path: string;
-    }
-  | {
-      readonly name: 'serve';
-      /** Served without a configuration. */
-      readonly folder: string | undefined;
-      readonly config: string | undefined;
-      readonly host: string | undefined;
-      readonly port: string | undefined;
-      readonly healthPort: string | undefined;
-    };
-
 /** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -82,73 +45,66 @@ const parse = (
   }
 };
 
-type Options = ReturnType<typeof parse>['values'];
+export type Options = ReturnType<typeof parse>['values'];
 
-const requireFilled = ({ config, host }: Options): void => {
-  if (config === '') throw new UsageError('--config needs the name of a file.');
-  // An empty host would listen on all addresses.
-  if (host === '') throw new UsageError('--host needs an address.');
-};
-
-const COMMANDS: Readonly<Record<string, { readonly words: number; readonly options: readonly string[] }>> = {
+/** The words and options that each command takes; `needs`: what its first words are, which it requires. */
+const COMMANDS = {
   init: { words: 0, options: ['yes'] },
   serve: { words: 1, options: ['config', 'host', 'port', 'health-port'] },
   'check-config': { words: 0, options: ['config'] },
   doctor: { words: 0, options: ['config', 'page-origin', 'url', 'form-size', 'json'] },
-  explain: { words: 3, options: ['config'] },
-  thumbs: { words: 2, options: ['config'] },
-  describe: { words: 2, options: ['config'] },
-};
+  explain: { words: 3, needs: ['a role, an action and a path', 3], options: ['config'] },
+  thumbs: { words: 2, needs: ['the name of a source', 1], options: ['config'] },
+  describe: { words: 2, needs: ['the name of a source', 1], options: ['config'] },
+} as const;
 
-const requireKnown = (name: string, words: readonly string[], options: Options): void => {
-  const known = COMMANDS[name];
-  if (known === undefined) throw new UsageError(`Unknown command: ${name}`);
+type CommandName = keyof typeof COMMANDS;
+
+export interface Command {
+  readonly name: CommandName | 'help' | 'version';
+  /** The words after the name; as many as the command needs, at least. */
+  readonly words: readonly string[];
+  readonly options: Options;
+}
+
+const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
+
+/** @throws UsageError for words and options that the command does not take */
+const requireTaken = (name: CommandName, words: readonly string[], options: Options): void => {
+  const known: { words: number; needs?: readonly [string, number]; options: readonly string[] } =
+    COMMANDS[name];
   const unexpected = words.slice(known.words);
   if (unexpected.length > 0) throw new UsageError(`Unexpected argument: ${unexpected.join(' ')}`);
   const option = Object.keys(options).find((one) => !known.options.includes(one));
   if (option !== undefined) throw new UsageError(`${name} does not take --${option}.`);
+  const [needed, least] = known.needs ?? ['', 0];
+  if (words.length < least) throw new UsageError(`${name} needs ${needed}.`);
 };
 
-const parseServe = ([folder]: readonly string[], options: Options): Command => {
-  const { config, host, port, 'health-port': healthPort } = options;
+/** @throws UsageError for empty values, and for a folder beside a configuration */
+const requireFilled = ([folder]: readonly string[], { config, host }: Options): void => {
+  if (config === '') throw new UsageError('--config needs the name of a file.');
+  // An empty host would listen on all addresses.
+  if (host === '') throw new UsageError('--host needs an address.');
   if (folder === '') throw new UsageError('serve needs the name of a folder, not an empty text.');
   if (folder !== undefined && config !== undefined)
     throw new UsageError('serve takes a folder or --config, not both.');
-  return { name: 'serve', folder, config, host, port, healthPort };
-};
-
-const parseNamed = (name: string, words: readonly string[], options: Options): Command => {
-  requireKnown(name, words, options);
-  const { config } = options;
-  if (name === 'serve') return parseServe(words, options);
-  if (name === 'check-config') return { name, config };
-  if (name === 'init') return { name, isSilent: options.yes ?? false };
-  if (name === 'doctor') {
-    const { 'page-origin': pageOrigin, url, 'form-size': formSize, json = false } = options;
-    return { name, config, pageOrigin, url, formSize, isJson: json };
-  }
-  const [first, second, third] = words;
-  if (name === 'thumbs' || name === 'describe') {
-    if (first === undefined) throw new UsageError(`${name} needs the name of a source.`);
-    return { name, config, source: first, folder: second ?? '' };
-  }
-  if (first === undefined || second === undefined || third === undefined)
-    throw new UsageError('explain needs a role, an action and a path.');
-  return { name: 'explain', config, role: first, action: second, path: third };
 };
 
 /**
- * Parses the arguments after the program's name.
+ * Parses the arguments after the program's name; without a command it is `help`.
  * @throws UsageError
  */
-export const parseCommand = (words: readonly string[]): Command => {
-  const { values, positionals } = parse(words);
-  if (values.help === true) return { name: 'help', isMissing: false };
-  if (values.version === true) return { name: 'version' };
-  const [name, ...more] = positionals;
-  if (name === undefined) return { name: 'help', isMissing: true };
-  requireFilled(values);
-  return parseNamed(name, more, values);
+export const parseCommand = (args: readonly string[]): Command => {
+  const { values: options, positionals } = parse(args);
+  const [name, ...words] = positionals;
+  if (options.help === true) return { name: 'help', words, options };
+  if (options.version === true) return { name: 'version', words, options };
+  if (name === undefined) return { name: 'help', words, options };
+  requireFilled(name === 'serve' ? words : [], options);
+  if (!isCommand(name)) throw new UsageError(`Unknown command: ${name}`);
+  requireTaken(name, words, options);
+  return { name, words, options };
 };
 
 export const help = `stowage: a file browser and uploader connector for web editors

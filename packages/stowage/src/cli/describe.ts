@@ -17,8 +17,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { readDefinition } from './read-config.ts';
 import { StartError } from './serve.ts';
-import { ProgressLine, workInSource } from './source-work.ts';
-import type { PicturesCommand } from './thumbs.ts';
+import { type PicturesCommand, Progress, workInSource } from './source-work.ts';
 
 /**
  * The command stops after this number of consecutive failures: a failing service is not called for each of a
@@ -26,8 +25,7 @@ import type { PicturesCommand } from './thumbs.ts';
  */
 const MOST_FAILURES_IN_A_ROW = 10;
 
-class Progress {
-  readonly line = new ProgressLine();
+class Descriptions extends Progress {
   readonly #counts = { described: 0, had: 0, nothing: 0, failed: 0 };
   #failuresInARow = 0;
 
@@ -42,7 +40,7 @@ class Progress {
   add(path: SourcePath, isDescribed: boolean): void {
     this.#counts[isDescribed ? 'described' : 'nothing'] += 1;
     this.#failuresInARow = 0;
-    this.line.show(this.summary(), path);
+    this.show(path);
   }
 
   /** @throws StartError after too many in a row */
@@ -51,7 +49,7 @@ class Progress {
     this.#failuresInARow += 1;
     const detail = error instanceof StowageError ? error.detail : undefined;
     const why = detail ?? (error instanceof Error ? error.message : String(error));
-    this.line.say(`could not be described: ${path.toString()}: ${why}`);
+    this.say(`could not be described: ${path.toString()}: ${why}`);
     if (this.#failuresInARow === MOST_FAILURES_IN_A_ROW)
       throw new StartError(`${String(MOST_FAILURES_IN_A_ROW)} in a row failed (${this.summary()}).`);
   }
@@ -67,7 +65,7 @@ const describeOne = async (
   context: ChangeContext,
   view: SourceView,
   path: SourcePath,
-  progress: Progress,
+  progress: Descriptions,
 ): Promise<void> => {
   try {
     progress.add(path, await describePicture(context, view, path, (change) => carryOut(context, change)));
@@ -82,7 +80,7 @@ const describeBelow = async (
   context: ChangeContext,
   source: Source,
   folder: SourcePath,
-  progress: Progress,
+  progress: Descriptions,
 ): Promise<void> => {
   const { signal, services } = context;
   const view = await new SourceViews({ all: [source], find: () => source }, EVERYTHING, { signal }).of(
@@ -115,8 +113,8 @@ export const describePictures = async (command: PicturesCommand, signal: AbortSi
     throw new StartError(
       'describe needs the hook describePicture: --config with a module that exports { config, hooks }.',
     );
-  const progress = new Progress();
-  const say = (message: string): void => progress.line.say(message);
+  const progress = new Descriptions();
+  const say = (message: string): void => progress.say(message);
   const log: Logger = { ...createSilentLogger(), warn: say, error: say };
   const { audit } = checked.config.settings;
   const settings = { ...inspectionSettings(checked.config.settings), audit };
@@ -132,6 +130,5 @@ export const describePictures = async (command: PicturesCommand, signal: AbortSi
       await closeInOrder(services, [], state, { stores: [], log });
     }
   };
-  const summary = (): string => progress.summary();
-  return workInSource(checked, { ...command, line: progress.line, summary, work }, signal);
+  return workInSource(checked, command, progress, work, signal);
 };

@@ -5,7 +5,8 @@ import { riskLine } from '../config/risks/value-risks.ts';
 import { ConfigError } from '../errors/errors.ts';
 import { createStderrLogger } from '../basics/log/logger.ts';
 import { readVersion } from '../version.ts';
-import { type Command, help, parseCommand, UsageError } from './arguments.ts';
+import { type Command, help, type Options, parseCommand, UsageError } from './arguments.ts';
+import type { PicturesCommand } from './source-work.ts';
 import {
   createEnd,
   defineFolder,
@@ -49,15 +50,15 @@ export const interruptible = async (work: (signal: AbortSignal) => Promise<numbe
 const print = (text: string): boolean => process.stdout.write(`${text}\n`);
 const complain = (text: string): boolean => process.stderr.write(`${text}\n`);
 
-const runService = async (command: Extract<Command, { readonly name: 'serve' }>): Promise<void> => {
-  const address = readAddress(command);
-  const { folder, healthPort } = command;
+const runService = async ([folder]: readonly string[], options: Options): Promise<void> => {
+  const address = readAddress(options);
+  const healthPort = options['health-port'];
   const healthAddress =
     healthPort === undefined
       ? undefined
       : { host: address.host, port: parsePort('--health-port', healthPort) };
   const { config, hooks, logger } =
-    folder === undefined ? await readDefinition(command.config) : await defineFolder(folder, address);
+    folder === undefined ? await readDefinition(options.config) : await defineFolder(folder, address);
   const log = logger ?? createStderrLogger();
   if (folder === undefined && config === undefined && existsSync(DEFAULT_FILE))
     log.warn(`${DEFAULT_FILE} of this folder is not read: name it, --config ${DEFAULT_FILE}`);
@@ -74,9 +75,7 @@ const runService = async (command: Extract<Command, { readonly name: 'serve' }>)
   await serve(app, address, log, { announce, health });
 };
 
-const checkConfig = async ({
-  config: file,
-}: Extract<Command, { readonly name: 'check-config' }>): Promise<number> => {
+const checkConfig = async ({ config: file }: Options): Promise<number> => {
   const { config, hooks } = await readDefinition(file);
   const { checkConfiguration } = await import('../checked-configuration.ts');
   const { missingPackages, packagesOf } = await import('../checked-configuration.ts');
@@ -99,57 +98,65 @@ const checkConfig = async ({
   return 0;
 };
 
-const runExplain = async (command: Extract<Command, { readonly name: 'explain' }>): Promise<number> => {
-  const { config, hooks } = await readDefinition(command.config);
+const runExplain = async (words: readonly string[], options: Options): Promise<number> => {
+  const { config, hooks } = await readDefinition(options.config);
   const { checkConfiguration } = await import('../checked-configuration.ts');
   const { explain } = await import('./explain.ts');
-  print(explain(command, checkConfiguration(config, hooks)));
+  const [role = '', action = '', path = ''] = words;
+  print(explain({ role, action, path }, checkConfiguration(config, hooks)));
   return 0;
 };
 
-const runDoctor = async (command: Extract<Command, { readonly name: 'doctor' }>): Promise<number> => {
+const runDoctor = async (options: Options): Promise<number> => {
+  const { config, 'page-origin': pageOrigin, url, 'form-size': formSize } = options;
   const { examineService } = await import('./doctor/doctor.ts');
   const { countBroken, report } = await import('./doctor/finding.ts');
   return interruptible(async (signal) => {
-    const findings = await examineService(command, signal);
+    const findings = await examineService({ config, pageOrigin, url, formSize }, signal);
     const broken = countBroken(findings);
-    print(command.isJson ? JSON.stringify({ broken, findings }, null, 2) : report(findings));
+    print(options.json === true ? JSON.stringify({ broken, findings }, null, 2) : report(findings));
     return broken > 0 ? 1 : 0;
   });
 };
+
+const picturesOf = ([source = '', folder = '']: readonly string[], { config }: Options): PicturesCommand => ({
+  config,
+  source,
+  folder,
+});
 
 /**
  * Runs the command. The service is loaded only when needed, so that help and usage errors are fast. Returns
  * the exit status.
  */
-const execute = async (command: Command): Promise<number> => {
-  switch (command.name) {
+const execute = async ({ name, words, options }: Command): Promise<number> => {
+  switch (name) {
     case 'help':
-      (command.isMissing ? complain : print)(help.trimEnd());
-      return command.isMissing ? 2 : 0;
+      (options.help === true ? print : complain)(help.trimEnd());
+      return options.help === true ? 0 : 2;
     case 'version':
       print(readVersion());
       return 0;
     case 'serve':
-      await runService(command);
+      await runService(words, options);
       return 0;
     case 'check-config':
-      return checkConfig(command);
+      return checkConfig(options);
     case 'explain':
-      return runExplain(command);
+      return runExplain(words, options);
     case 'doctor':
-      return runDoctor(command);
+      return runDoctor(options);
     case 'init': {
       const { writeConfiguration } = await import('./init/init.ts');
-      return writeConfiguration(command.isSilent);
+      return writeConfiguration(options.yes ?? false);
     }
     case 'thumbs': {
       const { makeThumbnails } = await import('./thumbs.ts');
-      return interruptible((signal) => makeThumbnails(command, signal));
+      return interruptible((signal) => makeThumbnails(picturesOf(words, options), signal));
     }
     case 'describe': {
       const { describePictures } = await import('./describe.ts');
-      return interruptible((signal) => describePictures(command, signal));
+      return interruptible((signal) => describePictures(picturesOf(words, options), signal));
     }
   }
 };

@@ -13,7 +13,7 @@ import {
 } from '../config/environment.ts';
 import { HttpError } from '../errors/errors.ts';
 import type { HookRequest } from '../http/message.ts';
-import { UsageError } from './arguments.ts';
+import { type Options, UsageError } from './arguments.ts';
 import type { Health } from './health.ts';
 
 /**
@@ -31,10 +31,7 @@ export const parsePort = (name: string, text: string): number => {
  * The address to listen on: from the options, else HOST and PORT, else the default.
  * @throws UsageError for an invalid port.
  */
-export const readAddress = (options: {
-  readonly host: string | undefined;
-  readonly port: string | undefined;
-}): Address => {
+export const readAddress = (options: Pick<Options, 'host' | 'port'>): Address => {
   const name = options.port === undefined ? 'PORT' : '--port';
   const port = options.port ?? readVariable('PORT');
   return {

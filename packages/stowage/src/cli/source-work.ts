@@ -7,16 +7,18 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { parsePath, UsageError } from './arguments.ts';
 import { StartError } from './serve.ts';
 
-/** A progress line in a terminal, and permanent lines. */
-export class ProgressLine {
+/** What a command has done so far: one line in a terminal, and permanent lines. */
+export abstract class Progress {
   readonly #isTerminal = process.stderr.isTTY;
   #shownAt = 0;
 
-  show(summary: string, path: SourcePath): void {
+  abstract summary(): string;
+
+  show(path: SourcePath): void {
     const now = performance.now();
     if (!this.#isTerminal || now - this.#shownAt < 100) return;
     this.#shownAt = now;
-    process.stderr.write(`\r\u001b[K${summary} ${path.toString().slice(-40)}`);
+    process.stderr.write(`\r\u001b[K${this.summary()} ${path.toString().slice(-40)}`);
   }
 
   say(text: string): void {
@@ -29,22 +31,22 @@ export class ProgressLine {
   }
 }
 
-export interface SourceWork {
+/** Arguments of a command: the pictures of a source, or of a folder in it and everything below. */
+export interface PicturesCommand {
+  readonly config: string | undefined;
   readonly source: string;
   readonly folder: string;
-  readonly line: ProgressLine;
-  readonly summary: () => string;
-  /** Returns the exit status. @throws StartError */
-  readonly work: (source: Source, folder: SourcePath) => Promise<number>;
 }
 
 /**
- * Runs `work` on a folder of a configured source, and prints a summary. Returns the exit status.
+ * Runs `work`, which returns the exit status, on a folder of a configured source, and prints a summary.
  * @throws UsageError, StartError, ConfigError
  */
 export const workInSource = async (
   { config, factories }: CheckedConfiguration,
-  { source: name, folder: text, line, summary, work }: SourceWork,
+  { source: name, folder: text }: PicturesCommand,
+  progress: Progress,
+  work: (source: Source, folder: SourcePath) => Promise<number>,
   signal: AbortSignal,
 ): Promise<number> => {
   const folder = parsePath('folder', text);
@@ -56,19 +58,19 @@ export const workInSource = async (
   const alive = setInterval(() => undefined, 60_000);
   try {
     const status = await work(source, folder);
-    line.clear();
-    process.stdout.write(`${summary()}.\n`);
+    progress.clear();
+    process.stdout.write(`${progress.summary()}.\n`);
     return status;
   } catch (error) {
-    line.clear();
+    progress.clear();
     if (signal.aborted) {
-      process.stdout.write(`Stopped. ${summary()}. Run it again to continue.\n`);
+      process.stdout.write(`Stopped. ${progress.summary()}. Run it again to continue.\n`);
       return 1;
     }
     if (error instanceof NotFoundError || error instanceof WrongKindError)
       throw new StartError(`There is no folder ${JSON.stringify(text)} in ${source.name}.`);
     if (error instanceof StowageError)
-      throw new StartError(`${source.name} failed: ${error.detail ?? error.message} (${summary()})`);
+      throw new StartError(`${source.name} failed: ${error.detail ?? error.message} (${progress.summary()})`);
     throw error;
   } finally {
     clearInterval(alive);

@@ -12,14 +12,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { reservedNames } from '../view/rights.ts';
 import { readDefinition } from './read-config.ts';
 import { StartError } from './serve.ts';
-import { ProgressLine, workInSource } from './source-work.ts';
-
-/** Arguments: the pictures of a source, or of a folder in it and everything below. */
-export interface PicturesCommand {
-  readonly config: string | undefined;
-  readonly source: string;
-  readonly folder: string;
-}
+import { type PicturesCommand, Progress, workInSource } from './source-work.ts';
 
 /** Pictures per request to the store. */
 const BATCH = 500;
@@ -46,15 +39,14 @@ const readFolder = async (source: Source, folder: SourcePath, signal: AbortSigna
   return { pictures, folders };
 };
 
-class Progress {
+class Thumbnails extends Progress {
   readonly counts: Record<BatchOutcome, number> = { made: 0, current: 0, broken: 0, failed: 0 };
-  readonly line = new ProgressLine();
 
   add(path: SourcePath, outcome: BatchOutcome): void {
     this.counts[outcome] += 1;
-    if (outcome === 'broken') this.line.say(`cannot be drawn: ${path.toString()}`);
-    if (outcome === 'failed') this.line.say(`could not be made: ${path.toString()}`);
-    this.line.show(this.summary(), path);
+    if (outcome === 'broken') this.say(`cannot be drawn: ${path.toString()}`);
+    if (outcome === 'failed') this.say(`could not be made: ${path.toString()}`);
+    this.show(path);
   }
 
   summary(): string {
@@ -68,7 +60,7 @@ class Progress {
 const makeBelow = async (
   source: Source,
   start: SourcePath,
-  progress: Progress,
+  progress: Thumbnails,
   signal: AbortSignal,
 ): Promise<void> => {
   const pool = createImagePool({ memory: source.settings.imageMemory, threads: readThreadPoolSize() });
@@ -98,13 +90,11 @@ const makeBelow = async (
  */
 export const makeThumbnails = async (command: PicturesCommand, signal: AbortSignal): Promise<number> => {
   const { config, hooks } = await readDefinition(command.config);
-  const progress = new Progress();
+  const progress = new Thumbnails();
   const work = async (source: Source, folder: SourcePath): Promise<number> => {
     if (!source.settings.createThumb) throw new StartError(`createThumb is off for ${source.name}.`);
     await makeBelow(source, folder, progress, signal);
     return progress.counts.failed > 0 ? 1 : 0;
   };
-  const { line } = progress;
-  const summary = (): string => progress.summary();
-  return workInSource(checkConfiguration(config, hooks), { ...command, line, summary, work }, signal);
+  return workInSource(checkConfiguration(config, hooks), command, progress, work, signal);
 };

@@ -9,7 +9,7 @@ import { ConfigError } from '../../errors/errors.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { createSourceGroup } from '../../sources/source-group.ts';
 import type { SourceGroup } from '../../sources/source.ts';
-import { type Command, UsageError } from '../arguments.ts';
+import { UsageError } from '../arguments.ts';
 import { configurationFile, readDefinition } from '../read-config.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 import { checkMachine } from './machine-checks.ts';
@@ -18,7 +18,10 @@ import { checkPageInside, checkService } from './service-checks.ts';
 import { checkOverlaps, checkOwnSettings, checkSettings, createUnguarded } from './settings-checks.ts';
 import { findFolder, type Probe, probeStore } from './store-checks.ts';
 
-export type DoctorOptions = Omit<Extract<Command, { readonly name: 'doctor' }>, 'name' | 'isJson'>;
+/** Values of the command line. */
+export type DoctorOptions = Readonly<
+  Record<'config' | 'pageOrigin' | 'url' | 'formSize', string | undefined>
+>;
 
 interface Question extends Addresses {
   readonly file: string | undefined;
