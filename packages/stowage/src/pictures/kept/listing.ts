@@ -1,5 +1,6 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { TimeLimit, withOwnSignal } from '../../basics/concurrency/abort.ts';
+import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import type { Entry } from '../../storage/entry.ts';
@@ -40,7 +41,7 @@ interface Piece {
 }
 
 /** Creates an empty backlog. Its timer does not keep the process alive. */
-export const createBacklog = (quietMs = QUIET_MS): Backlog => {
+export const createBacklog = (): Backlog => {
   const waiting = new Map<string, Piece>();
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -68,7 +69,7 @@ export const createBacklog = (quietMs = QUIET_MS): Backlog => {
       clearTimeout(timer);
       timer = setTimeout(() => {
         running ??= runAll();
-      }, quietMs).unref();
+      }, QUIET_MS).unref();
     },
     close: async () => {
       clearTimeout(timer);
@@ -91,17 +92,6 @@ const MAX_LEFT = 5000;
 const DRAWING_PATIENCE_MS = 2000;
 /** Time that programs draw after one listing; the next one continues from there. */
 const DRAWING_REST_MS = 120_000;
-
-/**
- * Runs the tasks of a listing with limited concurrency. Rejects as soon as one does; running ones continue.
- */
-const sideBySide = async (tasks: readonly (() => Promise<void>)[]): Promise<void> => {
-  const rest = tasks.values();
-  const work = async (): Promise<void> => {
-    for (const task of rest) await task();
-  };
-  await Promise.all(Array.from({ length: Math.min(PARALLEL_PER_LISTING, tasks.length) }, work));
-};
 
 interface Views {
   readonly views: readonly View[];
@@ -149,7 +139,7 @@ const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSi
     });
   }
   try {
-    await sideBySide(makings);
+    await forEachAtOnce(PARALLEL_PER_LISTING, makings, (make) => make());
   } finally {
     patience?.dispose();
   }
@@ -176,10 +166,9 @@ const keepIcons = async (view: ThumbnailView, views: readonly View[]): Promise<R
   const icons = new Map<string, Icon>();
   for (const shown of views) if (shown.kind === 'icon') icons.set(shown.icon.name, shown.icon);
   const kept = new Set<string>();
-  const keepings = [...icons.values()].map((icon) => async () => {
+  await forEachAtOnce(PARALLEL_PER_LISTING, icons.values(), async (icon) => {
     if (await view.keep(icon)) kept.add(icon.name);
   });
-  await sideBySide(keepings);
   return kept;
 };
 
@@ -243,17 +232,9 @@ export const makeAllWith =
     const wanted = entries.map((entry) => ({ entry, plan: planner.plan(entry) }));
     const names = new Set(wanted.flatMap(({ plan }) => (plan.kind === 'picture' ? [plan.name] : [])));
     const kept = await openKeptFolder(context, source, { folder, names }, signal);
-    let failure: Error | undefined;
-    // Waits for all of them, so that none continues after the function has returned.
-    const makings = wanted.map(({ entry, plan }) => async () => {
-      try {
-        if (plan.kind !== 'picture') return onEnd(entry, 'current');
-        signal.throwIfAborted();
-        onEnd(entry, await kept.ensure(thumbnailOf(source.settings, entry, plan)));
-      } catch (error) {
-        failure ??= error as Error;
-      }
+    await forEachAtOnce(PARALLEL_PER_LISTING, wanted, async ({ entry, plan }) => {
+      if (plan.kind !== 'picture') return onEnd(entry, 'current');
+      signal.throwIfAborted();
+      onEnd(entry, await kept.ensure(thumbnailOf(source.settings, entry, plan)));
     });
-    await sideBySide(makings);
-    if (failure !== undefined) throw failure;
   };
