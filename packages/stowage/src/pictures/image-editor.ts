@@ -130,13 +130,6 @@ export interface ImageEditor {
   texts(picture: PictureFile, signal: AbortSignal): Promise<About | undefined>;
   /** Checks that the bytes decode completely. Resolves with the default extension of their format. */
   verify(picture: PictureFile, signal: AbortSignal): Promise<string>;
-  /** Reads a file of at most `limit` bytes unchanged. @throws the error of `refuse` when it is larger */
-  load<Result>(
-    picture: PictureFile,
-    limit: { readonly bytes: number; readonly refuse: () => Error },
-    use: (content: Buffer) => Result | Promise<Result>,
-    signal: AbortSignal,
-  ): Promise<Result>;
 }
 
 const HEAD_BYTES = 256 * 1024;
@@ -166,16 +159,12 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
   const withPicture = <Result>(
     picture: PictureFile,
     signal: AbortSignal,
-    work: (image: Buffer) => Result | Promise<Result>,
-    limit = MAX_PICTURE_BYTES,
-    refuse?: () => Error,
-  ): Promise<Result> =>
-    hold(
-      'edits',
-      picture.size,
-      async () => work(await collect(await picture.open(), limit, signal, refuse)),
-      signal,
-    );
+    work: (image: Buffer) => Promise<Result>,
+  ): Promise<Result> => {
+    const read = async (): Promise<Result> =>
+      work(await collect(await picture.open(), MAX_PICTURE_BYTES, signal));
+    return hold('edits', picture.size, read, signal);
+  };
   return {
     edit: (picture, plan, use, signal) =>
       withPicture(picture, signal, async (image) => use(await engine.edit(image, plan, signal))),
@@ -205,10 +194,5 @@ export const createImageEditor = (pool: ImagePool): ImageEditor => {
     measure: measureWith(pool),
     texts: async (picture, signal) => (await import('./metadata/texts.ts')).readTexts(hold, picture, signal),
     verify: (picture, signal) => withPicture(picture, signal, (image) => engine.verify(image, signal)),
-    load: async (picture, { bytes, refuse }, use, signal) => {
-      const limit = Math.min(bytes, MAX_PICTURE_BYTES);
-      if ((picture.size ?? 0) > limit) throw refuse();
-      return withPicture(picture, signal, use, limit, refuse);
-    },
   };
 };
