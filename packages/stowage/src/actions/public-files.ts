@@ -21,6 +21,17 @@ const segmentsOf = (url: URL): string[] =>
     .filter((part) => part !== '')
     .map(decoded);
 
+/** The path of decoded segments; undefined for one that no file can have. */
+export const pathOfSegments = (segments: readonly string[]): SourcePath | undefined => {
+  try {
+    // Segment by segment: an encoded slash or dot inside one is rejected, not resolved.
+    return segments.reduce((path, segment) => path.child(segment), SourcePath.root);
+  } catch (error) {
+    if (error instanceof UnsafeNameError || error instanceof UnsafePathError) return undefined;
+    throw error;
+  }
+};
+
 /** Host of URLs that have none. */
 const NO_HOST = 'http://no-host.invalid';
 
@@ -46,16 +57,8 @@ const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined 
   const prefix = segmentsOf(base);
   const segments = segmentsOf(url);
   if (!prefix.every((part, index) => segments[index] === part)) return undefined;
-  try {
-    const inside = segments.slice(prefix.length);
-    // Segment by segment: an encoded slash or dot inside one is rejected, not resolved.
-    return inside.length === 0
-      ? undefined
-      : inside.reduce((path, segment) => path.child(segment), SourcePath.root);
-  } catch (error) {
-    if (error instanceof UnsafeNameError || error instanceof UnsafePathError) return undefined;
-    throw error;
-  }
+  const inside = segments.slice(prefix.length);
+  return inside.length === 0 ? undefined : pathOfSegments(inside);
 };
 
 /** A file of a source that a public URL may mean. */

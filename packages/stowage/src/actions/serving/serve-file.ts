@@ -6,14 +6,12 @@ import {
   NotFoundError,
   StorageDeniedError,
   StowageError,
-  UnsafeNameError,
-  UnsafePathError,
   WrongKindError,
 } from '../../errors/errors.ts';
 import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Stat } from '../../storage/entry.ts';
-import { SourcePath } from '../../storage/source-path.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
 import type { Item, ViewedFile } from '../../view/folder-view.ts';
 import type { Links } from '../../view/links.ts';
 import { presentOf } from '../../view/moved.ts';
@@ -21,7 +19,7 @@ import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 import type { ReadResult, SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
 import { bytesResponse, FileResponse, DelegatedResponse } from '../responses.ts';
-import { entryShownBy, type ShownEntry } from '../public-files.ts';
+import { entryShownBy, pathOfSegments, type ShownEntry } from '../public-files.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 
 /** A request for a file by its link, without an action. */
@@ -108,17 +106,6 @@ const SMALL_BYTES = 64 * 1024;
 
 /** The name of an icon contains a hash of its drawing. */
 const FOREVER = 'public, max-age=31536000, immutable';
-
-/** @throws NotFoundError for a path that no file can have */
-const parsePath = (segments: readonly string[]): SourcePath => {
-  try {
-    // Segment by segment: an encoded slash or dot inside one is rejected, not resolved.
-    return segments.reduce((path, segment) => path.child(segment), SourcePath.root);
-  } catch (error) {
-    if (error instanceof UnsafeNameError || error instanceof UnsafePathError) throw new NotFoundError();
-    throw error;
-  }
-};
 
 /** Results of earlier reads of a file. */
 interface Known {
@@ -255,7 +242,8 @@ export const serveFile = async (
 ): Promise<FileResponse | DelegatedResponse> => {
   const { view, query } = request;
   const { source } = view;
-  const served = parsePath(request.segments);
+  const served = pathOfSegments(request.segments);
+  if (served === undefined) throw new NotFoundError();
   const shownBy = entryShownBy(source, served);
   const shown = { entry: served, ...shownBy, isDrawn: shownBy !== undefined };
   if (source.settings.serve === 'signed' && services.links.signatureIn(source, served, query) !== 'valid')
