@@ -1,5 +1,6 @@
-import { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { extensionOf } from '../basics/content/file-type.ts';
+import { limitTo } from '../basics/content/parse-budget.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
@@ -96,20 +97,6 @@ const readSame = async (
   throw new ChangedMeanwhileError();
 };
 
-/** Limits the length of content, for stores that report no sizes. Throws the error of `refuse` beyond it. */
-async function* atMost(
-  content: Readable,
-  most: number,
-  refuse: () => Error,
-): AsyncGenerator<Uint8Array, void> {
-  let length = 0;
-  for await (const chunk of content as AsyncIterable<Uint8Array>) {
-    length += chunk.byteLength;
-    if (length > most) throw refuse();
-    yield chunk;
-  }
-}
-
 /** The bytes to store for an incoming picture: processed as the policy says, in its own format. */
 const receivedPicture = async (
   { services, signal }: Context,
@@ -180,12 +167,9 @@ export const incomingContent = (
       throw refuse();
     }
     const isKnown = stat.size !== undefined;
-    const bounded = (content: Readable): Readable => {
-      if (isKnown) return content;
-      const limited = Readable.from(atMost(content, most, refuse), { objectMode: false });
-      // A generator that has not started does not close its input.
-      return limited.once('close', () => content.destroy());
-    };
+    // For stores that report no sizes. Errors reach the reader of the limited stream.
+    const bounded = (content: Readable): Readable =>
+      isKnown ? content : pipeline(content, limitTo(most, refuse), () => undefined);
     const stream = bounded(read);
     const reopen = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
     if (isCovered) return received(context, settings, { size: stat.size, stream, reopen }, target.name);

@@ -1,6 +1,7 @@
-import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { type Action, editorFor, mayAllowAction } from '../actions/action.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
+import { limitTo } from '../basics/content/parse-budget.ts';
 import { policyFor, uploadName } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { fileTooLarge, isFilesField, withFileName } from '../changes/uploaded-file.ts';
@@ -12,24 +13,6 @@ import type { SourceView } from '../view/source-view.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { GrantedRequest } from './request-scope.ts';
 
-class ByteLimit extends Transform {
-  readonly #refuse: () => Error;
-  readonly #most: number;
-  #seen = 0;
-
-  constructor(most: number, refuse: () => Error) {
-    super();
-    this.#refuse = refuse;
-    this.#most = most;
-  }
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#seen += chunk.length;
-    if (this.#seen > this.#most) done(this.#refuse());
-    else done(null, chunk);
-  }
-}
-
 const limited = (
   { content, filename }: Pick<IncomingFile, 'content' | 'filename'>,
   { settings }: Source,
@@ -39,7 +22,7 @@ const limited = (
   // Errors reach the reader of the limited stream; the callback only prevents an uncaught exception.
   pipeline(
     content,
-    new ByteLimit(Math.min(most, room), () =>
+    limitTo(Math.min(most, room), () =>
       room < most ? outOfRoom(settings, room) : fileTooLarge(filename, most),
     ),
     () => undefined,

@@ -2,7 +2,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { BrokenImageError } from '../errors/errors.ts';
 import type { ReadResult } from '../storage/readable.ts';
 import { mediaTypeOf } from '../basics/content/file-type.ts';
-import { ParseBudget } from '../basics/content/parse-budget.ts';
+import { boundedBytes, ParseBudget } from '../basics/content/parse-budget.ts';
 import { pngChunks } from './metadata/png.ts';
 
 /** A stored or uploaded picture. */
@@ -19,22 +19,14 @@ const tooLarge = (): Error => new BrokenImageError('The image file is too large.
  * Reads a picture's stream into memory, at most `limit` bytes; the stream is destroyed in every case.
  * @throws BrokenImageError when it is longer, or the error of `refuse`
  */
-export const collect = async (
+export const collect = (
   stream: Readable,
   limit: number,
   signal?: AbortSignal,
   refuse: () => Error = tooLarge,
 ): Promise<Buffer> => {
   if (signal) addAbortSignal(signal, stream);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limit) throw refuse();
-    chunks.push(chunk);
-  }
-  const [first] = chunks;
-  return first?.length === length ? first : Buffer.concat(chunks, length);
+  return boundedBytes(stream, limit, refuse);
 };
 
 /**

@@ -1,3 +1,5 @@
+import { Transform, type TransformCallback } from 'node:stream';
+
 /** Limits of the cost of parsing one input. */
 export interface ParseLimits {
   /** Parts: chunks, segments, entries, elements, rules that are tried. */
@@ -67,5 +69,18 @@ export const boundedBytes = async (
     if (length > most) throw refuse();
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks, length);
+  const [first] = chunks;
+  return first instanceof Buffer && first.length === length ? first : Buffer.concat(chunks, length);
+};
+
+/** Passes bytes on, at most `most`. Fails with the error of `refuse` as soon as there are more. */
+export const limitTo = (most: number, refuse: () => Error): Transform => {
+  let left = most;
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
+      left -= chunk.length;
+      if (left < 0) done(refuse());
+      else done(null, chunk);
+    },
+  });
 };

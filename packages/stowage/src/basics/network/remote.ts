@@ -1,5 +1,6 @@
-import { type Readable, PassThrough, pipeline, Transform, type TransformCallback } from 'node:stream';
+import { type Readable, PassThrough, pipeline, type Transform } from 'node:stream';
 import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors/errors.ts';
+import { limitTo } from '../content/parse-budget.ts';
 import type { Logger } from '../log/logger.ts';
 import { orAborted, TimeLimit } from '../concurrency/abort.ts';
 import { createSlots, type Slots } from '../concurrency/queues.ts';
@@ -49,16 +50,7 @@ const decodersFor = (encodings: readonly string[]): Transform[] => {
   });
 };
 
-const limitTo = (maxBytes: number): Transform => {
-  let left = maxBytes;
-  return new Transform({
-    transform: (chunk: Buffer, _encoding, callback: TransformCallback) => {
-      left -= chunk.length;
-      if (left < 0) callback(new FileTooLargeError());
-      else callback(null, chunk);
-    },
-  });
-};
+const tooLarge = (): Error => new FileTooLargeError();
 
 export interface BodyBounds {
   readonly maxBytes: number;
@@ -79,8 +71,8 @@ export interface BodyBounds {
  */
 const boundBody = (body: Readable, bounds: BodyBounds): Readable => {
   const decoders = decodersFor(bounds.encodings);
-  const steps = decoders.length === 0 ? [] : [limitTo(bounds.maxWireBytes), ...decoders];
-  const limited = limitTo(bounds.maxBytes);
+  const steps = decoders.length === 0 ? [] : [limitTo(bounds.maxWireBytes, tooLarge), ...decoders];
+  const limited = limitTo(bounds.maxBytes, tooLarge);
   // A separate stream, so that errors of the library are not exposed, not even in `errored`.
   const content = new PassThrough();
   const fail = (error: unknown): void => {

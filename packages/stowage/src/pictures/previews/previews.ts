@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createTaskQueue } from '../../basics/concurrency/queues.ts';
+import { limitTo } from '../../basics/content/parse-budget.ts';
 import {
   makeTemporaryFolder,
   removeTemporaryFolder,
@@ -115,16 +116,6 @@ interface StoredFile {
 
 const tooLarge = (): Error => new BrokenImageError('The file is too large.');
 
-const bounded = (limit: number) =>
-  async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    let length = 0;
-    for await (const chunk of chunks) {
-      length += chunk.length;
-      if (length > limit) throw tooLarge();
-      yield chunk;
-    }
-  };
-
 const copyPart = async (
   { storage, path }: StoredFile,
   file: string,
@@ -133,7 +124,7 @@ const copyPart = async (
 ): Promise<void> => {
   const { stream } = await storage.read(path, { range, signal });
   const sink = createWriteStream(file, { flags: range?.start ? 'r+' : 'wx', start: range?.start ?? 0 });
-  await pipeline(stream, bounded(limit), sink, { signal });
+  await pipeline(stream, limitTo(limit, tooLarge), sink, { signal });
 };
 
 const BEGINNING_BYTES = 1024;
