@@ -84,6 +84,66 @@ const htmlField = textField
   .meta({ maxLength: constants.MAX_STRING_LENGTH })
   .describe('The content, as HTML. Scripts in it never run.');
 
+const UNKNOWN_TYPE = mimeTypeOf('');
+
+/** Undefined for a name of another type of file. An unknown extension is part of the name: `Draft 2.1`. */
+const documentName = (text: string, extension: string): string | undefined => {
+  const name = sanitizeName(text);
+  if (name === '' || extensionOf(name) === extension) return name;
+  return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
+};
+
+/**
+ * `name`: saves the document under it instead of returning it. The extension is added where it is missing.
+ */
+export const savedNameField = (extension: string) =>
+  optionalTextField
+    .refine(
+      (name) => name === undefined || documentName(name, extension) !== undefined,
+      `must end in ".${extension}"`,
+    )
+    .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
+    .describe(
+      'Saves the document in the folder under this name, like an upload, and returns the stored file.',
+    );
+
+interface DocumentTarget {
+  readonly source: string | undefined;
+  readonly path: SourcePath;
+  readonly name: string;
+}
+
+/**
+ * Saves a document like an upload: by the access rules, limits and conflict strategy of uploads. `make` runs
+ * only when name and folder are allowed and the quota is not used up.
+ * @throws errors of `make`, and those of uploads
+ */
+export const saveDocument = async (
+  context: ActionContext,
+  { source, path, name }: DocumentTarget,
+  keys: readonly string[],
+  make: () => Promise<Uint8Array>,
+): Promise<StoredFiles> => {
+  const view = await context.views.open(source);
+  await checkUpload(context, view, { folder: path, filename: name, keys });
+  await requireRoomForMore(context, view, path.child(name));
+  const content = Readable.from([await make()], { objectMode: false });
+  const file = await stageFile(context, view, content, { field: 'name', filename: name, near: path });
+  try {
+    const stored = await carryOut(context, {
+      type: 'create',
+      open: view,
+      path,
+      files: [file],
+      keys,
+      isForm: true,
+    });
+    return storedFilesOf(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
+  } finally {
+    await file.staged.discard();
+  }
+};
+
 const drawnFor = async (
   { services: { thumbnails } }: ActionContext,
   item: Item,
@@ -230,63 +290,3 @@ export const generateDocxAction = documentAction('docx', {
   contentType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   summary: 'Converts HTML to document.docx; with a name, to a file of a source.',
 });
-
-const UNKNOWN_TYPE = mimeTypeOf('');
-
-/** Undefined for a name of another type of file. An unknown extension is part of the name: `Draft 2.1`. */
-const documentName = (text: string, extension: string): string | undefined => {
-  const name = sanitizeName(text);
-  if (name === '' || extensionOf(name) === extension) return name;
-  return mimeTypeOf(name) === UNKNOWN_TYPE ? sanitizeName(`${name}.${extension}`) : undefined;
-};
-
-/**
- * `name`: saves the document under it instead of returning it. The extension is added where it is missing.
- */
-export const savedNameField = (extension: string) =>
-  optionalTextField
-    .refine(
-      (name) => name === undefined || documentName(name, extension) !== undefined,
-      `must end in ".${extension}"`,
-    )
-    .transform((name) => (name === undefined ? undefined : documentName(name, extension)))
-    .describe(
-      'Saves the document in the folder under this name, like an upload, and returns the stored file.',
-    );
-
-interface DocumentTarget {
-  readonly source: string | undefined;
-  readonly path: SourcePath;
-  readonly name: string;
-}
-
-/**
- * Saves a document like an upload: by the access rules, limits and conflict strategy of uploads. `make` runs
- * only when name and folder are allowed and the quota is not used up.
- * @throws errors of `make`, and those of uploads
- */
-export const saveDocument = async (
-  context: ActionContext,
-  { source, path, name }: DocumentTarget,
-  keys: readonly string[],
-  make: () => Promise<Uint8Array>,
-): Promise<StoredFiles> => {
-  const view = await context.views.open(source);
-  await checkUpload(context, view, { folder: path, filename: name, keys });
-  await requireRoomForMore(context, view, path.child(name));
-  const content = Readable.from([await make()], { objectMode: false });
-  const file = await stageFile(context, view, content, { field: 'name', filename: name, near: path });
-  try {
-    const stored = await carryOut(context, {
-      type: 'create',
-      open: view,
-      path,
-      files: [file],
-      keys,
-      isForm: true,
-    });
-    return storedFilesOf(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
-  } finally {
-    await file.staged.discard();
-  }
-};
