@@ -90,7 +90,7 @@ describe('stowage describe', () => {
     process.child.kill('SIGINT');
     const { status, stdout } = await process.ended;
     expect(status).toBe(130);
-    const done = Number(/^Stopped\. (\d) described, .* Run it again to go on\.\n$/u.exec(stdout)?.[1]);
+    const done = Number(/^Stopped\. (\d) described, .* Run it again to continue\.\n$/u.exec(stdout)?.[1]);
     expect((await run(await withHook(ALL), 'photos')).stdout).toBe(
       `${String(4 - done)} described, ${String(done)} had a text, 0 got none.\n`,
     );

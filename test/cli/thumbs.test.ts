@@ -101,7 +101,7 @@ describe('stowage thumbs', () => {
     process.child.kill('SIGINT');
     const { status, stdout } = await process.ended;
     expect(status).toBe(130);
-    const made = Number(/^Stopped\. (\d+) made, .* Run it again to go on\.\n$/u.exec(stdout)?.[1]);
+    const made = Number(/^Stopped\. (\d+) made, .* Run it again to continue\.\n$/u.exec(stdout)?.[1]);
     const there = await namesIn('_thumbs');
     expect(there.length).toBeLessThan(150);
     expect(there.length).toBeGreaterThanOrEqual(made);
