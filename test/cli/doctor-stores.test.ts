@@ -113,7 +113,7 @@ const stores: readonly Row[] = [
     'left-behind',
     'risk',
     /stowage-doctor-.* is left in the root/u,
-    /by hand/u,
+    /yourself/u,
   ],
   [
     'a wrong key',
