@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import type { Entry } from '../../storage/adapter.ts';
 import type { Tally, TallyOptions } from '../../storage/readable.ts';
-import { NameFilter, type SeenName } from './names.ts';
+import { type ListedName, NameFilter, type SeenName } from './names.ts';
 import {
   type FolderToScan,
   listedNames,
@@ -29,103 +29,81 @@ export interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, '
 
 type Work<Result> = Generator<undefined, Result, undefined>;
 
-/** One sum in the scanning thread. Memory: the folders that are still to be read. */
-class TreeTally {
-  readonly #request: TallyRequest;
-  readonly #slice: TimeSlice;
-  readonly #waiting: Folder[];
-  readonly #countsFolders = new Map<number, boolean>();
-  readonly #sum = { files: 0, bytes: 0, deepest: 0, longest: 0, unreadable: 0 };
+/**
+ * Whether the link count shows that the folder has no subfolders.
+ * @param known by device, whether its link counts show them
+ */
+const hasNoFolders = ({ self }: ScannedFolder, known: Map<number, boolean>): boolean => {
+  const { dev, nlink } = fs.statSync(self);
+  if (nlink !== 2) return false;
+  const isSure = known.get(dev) ?? COUNTS_FOLDERS.has(fs.statfsSync(self).type);
+  known.set(dev, isSure);
+  return isSure;
+};
 
-  constructor(request: TallyRequest, slice: TimeSlice) {
-    this.#request = request;
-    this.#slice = slice;
-    this.#waiting = [request];
-  }
+/** Sums up everything below a folder. Memory: the folders that are still to be read. @throws errors of the system */
+export function* tallyTree(request: TallyRequest, slice: TimeSlice): Work<Tally> {
+  const { root, handles, of, prefix, uncounted, ignores } = request;
+  const sum = { files: 0, bytes: 0, deepest: 0, longest: 0, unreadable: 0 };
+  const waiting: Folder[] = [request];
+  const countsFolders = new Map<number, boolean>();
 
-  /** @throws errors of the system */
-  *count(): Work<Tally> {
-    for (let folder = this.#waiting.pop(); folder !== undefined; folder = this.#waiting.pop()) {
-      try {
-        yield* this.#read(folder);
-      } catch (error) {
-        const isItself = folder === this.#request;
-        if (isItself || (!isGone(error) && !isUnreadable(error))) throw error;
-        if (isUnreadable(error)) this.#sum.unreadable += 1;
-      }
-      if (this.#slice.isOver) yield;
-    }
-    return this.#sum;
-  }
-
-  *#read(folder: Folder): Work<void> {
-    const { root, handles, of, prefix } = this.#request;
-    const opened = openScanned({ root, diskNames: folder.diskNames, handles });
-    try {
-      if (of === 'paths') {
-        const depth = folder.diskNames.length - this.#request.diskNames.length + 1;
-        const length = Buffer.byteLength(folder.prefix) - Buffer.byteLength(prefix) + LONGEST_NAME;
-        this.#sum.deepest = Math.max(this.#sum.deepest, depth);
-        this.#sum.longest = Math.max(this.#sum.longest, length);
-        if (this.#hasNoFolders(opened)) return;
-      }
-      yield* this.#readNames(folder, opened);
-      opened.verify();
-    } finally {
-      opened.close();
-    }
-  }
-
-  *#readNames(folder: Folder, opened: ScannedFolder): Work<void> {
-    for (const names of listedNames(opened, new NameFilter(), STRIDE)) {
-      const others: SeenName[] = [];
-      for (const listed of names) {
-        if (listed.kind === 'folder') this.#enter(folder, listed);
-        else if (listed.kind === undefined || this.#request.of !== 'paths') others.push(listed);
-      }
-      this.#take(folder, opened, others);
-      if (this.#slice.isOver) yield;
-    }
-  }
-
-  /** Whether the link count shows that the folder has no subfolders. */
-  #hasNoFolders({ self }: ScannedFolder): boolean {
-    const { dev, nlink } = fs.statSync(self);
-    if (nlink !== 2) return false;
-    let isSure = this.#countsFolders.get(dev);
-    if (isSure === undefined) {
-      isSure = COUNTS_FOLDERS.has(fs.statfsSync(self).type);
-      this.#countsFolders.set(dev, isSure);
-    }
-    return isSure;
-  }
-
-  #enter({ diskNames, prefix }: Folder, { raw, name }: SeenName): void {
-    if (this.#request.uncounted?.includes(name.toLowerCase()) === true) return;
-    this.#waiting.push({ diskNames: [...diskNames, raw], prefix: `${prefix}${name}/` });
-  }
+  const enter = ({ diskNames, prefix: above }: Folder, { raw, name }: SeenName): void => {
+    if (uncounted?.includes(name.toLowerCase()) === true) return;
+    waiting.push({ diskNames: [...diskNames, raw], prefix: `${above}${name}/` });
+  };
 
   /** Counts the entries that are certainly not folders. */
-  #take(folder: Folder, opened: ScannedFolder, names: readonly SeenName[]): void {
+  const take = (folder: Folder, opened: ScannedFolder, names: readonly SeenName[]): void => {
     const look = (path: string): readonly (Entry | undefined)[] =>
       names.map(({ raw, name }) => {
         const stats = fs.lstatSync(`${path}/${raw}`, { throwIfNoEntry: false });
         return stats && entryOf(name, stats);
       });
     const entries = names.length < MANY ? look(opened.self) : opened.lookAtMany(look);
-    const { ignores } = this.#request;
     for (const [index, entry] of entries.entries()) {
       const seen = names[index];
       if (entry === undefined || seen === undefined) continue;
-      if (entry.kind === 'folder') this.#enter(folder, seen);
+      if (entry.kind === 'folder') enter(folder, seen);
       else if (ignores?.test(folder.prefix + entry.name) !== true) {
-        this.#sum.files += 1;
-        this.#sum.bytes += entry.size ?? 0;
+        sum.files += 1;
+        sum.bytes += entry.size ?? 0;
       }
     }
-  }
-}
+  };
 
-/** Sums up everything below a folder. @throws errors of the system */
-export const tallyTree = (request: TallyRequest, slice: TimeSlice): Generator<undefined, Tally, undefined> =>
-  new TreeTally(request, slice).count();
+  function* read(folder: Folder): Work<void> {
+    const opened = openScanned({ root, diskNames: folder.diskNames, handles });
+    try {
+      if (of === 'paths') {
+        const depth = folder.diskNames.length - request.diskNames.length + 1;
+        const length = Buffer.byteLength(folder.prefix) - Buffer.byteLength(prefix) + LONGEST_NAME;
+        sum.deepest = Math.max(sum.deepest, depth);
+        sum.longest = Math.max(sum.longest, length);
+        if (hasNoFolders(opened, countsFolders)) return;
+      }
+      for (const names of listedNames(opened, new NameFilter(), STRIDE)) {
+        for (const listed of names) if (listed.kind === 'folder') enter(folder, listed);
+        const isCounted = ({ kind }: ListedName): boolean =>
+          kind === undefined || (kind === 'file' && of !== 'paths');
+        take(folder, opened, names.filter(isCounted));
+        if (slice.isOver) yield;
+      }
+      opened.verify();
+    } finally {
+      opened.close();
+    }
+  }
+
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    try {
+      yield* read(folder);
+    } catch (error) {
+      const isItself = folder === request;
+      if (isItself || (!isGone(error) && !isUnreadable(error))) throw error;
+      if (isUnreadable(error)) sum.unreadable += 1;
+    }
+    if (slice.isOver) yield;
+  }
+  return sum;
+}
