@@ -50,15 +50,16 @@ interface Comparable extends Version {
 }
 
 /**
- * The version as clients compare it. A file of a store without ETags gets a weak one of its size and time. A time
- * in whole seconds does not distinguish a version from one that replaces it within the same second, so a recent
- * file gets a tag that no later request matches: clients that send a tag do not compare the time.
+ * The version as clients compare it. A file of a store without ETags gets one of its size and time, which is
+ * strong, because browsers continue downloads by strong tags only. A time in whole seconds does not distinguish a
+ * version from one that replaces it within the same second, so a recent file gets a tag that no later request
+ * matches: clients that send a tag do not compare the time.
  */
 const comparable = ({ etag, modifiedAt, size }: Version & Pick<Stat, 'size'>): Comparable => {
   if (etag !== undefined || modifiedAt === undefined) return { etag, modifiedAt, isRecent: false };
   const isRecent = Date.now() - modifiedAt < CLOCK_MS;
-  const tag = isRecent ? randomUUID() : `${String(size)}-${String(seconds(modifiedAt))}`;
-  return { etag: `W/"${tag}"`, modifiedAt, isRecent };
+  const tag = isRecent ? `W/"${randomUUID()}"` : `"${String(size)}-${String(seconds(modifiedAt))}"`;
+  return { etag: tag, modifiedAt, isRecent };
 };
 
 type Headers = Readonly<Record<string, string | undefined>>;
@@ -102,7 +103,7 @@ const checkPreconditions = (headers: Headers, version: Comparable): 'send' | 'no
 const rangeStillApplies = (headers: Headers, { etag, modifiedAt, isRecent }: Comparable): boolean => {
   const header = headers['if-range']?.trim();
   if (header === undefined) return true;
-  if (header.endsWith('"')) return header === etag && !header.startsWith('W/');
+  if (header.endsWith('"')) return header === etag;
   return modifiedAt !== undefined && !isRecent && parseDate(header) === seconds(modifiedAt);
 };
 

@@ -250,9 +250,8 @@ const tagOf = (text: string): string =>
 /** Whether a list of entity tags contains one. Tags may contain commas, so the list is matched, not split. */
 export const listMatches = (header: string, etag: string | undefined, weak: boolean): boolean => {
   if (header.trim() === '*') return true;
-  const tags: readonly string[] = header.match(/(?:W\/)?"[^"]*"/gu) ?? [];
-  const opaque = etag?.replace(/^W\//u, '');
-  return tags.some((tag) => (weak ? tag.replace(/^W\//u, '') : tag) === opaque) && (weak || opaque === etag);
+  const tags = header.match(/(?:W\/)?"[^"]*"/gu) ?? [];
+  return tags.some((tag) => (weak ? tag.replace(/^W\//u, '') : tag) === etag);
 };
 
 const compressed = async (response: Sent, coding: Coding, method: string): Promise<ConnectorResponse> => {
