@@ -55,6 +55,25 @@ it('the pages of rooms name files that are there', async () => {
   expect(missing).toEqual([]);
 });
 
+it('the messages in the tables of what the log shows are those of the stores', async () => {
+  const stale: string[] = [];
+  for (const kind of ['ftp', 'sftp', 'webdav']) {
+    const files = (
+      await Promise.all(['core', kind].map((room) => below(`packages/stowage/src/adapters/remote/${room}`)))
+    )
+      .flat()
+      .filter((path) => path.endsWith('.ts'));
+    const source = (await Promise.all(files.map(textOf))).join('\n');
+    const [, table = ''] = (await textOf(`docs/${kind}.md`)).split('| In the log |');
+    // Messages that begin otherwise contain values, or are of libraries and the system.
+    for (const [, message = ''] of table.matchAll(
+      /^\|[^|]*`((?:the|all|a|no(?! matching)) [^`(,:]+[^\s`(,:])/gmu,
+    ))
+      if (!source.includes(message)) stale.push(`${kind}: ${message}`);
+  }
+  expect(stale).toEqual([]);
+});
+
 it('the recipes for contributors name files that are there', async () => {
   const named = [
     ...(await textOf('CONTRIBUTING.md')).matchAll(/`((?:packages|test|scripts|docs)\/[\w./-]+)`/gu),

@@ -88,7 +88,7 @@ export class Connections {
             ? !request.writableEnded && !request.writableNeedDrain && !request.socket?.connecting
             : answer.readableLength > 0;
         if (isOurTurn) request.setTimeout(waitMs);
-        else giveUp(new SilenceError('no answer in time'));
+        else giveUp(new SilenceError('no response in time'));
       });
       if (storingMs > 0) request.once('finish', () => request.setTimeout(waitMs + storingMs));
       request.on('error', (error) => {
