@@ -4,13 +4,14 @@ declare module 'autocannon' {
     readonly '2xx': number;
     readonly non2xx: number;
     readonly errors: number;
-    readonly start: Date;
-    readonly finish: Date;
+    /** In seconds. */
+    readonly duration: number;
   }
 
   export default function autocannon(options: {
     readonly url: string;
-    readonly amount: number;
+    /** In seconds; an amount of requests would end at the next whole second. */
+    readonly duration: number;
     readonly connections: number;
   }): Promise<Result>;
 }

@@ -39,8 +39,8 @@ export class PickerPage {
 
   async first(selector: string): Promise<ElementHandle> {
     // Waiting for a selector looks again when the page changes; it does not hear of changes inside of shadow roots.
-    await this.eventually(async () => (await this.all(selector)).length).toBeGreaterThan(0);
-    const [found] = await this.all(selector);
+    let found: ElementHandle | undefined;
+    await this.eventually(async () => ([found] = await this.all(selector)).length).toBeGreaterThan(0);
     if (found === undefined) throw new Error(`${selector} is not there.`);
     return found;
   }
