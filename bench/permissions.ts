@@ -12,25 +12,17 @@ const ROUNDS = 3;
 const SECONDS = 2;
 const CONNECTIONS = 50;
 
-/** Number of responses over many connections, and the seconds that they took. */
-const load = async (url: string): Promise<{ readonly responses: number; readonly seconds: number }> => {
+/** Responses over many connections: how many a second, and the processor time of one in microseconds. */
+const load = async (url: string, pid: number): Promise<{ readonly rate: number; readonly cost: number }> => {
+  const before = await processorTime(pid);
   const result = await autocannon({ url, duration: SECONDS, connections: CONNECTIONS });
   if (result.non2xx > 0 || result.errors > 0) throw new Error(`${url} failed under load`);
-  return { responses: result['2xx'], seconds: result.duration };
+  const spent = (await processorTime(pid)) - before;
+  return { rate: result['2xx'] / result.duration, cost: (spent * 1000) / result['2xx'] };
 };
 
 /** Responses per second over many connections. */
-export const perSecond = async (url: string): Promise<number> => {
-  const { responses, seconds } = await load(url);
-  return responses / seconds;
-};
-
-/** Processor time of one response in microseconds, over many connections. */
-const microseconds = async (url: string, pid: number): Promise<number> => {
-  const before = await processorTime(pid);
-  const { responses } = await load(url);
-  return ((await processorTime(pid)) - before) * (1000 / responses);
-};
+export const perSecond = async (url: string): Promise<number> => (await load(url, process.pid)).rate;
 
 /** Runs work with a server in its own process; `program` prints its port. */
 export const withServer = async <Result>(
@@ -80,18 +72,22 @@ export const permissions: Measurement = {
         return withBareServer(body, async (bareUrl, barePid) => {
           await drain(bareUrl);
           const servers = [
-            { url, pid: service.pid, rates: [] as number[], costs: [] as number[] },
-            { url: bareUrl, pid: barePid, rates: [] as number[], costs: [] as number[] },
+            { url, pid: service.pid, loads: [] as Awaited<ReturnType<typeof load>>[] },
+            { url: bareUrl, pid: barePid, loads: [] as Awaited<ReturnType<typeof load>>[] },
           ];
-          for (const server of servers) await load(server.url);
-          for (let round = 0; round < ROUNDS; round += 1) {
-            for (const { url: to, pid, rates, costs } of servers) {
-              rates.push(await perSecond(to));
-              costs.push(await microseconds(to, pid));
+          for (let round = 0; round <= ROUNDS; round += 1) {
+            for (const { url: to, pid, loads } of servers) {
+              const result = await load(to, pid);
+              // The first round only warms up.
+              if (round > 0) loads.push(result);
             }
           }
-          const [rate = Number.NaN, bareRate = Number.NaN] = servers.map(({ rates }) => median(rates));
-          const [cost = Number.NaN, bareCost = Number.NaN] = servers.map(({ costs }) => median(costs));
+          const [rate = Number.NaN, bareRate = Number.NaN] = servers.map(({ loads }) =>
+            median(loads.map((one) => one.rate)),
+          );
+          const [cost = Number.NaN, bareCost = Number.NaN] = servers.map(({ loads }) =>
+            median(loads.map((one) => one.cost)),
+          );
           const name = 'bare node:http';
           return [
             { what: '`permissions` a second', unit: '/s', ours: rate, reference: { name, value: bareRate } },

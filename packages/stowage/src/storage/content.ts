@@ -155,7 +155,7 @@ export const spool = async (content: Readable, options: OperationOptions = {}): 
     if (contentError !== undefined || systemCode(error)?.startsWith('ERR_STREAM'))
       throw contentError ?? error;
     const failure = fromSystemError(error, 'spooling');
-    // What is missing or in the way in the temp folder is no fault of the request.
+    // A missing or conflicting entry in the temp folder is not the fault of the request.
     if (failure.status >= 500) throw failure;
     throw new StorageUnavailableError({ detail: 'no temporary file could be written', cause: error });
   }
