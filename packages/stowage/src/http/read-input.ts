@@ -159,7 +159,7 @@ const receiveParsed = async (
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and errors of the receiver.
  */
 const readBody = async ({ request, edge }: RequestScope, reading: FormReading): Promise<FormContent> => {
-  const { body, headers, signal, parsedBody } = request;
+  const { body, headers, parsedBody } = request;
   const contentType = headers['content-type'];
   if (parsedBody !== undefined) {
     if (parsedBody.isMissing && bodyKind(contentType) !== undefined) throw new BrokenBodyError(READ_BEFORE);
@@ -167,7 +167,8 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   }
   const kind = body === undefined ? undefined : bodyKind(contentType);
   if (body === undefined || kind === undefined) return { fields: noParameters(), uploads: [] };
-  const context: BodyContext = { headers, signal, times: edge.times ?? bodyTimes };
+  // Reading the signal creates it, which requests without a body do not need.
+  const context: BodyContext = { headers, signal: request.signal, times: edge.times ?? bodyTimes };
   if (kind === 'multipart') {
     // The parser is loaded at the first form, so that the service starts faster.
     const { readMultipart } = await import('./body/multipart.ts');

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -244,8 +244,7 @@ const isLong = ({ headers, body }: Sent): boolean =>
     ? Number(headers['content-length']) >= LEAST_BYTES
     : headers['content-length'] === undefined;
 
-const tagOf = (text: string): string =>
-  `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
+const tagOf = (text: string): string => `"${hash('sha256', text, 'base64url').slice(0, 27)}"`;
 
 /** Whether a list of entity tags contains one. Tags may contain commas, so the list is matched, not split. */
 export const listMatches = (header: string, etag: string | undefined, weak: boolean): boolean => {

@@ -45,9 +45,16 @@ export const seenFrom = (
     sources.all.map((source): [Source, Source] => {
       if (!source.baseurl.startsWith('/')) return [source, source];
       const baseurl = source.servesItself ? servedBelow(base, source) : source.baseurl;
-      const path = new URL(baseurl, 'http://host').pathname;
-      const aliases = originsOf(hosts).map((origin) => origin + path);
-      return [source, { ...source, baseurl, baseurlAliases: [...source.baseurlAliases, path, ...aliases] }];
+      const seenSource = {
+        ...source,
+        baseurl,
+        // Only a few actions read links, and parsing addresses is expensive.
+        get baseurlAliases() {
+          const path = new URL(baseurl, 'http://host').pathname;
+          return [...source.baseurlAliases, path, ...originsOf(hosts).map((origin) => origin + path)];
+        },
+      };
+      return [source, seenSource];
     }),
   );
   return {
