@@ -480,6 +480,12 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       document.addEventListener('wheel', (event) => event.preventDefault(), { passive: false });
       document.addEventListener('pointerdown', close);
       document.addEventListener('keydown', (event) => event.key === 'Escape' && close(), { capture: true });
+      // As in Firefox, where each of them leaves shadow roots.
+      window.KeyboardEvent = class extends KeyboardEvent {
+        constructor(type: string, init?: KeyboardEventInit) {
+          super(type, { ...init, composed: true });
+        }
+      };
     });
     const scroller = await picker.first('.scroller');
     await scroller.hover();

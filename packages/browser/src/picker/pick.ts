@@ -23,8 +23,8 @@ const escapeIn =
     const path = event.composedPath();
     if (event.key !== 'Escape' || !path.includes(host)) return;
     event.stopImmediatePropagation();
-    // Does not leave the shadow root of its target.
-    const own = new KeyboardEvent('keydown', { key: event.key, bubbles: true, cancelable: true });
+    // Does not leave the shadow root of its target, as a KeyboardEvent would in Firefox.
+    const own = Object.assign(new Event('keydown', { bubbles: true, cancelable: true }), { key: event.key });
     if (path[0]?.dispatchEvent(own) !== false) {
       const isInner = path.find((target) => target instanceof HTMLDialogElement) !== dialog;
       if (isInner || event.isComposing) return;
