@@ -1,5 +1,4 @@
 import { constants } from 'node:buffer';
-import { Readable } from 'node:stream';
 import * as z from 'zod';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
@@ -127,8 +126,7 @@ export const saveDocument = async (
   const view = await context.views.open(source);
   await checkUpload(context, view, { folder: path, filename: name, keys });
   await requireRoomForMore(context, view, path.child(name));
-  const content = Readable.from([await make()], { objectMode: false });
-  const file = await stageFile(context, view, content, { field: 'name', filename: name, near: path });
+  const file = await stageFile(context, view, await make(), { field: 'name', filename: name, near: path });
   try {
     const stored = await carryOut(context, {
       type: 'create',

@@ -4,7 +4,18 @@ import type { Located } from '../storage/location.ts';
 import { findInTrash, trashLocation } from '../storage/trash/trashed.ts';
 import { missing } from '../view/folder-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, ChangeContext, Create, Done, Edit, Passage, Replace, Stage, Stored } from './change.ts';
+import type {
+  Change,
+  ChangeContext,
+  Create,
+  Done,
+  Edit,
+  Passage,
+  Replace,
+  Stage,
+  Stored,
+  WholeChange,
+} from './change.ts';
 import { describing } from './describing.ts';
 import { events, hooks } from './events.ts';
 import { following } from './follow.ts';
@@ -143,21 +154,25 @@ const forgetLookups = (change: Change, done: readonly Done[]): void => {
   if ('item' in change) change.from.forget(change.item.path);
 };
 
-export function carryOut(context: ChangeContext, change: Create | Replace | Edit): Promise<readonly Stored[]>;
-export function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]>;
-/**
- * Carries out a change. Every change that a request makes to a source goes through this function. Returns its
- * results: for a form one per file, in their order.
- * @throws AccessDeniedError, NotFoundError, AlreadyExistsError, QuotaExceededError, errors of the host, of
- * names, content and the store; the signal's reason
- */
-export async function carryOut(context: ChangeContext, change: Change): Promise<readonly Done[]> {
+const carry = async (context: ChangeContext, change: Change): Promise<readonly Done[]> => {
   const done: Done[] = [];
-  const passage: Passage = { ...context, done, carry: (part, as = context) => carryOut(as, part) };
+  const passage: Passage = { ...context, done, carry: (part, as = context) => carry(as, part) };
   try {
     for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
     return done;
   } finally {
     forgetLookups(change, done);
   }
+};
+
+export function carryOut(context: ChangeContext, change: Create | Replace | Edit): Promise<readonly Stored[]>;
+export function carryOut(context: ChangeContext, change: WholeChange): Promise<readonly Done[]>;
+/**
+ * Carries out a change. Every change that a request makes to a source goes through this function. Returns its
+ * results: for a form one per file, in their order.
+ * @throws AccessDeniedError, NotFoundError, AlreadyExistsError, QuotaExceededError, errors of the host, of
+ * names, content and the store; the signal's reason
+ */
+export function carryOut(context: ChangeContext, change: WholeChange): Promise<readonly Done[]> {
+  return carry(context, change);
 }

@@ -110,7 +110,7 @@ export interface Edit extends At {
   readonly make: (store: (content: NewContent) => Promise<void>) => Promise<void>;
 }
 
-/** Stores content under one name: a part of `create`, `replace` or `edit`. */
+/** Stores content under one name: only a part of `create`, `replace` or `edit`, without hooks and events. */
 export interface Put extends At {
   readonly type: 'put';
   readonly keys: readonly string[];
@@ -134,8 +134,11 @@ export interface MakeDocument {
   readonly make: () => Promise<number>;
 }
 
-/** A change as data, for `carryOut`. */
-export type Change =
+/** A change as data, for the stages. */
+export type Change = WholeChange | Put;
+
+/** A change that an action may describe: one that the host is asked about, and that is reported. */
+export type WholeChange =
   | MakeFolder
   | Remove
   | Transfer
@@ -145,7 +148,6 @@ export type Change =
   | Create
   | Replace
   | Edit
-  | Put
   | Describe
   | MakeDocument;
 

@@ -29,11 +29,12 @@ type Context = Pick<ChangeContext, 'signal'> & {
 export const stageFile = async (
   { signal }: Pick<ChangeContext, 'signal'>,
   open: SourceView,
-  content: Readable,
+  content: Readable | Uint8Array,
   file: Omit<UploadedFile, 'staged' | 'stagedIn'>,
 ): Promise<UploadedFile> => {
   const storage = storeOf(open);
-  const staged = await stageContent(storage, content, { near: file.near, signal });
+  const stream = content instanceof Uint8Array ? streamOf(content) : content;
+  const staged = await stageContent(storage, stream, { near: file.near, signal });
   return { ...file, staged, stagedIn: storage };
 };
 
@@ -66,8 +67,7 @@ export const receiveUpload = async (
     async ({ bytes, isChanged, extensions, size }) => {
       const wanted = nameFor(upload.filename, extensions);
       const name = isOver ? wanted : newFileName(settings, wanted);
-      const content = streamOf(bytes);
-      const file = isChanged ? await stageFile(context, open, content, upload) : undefined;
+      const file = isChanged ? await stageFile(context, open, bytes, upload) : undefined;
       try {
         const drawn = await services.thumbnails.draw(open.source, name, bytes, signal);
         return { staged: file, name, seen: size, thumbnail: drawn };
@@ -211,7 +211,7 @@ export const cleanedUpload = async (
   const cleaned = await context.services.images.clean(
     name,
     pictureOf(upload),
-    ({ content, isReduced }) => stageFile(context, open, streamOf(content), { ...upload, isReduced }),
+    ({ content, isReduced }) => stageFile(context, open, content, { ...upload, isReduced }),
     context.signal,
   );
   if (cleaned === undefined) return upload;

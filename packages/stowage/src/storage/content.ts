@@ -167,7 +167,7 @@ const removeFile = async (path: string, folder: string): Promise<void> => {
 };
 
 /** A new stream of bytes in memory. Stores destroy the streams they get: every attempt needs its own. */
-export const streamOf = (bytes: Buffer): Readable => Readable.from([bytes], { objectMode: false });
+export const streamOf = (bytes: Uint8Array): Readable => Readable.from([bytes], { objectMode: false });
 
 /** The text of a small file; undefined when it is longer than `mostBytes`. Always closes the stream. */
 export const boundedText = async (stream: Readable, mostBytes: number): Promise<string | undefined> => {
