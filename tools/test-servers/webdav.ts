@@ -230,6 +230,10 @@ $login = new class extends Sabre\\DAV\\Auth\\Backend\\AbstractBasic {
     return $username === '${login.username}' && $password === '${login.password}';
   }
 };
+// As in its documentation: else it reports success for a mkdir() or rename() that has failed.
+set_error_handler(function ($code, $message, $file, $line) {
+  throw new ErrorException($message, 0, $code, $file, $line);
+}, E_WARNING);
 $server = new Sabre\\DAV\\Server(new Sabre\\DAV\\FS\\Directory('${data}'));
 $server->setBaseUri('/dav/');
 $server->addPlugin(new Sabre\\DAV\\Auth\\Plugin($login, 'dav'));
