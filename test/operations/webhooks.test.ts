@@ -14,7 +14,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp, type App, type ServiceEvent } from 'stowage';
+import { createApp, type App, type Logger, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFileQueue, examineService } from '#internals';
 import { purgeReceiver } from '../../examples/purging.ts';
@@ -73,12 +73,13 @@ const configOf = (folder: string, webhook: object | readonly object[]): object =
 const start = async (
   folder: string,
   webhook: object | readonly object[],
+  logger: Logger = silent,
 ): Promise<{
   upload: (name: string) => Promise<number>;
   figures: App['webhooks'];
   stop: () => Promise<void>;
 }> => {
-  const app = createApp(configOf(folder, webhook) as never, {}, { logger: silent });
+  const app = createApp(configOf(folder, webhook) as never, {}, { logger });
   const { port } = await app.listen(0, '127.0.0.1');
   onTestFinished(() => app.close());
   return {
@@ -94,6 +95,13 @@ const start = async (
 const waitingIn = async (folder: string): Promise<number> => {
   const names = await readdir(join(folder, 'state'), { recursive: true });
   return names.filter((name) => name.endsWith('.json')).length;
+};
+
+const queueIn = async (folder: string): Promise<string> => {
+  const entries = await readdir(join(folder, 'state'), { recursive: true, withFileTypes: true });
+  const [queue] = entries.filter((entry) => entry.isDirectory() && /[0-9a-f]{32}/u.test(entry.name));
+  if (queue === undefined) throw new Error('no queue');
+  return join(queue.parentPath, queue.name);
 };
 
 describe('webhooks', () => {
@@ -335,10 +343,7 @@ describe('webhooks', () => {
     await expect.poll(() => receiver.deliveries.length).toBe(1);
     await before.stop();
     status = 500;
-    const state = join(folder, 'state');
-    const [queue = ''] = (await readdir(state, { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isDirectory() && /[0-9a-f]{32}/u.test(entry.name))
-      .map(({ parentPath, name }) => join(parentPath, name));
+    const queue = await queueIn(folder);
     const old = (Date.now() - 25 * 60 * 60_000).toString(36).padStart(9, '0');
     for (let number = 1; number <= 50; number += 1) {
       const name = `${old}-${String(number).padStart(6, '0')}-0123456789abcdef.json`;
@@ -348,6 +353,22 @@ describe('webhooks', () => {
     await expect.poll(async () => (await again.figures())[0]?.dropped).toBe(50);
     expect(await waitingIn(folder)).toBe(0);
     expect(receiver.deliveries.length).toBe(2);
+  });
+
+  it('are reported once, not one by one, while none of them can be kept', async () => {
+    const folder = await scratch();
+    const receiver = await startReceiver(() => 204);
+    const errors: string[] = [];
+    const logger = { ...silent, error: (message: string) => errors.push(message) };
+    const { upload, figures } = await start(folder, { url: receiver.url, allowPrivate: true }, logger);
+    expect(await upload('first.txt')).toBe(200);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
+    const queue = await queueIn(folder);
+    await rm(queue, { recursive: true });
+    await writeFile(queue, 'a file has its name');
+    for (const name of ['a.txt', 'b.txt', 'c.txt']) expect(await upload(name)).toBe(200);
+    expect((await figures())[0]?.dropped).toBe(3);
+    expect(errors.filter((message) => message === 'An event could not be kept.')).toHaveLength(1);
   });
 
   it('wait where a power failure does not reach them', async () => {

@@ -34,6 +34,18 @@ export interface EventsParts {
   readonly log: Logger;
 }
 
+const REPORT_MS = 60_000;
+
+/** Whether a lasting failure is to be logged: once a minute, so that it does not fill the log. */
+const createReportLimit = (): (() => boolean) => {
+  let reportedAt = -Infinity;
+  return () => {
+    const isDue = performance.now() - reportedAt >= REPORT_MS;
+    if (isDue) reportedAt = performance.now();
+    return isDue;
+  };
+};
+
 export const createEvents = ({ before, after, sinks, log }: EventsParts): Events => {
   const notify = async (event: ServiceEvent): Promise<void> => {
     try {
@@ -56,11 +68,15 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
       clearTimeout(timer);
     }
   };
+  const mayReport = createReportLimit();
+  let lost = 0;
   const deliver = async (sink: EventSink, event: ServiceEvent): Promise<void> => {
     try {
       await sink.take(event);
     } catch (error) {
-      log.error('An event could not be kept.', { type: event.type, requestId: event.requestId, error });
+      lost += 1;
+      const { type, requestId } = event;
+      if (mayReport()) log.error('An event could not be kept.', { type, requestId, lost, error });
     }
   };
   return {
@@ -107,7 +123,6 @@ export const createSinks = (
 /** Maximum lines that wait while the file cannot be written; beyond that the oldest are dropped. */
 const MAX_WAITING = 10_000;
 const RETRY_MS = 1000;
-const COMPLAINT_MS = 60_000;
 
 class AuditFile implements EventSink {
   readonly #path: string;
@@ -119,7 +134,7 @@ class AuditFile implements EventSink {
   #writing: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #lost = 0;
-  #complainedAt = -Infinity;
+  readonly #mayReport = createReportLimit();
 
   constructor(path: string, log: Logger) {
     this.#path = path;
@@ -156,7 +171,9 @@ class AuditFile implements EventSink {
         await this.#append(line);
       } catch (error) {
         this.#waiting.unshift(line);
-        this.#complain(error);
+        const waiting = this.#waiting.length;
+        if (this.#mayReport())
+          this.#log.error('The audit file cannot be written.', { waiting, lost: this.#lost, error });
         this.#retry = setTimeout(() => {
           this.#retry = undefined;
           this.#begin();
@@ -187,16 +204,6 @@ class AuditFile implements EventSink {
     this.#file = await open(this.#path, 'a', 0o640);
     this.#isTorn = false;
     return this.#file;
-  }
-
-  #complain(error: unknown): void {
-    if (performance.now() - this.#complainedAt < COMPLAINT_MS) return;
-    this.#complainedAt = performance.now();
-    this.#log.error('The audit file cannot be written.', {
-      waiting: this.#waiting.length,
-      lost: this.#lost,
-      error,
-    });
   }
 }
 
