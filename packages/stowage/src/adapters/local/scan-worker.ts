@@ -76,10 +76,12 @@ const serve = (port: MessagePort): void => {
       return { type: 'failed', id, code: systemCode(error), message };
     }
   };
-  port.on('message', (message: ToScanThread) => {
+  const take = (message: ToScanThread): void => {
     if (message.type === 'end') {
       for (const id of [...jobs.keys()]) close(id);
-      return port.close();
+      // Ends the thread; Deno's port has no `close`.
+      port.off('message', take);
+      return port.unref();
     }
     const { id } = message;
     if (message.type === 'close') return close(id);
@@ -87,7 +89,8 @@ const serve = (port: MessagePort): void => {
       jobs.set(id, (JOBS[message.kind] as (...args: unknown[]) => Job)(message.request, slice));
     const answer = nextPage(id);
     if (answer !== undefined) port.postMessage(answer, buffersOf(answer));
-  });
+  };
+  port.on('message', take);
 };
 
 if (parentPort !== null) serve(parentPort);
