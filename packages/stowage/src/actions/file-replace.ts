@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { remoteFileName } from '../basics/network/target.ts';
-import { carryOut } from '../changes/carry-out.ts';
+import { storeStaged } from '../changes/carry-out.ts';
 import { requireSameType } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
@@ -60,12 +60,8 @@ const run = async (context: ActionContext, input: ReplaceParameters): Promise<St
       // The upload replaces the existing file.
       { ...settings, saveSameFileNameStrategy: 'replace' },
     ));
-  try {
-    const stored = await carryOut(context, { type: 'replace', open: view, path, file, keys });
-    return storedFilesOf(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
-  } finally {
-    await file.staged.discard();
-  }
+  const stored = await storeStaged(context, { type: 'replace', open: view, path, file, keys });
+  return storedFilesOf(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
 };
 
 /**

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { extensionOf } from '../basics/content/file-type.ts';
 import { remoteFileName } from '../basics/network/target.ts';
-import { carryOut } from '../changes/carry-out.ts';
+import { storeStaged } from '../changes/carry-out.ts';
 import { stageFile } from '../changes/incoming.ts';
 import { checkUpload } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
@@ -93,27 +93,24 @@ const run = async (
   const { source } = view;
   const filename = remoteFileName(input.url);
   await checkUpload(context, view, { folder: input.path, filename, keys: KEYS });
-  const file = await fetchStaged(context, view, input, source.settings);
-  try {
-    const stored = await carryOut(context, {
-      type: 'create',
-      open: view,
-      path: input.path,
-      files: [file],
-      keys: KEYS,
-      isForm: false,
-    });
-    const [path = input.path] = stored.map((one) => one.path);
-    const data = {
-      baseurl: source.baseurl,
-      newfilename: path.toString(),
-      isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
-      items: stored.map((one) => uploadedItem(context, view, one)),
-    };
-    return await uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
-  } finally {
-    await file.staged.discard();
-  }
+  const files = [await fetchStaged(context, view, input, source.settings)];
+  const { path: folder } = input;
+  const stored = await storeStaged(context, {
+    type: 'create',
+    open: view,
+    path: folder,
+    files,
+    keys: KEYS,
+    isForm: false,
+  });
+  const [path = folder] = stored.map((one) => one.path);
+  const data = {
+    baseurl: source.baseurl,
+    newfilename: path.toString(),
+    isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
+    items: stored.map((one) => uploadedItem(context, view, one)),
+  };
+  return uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
 };
 
 /**

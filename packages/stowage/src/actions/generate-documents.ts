@@ -2,7 +2,7 @@ import { constants } from 'node:buffer';
 import * as z from 'zod';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
-import { carryOut } from '../changes/carry-out.ts';
+import { carryOut, storeStaged } from '../changes/carry-out.ts';
 import { stageFile } from '../changes/incoming.ts';
 import { checkUpload } from '../changes/new-name.ts';
 import { requireRoomForMore } from '../changes/quota.ts';
@@ -127,19 +127,15 @@ export const saveDocument = async (
   await checkUpload(context, view, { folder: path, filename: name, keys });
   await requireRoomForMore(context, view, path.child(name));
   const file = await stageFile(context, view, await make(), { field: 'name', filename: name, near: path });
-  try {
-    const stored = await carryOut(context, {
-      type: 'create',
-      open: view,
-      path,
-      files: [file],
-      keys,
-      isForm: true,
-    });
-    return storedFilesOf(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
-  } finally {
-    await file.staged.discard();
-  }
+  const stored = await storeStaged(context, {
+    type: 'create',
+    open: view,
+    path,
+    files: [file],
+    keys,
+    isForm: true,
+  });
+  return storedFilesOf(context, view, stored, (one) => `The document "${one.path.name}" was saved.`);
 };
 
 const drawnFor = async (

@@ -176,3 +176,9 @@ export function carryOut(context: ChangeContext, change: WholeChange): Promise<r
 export function carryOut(context: ChangeContext, change: WholeChange): Promise<readonly Done[]> {
   return carry(context, change);
 }
+
+/** Carries out a change that stores staged files, and discards them. @throws as `carryOut` */
+export const storeStaged = (context: ChangeContext, change: Create | Replace): Promise<readonly Stored[]> => {
+  const files = change.type === 'create' ? change.files : [change.file];
+  return carryOut(context, change).finally(() => Promise.all(files.map(({ staged }) => staged.discard())));
+};

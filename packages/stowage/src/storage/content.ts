@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../errors/errors.ts';
 import type { OperationOptions } from './adapter.ts';
-import { isLeftOver, readProcessMark } from '../basics/files/temporary-folder.ts';
+import { isLeftOver, isOwnFolder, readProcessMark } from '../basics/files/temporary-folder.ts';
 import { fromSystemError, ifCode, systemCode } from '../basics/files/system-errors.ts';
 
 export interface ContentOptions {
@@ -68,7 +68,7 @@ export interface SpooledFile {
   readonly path: string;
   readonly size: number;
   /** The bytes from the start; the caller owns the stream. */
-  open(): Readable;
+  readonly open: () => Readable;
   /** Removes the file. May be called several times; never throws. */
   remove(): Promise<void>;
 }
@@ -80,12 +80,8 @@ const ensurePrivateFolder = async (): Promise<string> => {
   const user = process.getuid?.() ?? userInfo().username.replace(/\W/gu, '_');
   const folder = join(tmpdir(), `stowage-${user}`);
   await mkdir(folder, { mode: 0o700 }).catch(ifCode('EEXIST'));
-  const found = await lstat(folder);
-  const foreign =
-    process.getuid !== undefined && (found.uid !== process.getuid() || (found.mode & 0o077) !== 0);
-  if (!found.isDirectory() || foreign) {
+  if (!isOwnFolder(await lstat(folder)))
     throw new StorageDeniedError({ detail: 'the folder for temporary files belongs to another user' });
-  }
   return folder;
 };
 
@@ -159,6 +155,16 @@ export const spool = async (content: Readable, options: OperationOptions = {}): 
     if (failure.status >= 500) throw failure;
     throw new StorageUnavailableError({ detail: 'no temporary file could be written', cause: error });
   }
+};
+
+/** Runs `use` with the content in a private temporary file, and removes the file. @throws as `spool` */
+export const withSpooled = async <T>(
+  content: Readable,
+  options: OperationOptions,
+  use: (file: SpooledFile) => Promise<T>,
+): Promise<T> => {
+  const file = await spool(content, options);
+  return use(file).finally(() => file.remove());
 };
 
 const removeFile = async (path: string, folder: string): Promise<void> => {

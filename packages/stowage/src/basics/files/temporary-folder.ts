@@ -95,7 +95,7 @@ export const makeTemporaryFolder = async (prefix: string): Promise<string> =>
   mkdtemp(join(tmpdir(), `${prefix}${await readProcessMark()}-`));
 
 /** Whether the folder can be changed by this user only: in another one, a link could replace a subfolder. */
-const isOwn = (found: Stats): boolean =>
+export const isOwnFolder = (found: Stats): boolean =>
   found.isDirectory() &&
   (process.getuid === undefined || (found.uid === process.getuid() && (found.mode & 0o077) === 0));
 
@@ -109,7 +109,7 @@ export const sweepTemporaryFolders = async (prefix: string): Promise<void> => {
     try {
       const folder = join(tmpdir(), name);
       const found = await lstat(folder);
-      if (!isOwn(found) || !(await isLeftOver(name.slice(prefix.length), async () => found.mtimeMs)))
+      if (!isOwnFolder(found) || !(await isLeftOver(name.slice(prefix.length), async () => found.mtimeMs)))
         continue;
       await rm(folder, { recursive: true, force: true });
     } catch {

@@ -21,7 +21,7 @@ import {
 import { attemptsOf } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import { spool } from '../../../storage/content.ts';
+import { withSpooled } from '../../../storage/content.ts';
 import { unmetCondition, WRITE_MARK, type Bucket, type Condition, type SizedContent } from './requests.ts';
 import { NOTHING, writtenVersion, type Support } from './known-services.ts';
 import type { ConditionalWrites } from './conditional-writes.ts';
@@ -159,13 +159,10 @@ export abstract class S3Uploads extends Uploads {
       if (first !== undefined) yield first.bytes;
       yield* reader.remaining();
     }
-    const file = await spool(Readable.from(whole(), { objectMode: false }), options);
-    first?.free();
-    try {
-      return await put(file);
-    } finally {
-      await file.remove();
-    }
+    return withSpooled(Readable.from(whole(), { objectMode: false }), options, (file) => {
+      first?.free();
+      return put(file);
+    });
   }
 
   async begin(target: UploadTarget, options: OperationOptions): Promise<PartedUpload> {

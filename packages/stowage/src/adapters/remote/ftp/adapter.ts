@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { spool, consumeContent } from '../../../storage/content.ts';
+import { consumeContent, withSpooled } from '../../../storage/content.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -123,14 +123,11 @@ export class FtpStore extends PathStore<Session> {
     if (options.createOnly === true)
       await this.run(options, (session) => this.#requireFree(session, names.to));
     const { stream } = await this.read(names.from, options);
-    const file = await spool(stream, options);
-    try {
-      await consumeContent(file.open(), { ...options, size: file.size }, (chunks) =>
+    await withSpooled(stream, options, (file) =>
+      consumeContent(file.open(), { ...options, size: file.size }, (chunks) =>
         putFile(this, names.to, options, (session, temp) => this.writeNew(session, temp, chunks)),
-      );
-    } finally {
-      await file.remove();
-    }
+      ),
+    );
   }
 
   /**

@@ -28,7 +28,7 @@ export interface DavRequest extends Asked {
 }
 
 /** A response of any status. The caller reads or discards its body. */
-export interface DavAnswer {
+export interface DavResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Readable;
@@ -43,7 +43,7 @@ const REPEATABLE: ReadonlySet<string> = new Set(['PROPFIND', 'GET', 'HEAD', 'PUT
 const UNBROKEN: ReadonlySet<string> = new Set(['MKCOL', 'MOVE', 'COPY', 'DELETE']);
 
 /** Reads the rest of a small response, so that its connection can be reused. */
-export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
+export const dropBody = async ({ body }: DavResponse): Promise<void> => {
   let bytes = 0;
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -58,7 +58,7 @@ export const dropBody = async ({ body }: DavAnswer): Promise<void> => {
 const oneOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value;
 
-const plainHeaders = (headers: IncomingHttpHeaders): DavAnswer['headers'] =>
+const plainHeaders = (headers: IncomingHttpHeaders): DavResponse['headers'] =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneOf(value)]));
 
 /** The HTTP client of one store: pooled connections, login, redirects, timeouts. */
@@ -99,14 +99,14 @@ export class DavClient {
    * @throws the signal's reason, StorageUnavailableError, StorageTimeoutError, also when no connection has
    * become free in that time; errors of the body's content unchanged
    */
-  async send(asked: DavRequest): Promise<DavAnswer> {
+  async send(asked: DavRequest): Promise<DavResponse> {
     let request = asked;
     let root = this.#own.href;
     for (let redirects = 0; ; redirects += 1) {
-      const answer = await this.#withLogin(request);
-      const location = answer.headers['location'];
-      if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
-      await dropBody(answer);
+      const response = await this.#withLogin(request);
+      const location = response.headers['location'];
+      if (!REDIRECTS.has(response.status) || location === undefined) return response;
+      await dropBody(response);
       if (redirects === MOST_REDIRECTS) throw new StorageUnavailableError({ detail: 'too many redirects' });
       const url = targetOf(location, request.url);
       const moved = movedRoot(root, request.url, url);
@@ -121,21 +121,21 @@ export class DavClient {
     this.#connections.close();
   }
 
-  async #withLogin(asked: DavRequest): Promise<DavAnswer> {
+  async #withLogin(asked: DavRequest): Promise<DavResponse> {
     const isOwn = asked.url.origin === this.#own.origin;
     const uri = asked.url.pathname + asked.url.search;
     for (let attempt = 0; ; attempt += 1) {
       const login = isOwn ? this.#login.header(asked.method, uri) : undefined;
-      const answer = await this.#exchange(asked, login);
-      const challenge = answer.headers['www-authenticate'];
-      if (answer.status !== 401 || !isOwn || challenge === undefined || attempt === 2) return answer;
-      if (!this.#login.learn(challenge, login)) return answer;
-      await dropBody(answer);
+      const response = await this.#exchange(asked, login);
+      const challenge = response.headers['www-authenticate'];
+      if (response.status !== 401 || !isOwn || challenge === undefined || attempt === 2) return response;
+      if (!this.#login.learn(challenge, login)) return response;
+      await dropBody(response);
       requireRepeatable(asked, 'needs a new login');
     }
   }
 
-  async #exchange(asked: DavRequest, login: string | undefined): Promise<DavAnswer> {
+  async #exchange(asked: DavRequest, login: string | undefined): Promise<DavResponse> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#once(asked, login);
@@ -153,7 +153,7 @@ export class DavClient {
     }
   }
 
-  async #once(asked: DavRequest, login: string | undefined): Promise<DavAnswer> {
+  async #once(asked: DavRequest, login: string | undefined): Promise<DavResponse> {
     const free = await this.#slotFor(asked);
     const { method, url, headers, body, signal, patience = 1 } = asked;
     const isOwn = url.origin === this.#own.origin;

@@ -16,7 +16,7 @@ export class LostConnectionError extends Error {
   readonly wasKept: boolean;
 
   constructor(wasKept: boolean, cause?: unknown) {
-    super('the connection ended without an answer', { cause });
+    super('the connection ended without a response', { cause });
     this.wasKept = wasKept;
   }
 }

@@ -54,7 +54,7 @@ export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
     return new StorageTimeoutError({ detail: detailOf(asked, 'no response in time'), cause: error });
   }
   if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
-    return new CorruptError({ detail: detailOf(asked, 'an answer that cannot be unpacked'), cause: error });
+    return new CorruptError({ detail: detailOf(asked, 'a response that cannot be unpacked'), cause: error });
   }
   return new StorageUnavailableError({ detail: detailOf(asked, 'the connection failed'), cause: error });
 };

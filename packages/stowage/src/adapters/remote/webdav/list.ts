@@ -4,10 +4,10 @@ import { pause } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { relationOf, segmentsOfHref } from './address.ts';
-import { type DavAnswer, type DavClient, type DavRequest, dropBody } from './client.ts';
+import { type DavResponse, type DavClient, type DavRequest, dropBody } from './client.ts';
 import { errorOfFailure, errorOfStatus, StatusError } from './errors.ts';
 import {
-  type DavResponse,
+  type DavMember,
   decodedBody,
   listingBudget,
   readMultistatus,
@@ -45,23 +45,23 @@ export interface Member {
 const memberOf = (
   folder: readonly string[],
   asked: DavRequest,
-  response: DavResponse,
+  member: DavMember,
   serverTime: number | undefined,
 ): Member => {
-  const relation = relationOf(folder, response.href);
-  const isRefused = response.status !== undefined && !isSuccess(response.status);
+  const relation = relationOf(folder, member.href);
+  const isRefused = member.status !== undefined && !isSuccess(member.status);
   if (relation.kind === 'self') {
-    if (isRefused) throw errorOfStatus(asked, response.status);
+    if (isRefused) throw errorOfStatus(asked, member.status);
     const { name } = asked.path;
-    return { isSelf: true, stat: statOf(name, response), written: name, serverTime };
+    return { isSelf: true, stat: statOf(name, member), written: name, serverTime };
   }
   if (relation.kind === 'other' || isRefused)
     return { isSelf: false, stat: undefined, written: '', serverTime };
-  return { isSelf: false, stat: statOf(relation.name, response), written: relation.written, serverTime };
+  return { isSelf: false, stat: statOf(relation.name, member), written: relation.written, serverTime };
 };
 
 /** The URL of the rest of a listing, which some services split (Nutstore: after 750 entries); else its own. */
-const restOf = ({ url }: DavRequest, { headers }: DavAnswer): URL => {
+const restOf = ({ url }: DavRequest, { headers }: DavResponse): URL => {
   const target = /<([^<>]*)>\s*;\s*rel="?next\b/iu.exec(headers['link'] ?? '')?.[1];
   if (target === undefined || !URL.canParse(target, url.href)) return url;
   const { pathname, search } = new URL(target, url);
@@ -104,15 +104,15 @@ export class Propfind {
     while (!seen.has(url.href)) {
       seen.add(url.href);
       const page = { ...asked, url };
-      const answer = await this.#multistatus(page);
-      const serverTime = timeOf(answer.headers['date']);
-      for await (const batch of inBatches(this.responses(page, answer, MOST_LISTING))) {
-        const members = batch.map((response) => memberOf(folder, page, response, serverTime));
+      const response = await this.#multistatus(page);
+      const serverTime = timeOf(response.headers['date']);
+      for await (const batch of inBatches(this.responses(page, response, MOST_LISTING))) {
+        const members = batch.map((member) => memberOf(folder, page, member, serverTime));
         hasSelf ||= members.some(({ isSelf }) => isSelf);
         if (!hasSelf && members.every(({ stat }) => stat === undefined)) break;
         yield members;
       }
-      if (hasSelf) url = restOf(page, answer);
+      if (hasSelf) url = restOf(page, response);
     }
     if (hasSelf) return;
     // Unrecognised entries must never look like an empty folder.
@@ -136,13 +136,13 @@ export class Propfind {
     path: SourcePath,
     kind: 'file' | 'folder',
     signal: AbortSignal | undefined,
-  ): Promise<{ readonly found: DavResponse | undefined; readonly date: string | undefined }> {
+  ): Promise<{ readonly found: DavMember | undefined; readonly date: string | undefined }> {
     const asked = this.#request(path, kind, '0', signal);
-    const answer = await this.#multistatus(asked);
-    let found: DavResponse | undefined;
-    for await (const [first] of this.responses(asked, answer)) found ??= first;
+    const response = await this.#multistatus(asked);
+    let found: DavMember | undefined;
+    for await (const [first] of this.responses(asked, response)) found ??= first;
     if (found?.status !== undefined && !isSuccess(found.status)) throw errorOfStatus(asked, found.status);
-    return { found, date: answer.headers['date'] };
+    return { found, date: response.headers['date'] };
   }
 
   #request(
@@ -156,17 +156,17 @@ export class Propfind {
   }
 
   /** Sends a PROPFIND, repeated when the server fails because an item is being replaced. */
-  async #multistatus(asked: DavRequest): Promise<DavAnswer> {
+  async #multistatus(asked: DavRequest): Promise<DavResponse> {
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.#client.send(asked);
-      if (answer.status === 207) return answer;
-      await dropBody(answer);
-      if (answer.status === 405) {
+      const response = await this.#client.send(asked);
+      if (response.status === 207) return response;
+      await dropBody(response);
+      if (response.status === 405) {
         const detail = 'PROPFIND is not allowed: url is not a WebDAV collection';
-        throw new StorageDeniedError({ detail, cause: new StatusError(answer.status) });
+        throw new StorageDeniedError({ detail, cause: new StatusError(response.status) });
       }
-      if (!FAILED_FOR_NOW.has(answer.status) || attempt === PROPFIND_ATTEMPTS)
-        throw errorOfStatus(asked, isSuccess(answer.status) ? 502 : answer.status);
+      if (!FAILED_FOR_NOW.has(response.status) || attempt === PROPFIND_ATTEMPTS)
+        throw errorOfStatus(asked, isSuccess(response.status) ? 502 : response.status);
       await pause(attempt, BACKOFF, asked.signal);
     }
   }
@@ -174,10 +174,10 @@ export class Propfind {
   /** The responses of a multistatus, in batches. Consumes the body. */
   async *responses(
     asked: DavRequest,
-    answer: DavAnswer,
+    response: DavResponse,
     most = MOST_SMALL,
-  ): AsyncGenerator<readonly DavResponse[]> {
-    const body = decodedBody(answer);
+  ): AsyncGenerator<readonly DavMember[]> {
+    const body = decodedBody(response);
     try {
       yield* readMultistatus(body as AsyncIterable<Uint8Array>, most, listingBudget());
     } catch (error) {
@@ -185,7 +185,7 @@ export class Propfind {
       throw errorOfFailure(asked, error);
     } finally {
       body.destroy();
-      answer.body.destroy();
+      response.body.destroy();
     }
   }
 }

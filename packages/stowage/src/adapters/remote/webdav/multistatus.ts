@@ -6,10 +6,10 @@ import { CorruptError } from '../../../errors/errors.ts';
 import { strongEtag } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
-import type { DavAnswer } from './client.ts';
+import type { DavResponse } from './client.ts';
 
 /** One `response` of a multistatus (RFC 4918). */
-export interface DavResponse {
+export interface DavMember {
   readonly href: string;
   readonly status: number | undefined;
   readonly isCollection: boolean;
@@ -29,7 +29,7 @@ export const timeOf = (text: string | undefined): number | undefined => {
 };
 
 /** An entry from the properties of a resource. */
-export const statOf = (name: string, response: DavResponse): Stat =>
+export const statOf = (name: string, response: DavMember): Stat =>
   response.isCollection
     ? { ...folderNamed(name), modifiedAt: timeOf(response.lastModified) }
     : {
@@ -41,13 +41,14 @@ export const statOf = (name: string, response: DavResponse): Stat =>
       };
 
 /** The decompressed body of a response. Destroying it destroys the body of the response too. */
-export const decodedBody = ({ headers, body }: Pick<DavAnswer, 'headers' | 'body'>): Readable => {
+export const decodedBody = ({ headers, body }: Pick<DavResponse, 'headers' | 'body'>): Readable => {
   if (!ZIPPED.test(headers['content-encoding']?.trim() ?? '')) return body;
   const unzip = createUnzip();
   // A pipe does not forward errors.
   body.once('error', (error) => unzip.destroy(error));
   body.once('close', () => {
-    if (!body.readableEnded) unzip.destroy(new CorruptError({ detail: 'a packed answer that was cut off' }));
+    if (!body.readableEnded)
+      unzip.destroy(new CorruptError({ detail: 'a packed response that was cut off' }));
   });
   return body.pipe(unzip);
 };
@@ -65,7 +66,7 @@ export const listingBudget = (): ParseBudget =>
     (limit) => new CorruptError({ detail: `a multistatus with too much of it: ${limit}` }),
   );
 
-type Mutable = { -readonly [Key in keyof DavResponse]: DavResponse[Key] };
+type Mutable = { -readonly [Key in keyof DavMember]: DavMember[Key] };
 
 interface PropStat {
   status: number | undefined;
@@ -98,7 +99,7 @@ const foundIn = ({ status = 200, values }: PropStat): PropStat['values'] =>
   status >= 200 && status < 300 ? values : {};
 
 /** Builds responses from the elements of one document. Uses DAV: elements only, whatever their prefix. */
-const responseBuilder = (onResponse: (response: DavResponse) => void) => {
+const responseBuilder = (onResponse: (response: DavMember) => void) => {
   const stack: string[] = [];
   let text = '';
   let response: Mutable | undefined;
@@ -148,8 +149,8 @@ export async function* readMultistatus(
   chunks: AsyncIterable<Uint8Array>,
   mostBytes: number,
   budget: ParseBudget,
-): AsyncGenerator<readonly DavResponse[], void, undefined> {
-  let batch: DavResponse[] = [];
+): AsyncGenerator<readonly DavMember[], void, undefined> {
+  let batch: DavMember[] = [];
   const builder = responseBuilder((response) => batch.push(response));
   const parser = new SaxesParser({ xmlns: true });
   const fail = (cause: unknown): never => {

@@ -5,19 +5,19 @@ import { passBody } from '../core/body.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import { type DavAnswer, type DavRequest, dropBody } from './client.ts';
+import { type DavResponse, type DavRequest, dropBody } from './client.ts';
 import { errorOfFailure, errorOfStatus } from './errors.ts';
 import { lengthOf, timeOf } from './multistatus.ts';
 import type { Resources } from './requests.ts';
 
-const sizeOf = ({ status, headers }: DavAnswer): number | undefined =>
+const sizeOf = ({ status, headers }: DavResponse): number | undefined =>
   status === 206 ? wholeSize(headers['content-range']) : lengthOf(headers['content-length']);
 
 /** Size and time from the response, where it has them; the ETag always from PROPFIND, as in listings. */
-const statFrom = (answer: DavAnswer, known: Stat): Stat => ({
+const statFrom = (response: DavResponse, known: Stat): Stat => ({
   ...known,
-  size: sizeOf(answer) ?? known.size,
-  modifiedAt: timeOf(answer.headers['last-modified']) ?? known.modifiedAt,
+  size: sizeOf(response) ?? known.size,
+  modifiedAt: timeOf(response.headers['last-modified']) ?? known.modifiedAt,
 });
 
 const headersFor = (range: ByteRange | undefined, ifMatch: string | undefined): Record<string, string> => ({
@@ -38,7 +38,7 @@ async function* cutOut(body: Readable, first: number, { start, end }: ByteRange)
 }
 
 /** The part of the file in a response; undefined for the whole file. */
-const partIn = ({ status, headers }: DavAnswer): ByteRange | undefined => {
+const partIn = ({ status, headers }: DavResponse): ByteRange | undefined => {
   if (status !== 206) return undefined;
   const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
   return { start: Number(start), end: Number(end) };
@@ -55,7 +55,7 @@ interface Content {
 /** The requested part of a body. Some servers send more: the whole file, or all from the start on. */
 const contentOf = (
   asked: DavRequest,
-  { body }: DavAnswer,
+  { body }: DavResponse,
   { range, part, stat, isReplaced }: Content,
 ): Readable => {
   const isLonger = range !== undefined && part?.end !== range.end;
@@ -75,27 +75,27 @@ const contentOf = (
 type Difference = 'none' | 'size' | 'version';
 
 /** How content differs from the file that PROPFIND has described; `tag` is the expected ETag. */
-const differenceOf = (answer: DavAnswer, known: Stat, tag: string | undefined): Difference => {
-  const seen = strongEtag(answer.headers['etag']);
-  if (answer.status === 412 || (seen !== undefined && tag !== undefined && seen !== tag)) return 'version';
-  return known.size === undefined || statFrom(answer, known).size === known.size ? 'none' : 'size';
+const differenceOf = (response: DavResponse, known: Stat, tag: string | undefined): Difference => {
+  const seen = strongEtag(response.headers['etag']);
+  if (response.status === 412 || (seen !== undefined && tag !== undefined && seen !== tag)) return 'version';
+  return known.size === undefined || statFrom(response, known).size === known.size ? 'none' : 'size';
 };
 
 /** Rejects responses without content, except 412 to `If-Match`. */
-const requireContent = async (asked: DavRequest, answer: DavAnswer): Promise<void> => {
-  const { status } = answer;
+const requireContent = async (asked: DavRequest, response: DavResponse): Promise<void> => {
+  const { status } = response;
   const isCompared = status === 412 && asked.headers?.['if-match'] !== undefined;
   if (status === 200 || status === 206 || isCompared) return;
-  await dropBody(answer);
+  await dropBody(response);
   // 416: the file has become shorter than the requested range.
   throw status === 416 ? new ChangedMeanwhileError() : errorOfStatus(asked, status);
 };
 
 /** The part of the file in a response, as `partIn`. @throws CorruptError for one that begins elsewhere */
-const partFor = (range: ByteRange | undefined, answer: DavAnswer): ByteRange | undefined => {
-  const part = partIn(answer);
+const partFor = (range: ByteRange | undefined, response: DavResponse): ByteRange | undefined => {
+  const part = partIn(response);
   if (part === undefined || part.start === range?.start) return part;
-  answer.body.destroy();
+  response.body.destroy();
   throw new CorruptError({ detail: 'the server sent another part of the file' });
 };
 
@@ -120,24 +120,24 @@ export const openFile = async (
   const url = resources.url(path, 'file');
   const headers = headersFor(range, reopenings === REOPENINGS ? ifMatch : undefined);
   const asked: DavRequest = { method: 'GET', path, url, signal, headers };
-  const answer = await resources.client.send(asked);
-  await requireContent(asked, answer);
-  const difference = differenceOf(answer, known, tag);
+  const response = await resources.client.send(asked);
+  await requireContent(asked, response);
+  const difference = differenceOf(response, known, tag);
   if (difference !== 'none' && reopenings > 0) {
-    answer.body.destroy();
+    response.body.destroy();
     const now = await resources.stat(path, options);
     const isSame = isSameVersion(now, known);
     if (!isSame && ifMatch !== undefined) throw new ChangedMeanwhileError();
     if (isSame && difference === 'size') throw new CorruptError({ detail: 'the server sent another length' });
-    const next = isSame ? strongEtag(answer.headers['etag']) : now.etag;
+    const next = isSame ? strongEtag(response.headers['etag']) : now.etag;
     return openFile(resources, path, now, options, next, reopenings - 1);
   }
   if (difference === 'version' && ifMatch !== undefined) {
-    answer.body.destroy();
+    response.body.destroy();
     throw new ChangedMeanwhileError();
   }
-  const stat = statFrom(answer, known);
-  const part = partFor(range, answer);
+  const stat = statFrom(response, known);
+  const part = partFor(range, response);
   const isReplaced = async (): Promise<boolean> => !isSameVersion(await resources.stat(path, options), known);
-  return { stat, stream: contentOf(asked, answer, { range, part, stat, isReplaced }) };
+  return { stat, stream: contentOf(asked, response, { range, part, stat, isReplaced }) };
 };

@@ -4,7 +4,7 @@ import { pause } from '../core/http.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { urlOf } from './address.ts';
-import { dropBody, type DavAnswer, type DavClient, type DavRequest } from './client.ts';
+import { dropBody, type DavResponse, type DavClient, type DavRequest } from './client.ts';
 import { SilenceError } from '../core/connections.ts';
 import type { Names } from '../paths/session.ts';
 import { LostConnectionError } from './connection.ts';
@@ -194,13 +194,13 @@ export class Resources {
   }
 
   /** Some servers report rejections in a multistatus that looks like a success. */
-  async #finalStatus(asked: DavRequest, answer: DavAnswer): Promise<number> {
-    if (answer.status !== 207) {
-      await dropBody(answer);
-      return answer.status;
+  async #finalStatus(asked: DavRequest, response: DavResponse): Promise<number> {
+    if (response.status !== 207) {
+      await dropBody(response);
+      return response.status;
     }
     let worst = 200;
-    for await (const batch of this.#propfind.responses(asked, answer)) {
+    for await (const batch of this.#propfind.responses(asked, response)) {
       for (const { status = 200 } of batch) worst = Math.max(worst, status);
     }
     return worst;

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
-import { spool, type SpooledFile } from '../../../storage/content.ts';
+import { type SpooledFile, withSpooled } from '../../../storage/content.ts';
 import { stageLocally } from '../../../storage/staging.ts';
 import { mimeTypeOf } from '../../../basics/content/file-type.ts';
 import { AlreadyExistsError, CorruptError, IntoItselfError, WrongKindError } from '../../../errors/errors.ts';
@@ -111,13 +111,9 @@ export const writeFile = async (
   if (size !== undefined && !store.resources.client.mayRepeat)
     return putFile(store, path, { open: () => content, size, repeatable: false }, options);
   // Without a length, or where the first request may be rejected or redirected: content must be repeatable.
-  const file = await spool(content, { signal });
-  try {
-    const body = { open: () => file.open(), size: file.size, repeatable: true };
-    return await putFile(store, path, body, options);
-  } finally {
-    await file.remove();
-  }
+  return withSpooled(content, { signal }, ({ open, size: whole }) =>
+    putFile(store, path, { open, size: whole, repeatable: true }, options),
+  );
 };
 
 /** Stages content. It is sent once per folder, however many names are tried. */
