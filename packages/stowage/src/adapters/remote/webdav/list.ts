@@ -7,7 +7,7 @@ import { relationOf, segmentsOfHref } from './address.ts';
 import { type DavResponse, type DavClient, type DavRequest, dropBody } from './client.ts';
 import { errorOfFailure, errorOfStatus, StatusError } from './errors.ts';
 import {
-  type DavMember,
+  type DavResource,
   decodedBody,
   listingBudget,
   readMultistatus,
@@ -45,7 +45,7 @@ export interface Member {
 const memberOf = (
   folder: readonly string[],
   asked: DavRequest,
-  member: DavMember,
+  member: DavResource,
   serverTime: number | undefined,
 ): Member => {
   const relation = relationOf(folder, member.href);
@@ -136,10 +136,10 @@ export class Propfind {
     path: SourcePath,
     kind: 'file' | 'folder',
     signal: AbortSignal | undefined,
-  ): Promise<{ readonly found: DavMember | undefined; readonly date: string | undefined }> {
+  ): Promise<{ readonly found: DavResource | undefined; readonly date: string | undefined }> {
     const asked = this.#request(path, kind, '0', signal);
     const response = await this.#multistatus(asked);
-    let found: DavMember | undefined;
+    let found: DavResource | undefined;
     for await (const [first] of this.responses(asked, response)) found ??= first;
     if (found?.status !== undefined && !isSuccess(found.status)) throw errorOfStatus(asked, found.status);
     return { found, date: response.headers['date'] };
@@ -176,7 +176,7 @@ export class Propfind {
     asked: DavRequest,
     response: DavResponse,
     most = MOST_SMALL,
-  ): AsyncGenerator<readonly DavMember[]> {
+  ): AsyncGenerator<readonly DavResource[]> {
     const body = decodedBody(response);
     try {
       yield* readMultistatus(body as AsyncIterable<Uint8Array>, most, listingBudget());

@@ -9,7 +9,7 @@ import { folderNamed } from '../../../storage/entry.ts';
 import type { DavResponse } from './client.ts';
 
 /** One `response` of a multistatus (RFC 4918). */
-export interface DavMember {
+export interface DavResource {
   readonly href: string;
   readonly status: number | undefined;
   readonly isCollection: boolean;
@@ -29,7 +29,7 @@ export const timeOf = (text: string | undefined): number | undefined => {
 };
 
 /** An entry from the properties of a resource. */
-export const statOf = (name: string, response: DavMember): Stat =>
+export const statOf = (name: string, response: DavResource): Stat =>
   response.isCollection
     ? { ...folderNamed(name), modifiedAt: timeOf(response.lastModified) }
     : {
@@ -66,7 +66,7 @@ export const listingBudget = (): ParseBudget =>
     (limit) => new CorruptError({ detail: `a multistatus with too much of it: ${limit}` }),
   );
 
-type Mutable = { -readonly [Key in keyof DavMember]: DavMember[Key] };
+type Mutable = { -readonly [Key in keyof DavResource]: DavResource[Key] };
 
 interface PropStat {
   status: number | undefined;
@@ -99,7 +99,7 @@ const foundIn = ({ status = 200, values }: PropStat): PropStat['values'] =>
   status >= 200 && status < 300 ? values : {};
 
 /** Builds responses from the elements of one document. Uses DAV: elements only, whatever their prefix. */
-const responseBuilder = (onResponse: (response: DavMember) => void) => {
+const responseBuilder = (onResponse: (response: DavResource) => void) => {
   const stack: string[] = [];
   let text = '';
   let response: Mutable | undefined;
@@ -149,8 +149,8 @@ export async function* readMultistatus(
   chunks: AsyncIterable<Uint8Array>,
   mostBytes: number,
   budget: ParseBudget,
-): AsyncGenerator<readonly DavMember[], void, undefined> {
-  let batch: DavMember[] = [];
+): AsyncGenerator<readonly DavResource[], void, undefined> {
+  let batch: DavResource[] = [];
   const builder = responseBuilder((response) => batch.push(response));
   const parser = new SaxesParser({ xmlns: true });
   const fail = (cause: unknown): never => {
