@@ -26,41 +26,34 @@ interface Knowledge {
   isSweeping: boolean;
 }
 
-/** Sweeps stores in the background, one sweep per store at a time. */
-export class Sweeper {
-  readonly #known = new WeakMap<StorageAdapter, Knowledge>();
-  readonly #background: Background;
-  readonly #onFailure: (error: unknown) => void;
-
-  constructor(background: Background, onFailure: (error: unknown) => void) {
-    this.#background = background;
-    this.#onFailure = onFailure;
-  }
-
-  /** Call it when `arrived` was added. Starts a sweep when one is due; resolves when the sweep has ended. */
-  async tend(store: StorageAdapter, arrived: number, sweep: Sweep): Promise<void> {
-    const known = this.#known.get(store) ?? { sweptAt: 0, amount: undefined, arrived: 0, isSweeping: false };
-    this.#known.set(store, known);
-    known.arrived += arrived;
-    // The clock may have been set back.
-    known.sweptAt = Math.min(known.sweptAt, Date.now());
-    if (known.amount !== undefined) known.amount += arrived;
-    if (known.isSweeping || !sweep.isDue(known)) return;
-    await this.#background.run(sweep.hold, (signal) => this.#sweep(known, sweep, signal), this.#onFailure);
-  }
-
-  async #sweep(known: Knowledge, { isDue, run }: Sweep, signal: AbortSignal): Promise<void> {
+/**
+ * Creates a function that sweeps stores in the background, one sweep per store at a time. Call it when
+ * `arrived` was added to a store. It starts a sweep when one is due, and resolves when the sweep has ended.
+ */
+export const createSweeper = (background: Background, onFailure: (error: unknown) => void) => {
+  const stores = new WeakMap<StorageAdapter, Knowledge>();
+  const run = async (known: Knowledge, sweep: Sweep, signal: AbortSignal): Promise<void> => {
     known.isSweeping = true;
     try {
       do {
         // The amount stays unknown when the sweep fails.
         Object.assign(known, { sweptAt: Date.now(), amount: undefined, arrived: 0 });
-        const left = await run(signal);
+        const left = await sweep.run(signal);
         // Additions during the sweep may be counted twice: that only causes an earlier sweep.
         if (left !== undefined) known.amount = left + known.arrived;
-      } while (known.arrived > 0 && isDue(known) && !signal.aborted);
+      } while (known.arrived > 0 && sweep.isDue(known) && !signal.aborted);
     } finally {
       known.isSweeping = false;
     }
-  }
-}
+  };
+  return async (store: StorageAdapter, arrived: number, sweep: Sweep): Promise<void> => {
+    const known = stores.get(store) ?? { sweptAt: 0, amount: undefined, arrived: 0, isSweeping: false };
+    stores.set(store, known);
+    known.arrived += arrived;
+    // The clock may have been set back.
+    known.sweptAt = Math.min(known.sweptAt, Date.now());
+    if (known.amount !== undefined) known.amount += arrived;
+    if (known.isSweeping || !sweep.isDue(known)) return;
+    await background.run(sweep.hold, (signal) => run(known, sweep, signal), onFailure);
+  };
+};

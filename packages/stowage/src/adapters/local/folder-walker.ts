@@ -181,42 +181,31 @@ export class FolderWalker {
 }
 
 /** An open folder that concurrent operations share to name files in it. */
-class SharedFolder {
-  readonly opening: Promise<OpenFolder>;
-  /**
-   * Resolves when all members have named their files, and the folder is flushed if a name must be durable.
-   */
-  readonly ended: Promise<void>;
-  #members = 0;
-  #isDirty = false;
-  #end = (): void => undefined;
-
-  constructor(opening: Promise<OpenFolder>) {
-    this.opening = opening;
-    this.ended = new Promise<void>((resolve) => (this.#end = resolve)).then(() => this.#close());
-    // Its members report the failure.
-    this.ended.catch(() => undefined);
-  }
-
-  enter(): void {
-    this.#members += 1;
-  }
-
-  leave(hasNamed: boolean): void {
-    this.#isDirty ||= hasNamed;
-    this.#members -= 1;
-    if (this.#members === 0) this.#end();
-  }
-
-  async #close(): Promise<void> {
-    const folder = await this.opening.catch(() => undefined);
+const shareFolder = (opening: Promise<OpenFolder>) => {
+  let [members, isDirty, end] = [0, false, (): void => undefined];
+  const close = async (): Promise<void> => {
+    const folder = await opening.catch(() => undefined);
     try {
-      if (this.#isDirty && folder !== undefined) await flushFolder(folder);
+      if (isDirty && folder !== undefined) await flushFolder(folder);
     } finally {
       await folder?.close();
     }
-  }
-}
+  };
+  const ended = new Promise<void>((resolve) => (end = resolve)).then(close);
+  // Its members report the failure.
+  ended.catch(() => undefined);
+  return {
+    opening,
+    /** Resolves when all members have named their files, and a name that must be durable is flushed. */
+    ended,
+    enter: (): void => void (members += 1),
+    leave: (hasNamed: boolean): void => {
+      isDirty ||= hasNamed;
+      members -= 1;
+      if (members === 0) end();
+    },
+  };
+};
 
 /**
  * Shares folders between operations that name files in them. Operations that arrive before the first of them
@@ -225,7 +214,7 @@ class SharedFolder {
  */
 export class SharedFolders {
   readonly #walker: FolderWalker;
-  readonly #shared = new Map<string, SharedFolder>();
+  readonly #shared = new Map<string, ReturnType<typeof shareFolder>>();
 
   constructor(walker: FolderWalker) {
     this.#walker = walker;
@@ -243,7 +232,7 @@ export class SharedFolders {
   ): Promise<T> {
     const key = path.toString();
     const known = this.#shared.get(key);
-    const shared = known ?? new SharedFolder(this.#walker.openOrMake(path));
+    const shared = known ?? shareFolder(this.#walker.openOrMake(path));
     this.#shared.set(key, shared);
     shared.enter();
     let hasNamed = false;

@@ -7,7 +7,7 @@ import type { Entry, StorageAdapter } from '../adapter.ts';
 import { createStoreKeys } from '../location.ts';
 import { pagesOf, untilNotOvertaken, writeRecord } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import { Sweeper, type SweptStore } from '../sweeper.ts';
+import { createSweeper, type SweptStore } from '../sweeper.ts';
 import {
   movedPaths,
   readHistory,
@@ -116,7 +116,7 @@ const lastOf = ({ events }: NameHistory): number => events.at(-1)?.at ?? 0;
 /** Creates a name memory; background work starts with the first event. */
 export const createNameMemory = (log: Logger): NameMemory => {
   const background = new Background();
-  const sweeper = new Sweeper(background, (error) =>
+  const sweep = createSweeper(background, (error) =>
     log.warn('What a source remembers could not be swept.', { error }),
   );
   const locks = createNameLocks();
@@ -141,7 +141,7 @@ export const createNameMemory = (log: Logger): NameMemory => {
       await writeRecord(store, movedPaths.record(path), writtenHistory(path, { events, since }), version);
       return version === undefined;
     });
-    const sweeping = sweeper.tend(store, isNew ? 1 : 0, {
+    const sweeping = sweep(store, isNew ? 1 : 0, {
       hold,
       isDue: (swept) => isDue(swept, policy),
       run: (signal) => sweepRecords(store, policy, signal),

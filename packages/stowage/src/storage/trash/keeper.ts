@@ -6,7 +6,7 @@ import type { StorageAdapter } from '../adapter.ts';
 import type { LocationLocks } from '../location.ts';
 import type { OperationOptions } from '../readable.ts';
 import type { SourcePath } from '../source-path.ts';
-import { Sweeper, type SweptStore } from '../sweeper.ts';
+import { createSweeper, type SweptStore } from '../sweeper.ts';
 import { eraseId, isHalfErased, removeEmptied, sweepEmptied } from './erase.ts';
 import { findRecord } from './record.ts';
 import { timeOf, type TrashId, trashPaths } from './trash-folder.ts';
@@ -109,7 +109,7 @@ const orMoment = async (work: Promise<void>): Promise<void> => {
 /** Creates a keeper; background work starts with the first use. */
 export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
   const background = new Background();
-  const sweeper = new Sweeper(background, (error) =>
+  const sweep = createSweeper(background, (error) =>
     log.warn('The trash of a source could not be swept.', { error }),
   );
   return {
@@ -120,7 +120,7 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
         if (refusal !== undefined) throw refusal as Error;
         return kept;
       };
-      void sweeper.tend(storage, arrived, { hold, run, isDue: (known) => isDue(known, policy) });
+      void sweep(storage, arrived, { hold, run, isDue: (known) => isDue(known, policy) });
     },
     remove: (storage, folder, hold) =>
       orMoment(
