@@ -116,7 +116,9 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.eventually(() => service().namesIn()).toEqual(['closed', 'one.jpg', 'pets', 'two.jpg']);
 
     await picker.eventually(() => picker.names()).toEqual(['closed', 'pets', 'one.jpg', 'two.jpg']);
-    await picker.press('End', 'Control+x', 'Home', 'ArrowRight');
+    await picker.press('End');
+    await picker.onFile('two.jpg');
+    await picker.press('Control+x', 'Home', 'ArrowRight');
     await picker.onFile('pets');
     await picker.press('Enter');
     await picker.eventually(() => picker.texts('.step')).toEqual(['Photos', 'pets']);
