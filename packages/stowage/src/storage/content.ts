@@ -164,7 +164,11 @@ export const withSpooled = async <T>(
   use: (file: SpooledFile) => Promise<T>,
 ): Promise<T> => {
   const file = await spool(content, options);
-  return use(file).finally(() => file.remove());
+  try {
+    return await use(file);
+  } finally {
+    await file.remove();
+  }
 };
 
 const removeFile = async (path: string, folder: string): Promise<void> => {

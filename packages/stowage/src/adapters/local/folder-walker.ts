@@ -182,7 +182,9 @@ export class FolderWalker {
 
 /** An open folder that concurrent operations share to name files in it. */
 const shareFolder = (opening: Promise<OpenFolder>) => {
-  let [members, isDirty, end] = [0, false, (): void => undefined];
+  let members = 0;
+  let isDirty = false;
+  let end = (): void => undefined;
   const close = async (): Promise<void> => {
     const folder = await opening.catch(() => undefined);
     try {
