@@ -7,7 +7,7 @@ import { StorageDeniedError, StorageUnavailableError, type StowageError } from '
 import type { Logger } from '../../basics/log/logger.ts';
 import type { StorageFactory } from '../../storage/registry.ts';
 import { capabilitiesOf } from '../capabilities.ts';
-import { LocalAdapter } from './adapter.ts';
+import { createLocalAdapter, type LocalAdapter } from './adapter.ts';
 import type { LocalStore } from './local-store.ts';
 import { type Confinement, HandleConfinement, type OpenFolder, PathConfinement } from './confinement.ts';
 import { SharedFolders, FolderWalker } from './folder-walker.ts';
@@ -200,7 +200,7 @@ export const openLocalAdapter = async (options: LocalOptions): Promise<LocalAdap
     };
     // Started last: the store stops it, and after a failure there would be no store.
     const sweeping = options.sweeps === false ? undefined : sweepNowAndThen({ root, walker, areas }, log);
-    return new LocalAdapter(
+    return createLocalAdapter(
       {
         root,
         walker,
