@@ -19,8 +19,6 @@ import { resumableUpload } from './write.ts';
 const EDITABLE =
   'contentType,cacheControl,contentDisposition,contentEncoding,contentLanguage,customTime,metadata,storageClass';
 
-const UPLOAD = '/upload/storage/v1';
-
 const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly' | 'ifMatch'>) => ({
   ifGenerationMatch: createOnly ? '0' : ifMatch === undefined ? undefined : generationOf(ifMatch),
 });
@@ -41,11 +39,7 @@ export class GcsObjects extends GcsBucket implements Objects {
 
   put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     const { key } = target;
-    const url = this.client.url(
-      '',
-      { uploadType: 'multipart', name: key, ...preconditionOf(target) },
-      UPLOAD,
-    );
+    const url = this.#uploadUrl('multipart', target);
     const write = async (mark: string | undefined): Promise<string | undefined> => {
       const boundary = randomUUID();
       const body = multipartOf(this.attributes(key, mark), bytes, boundary);
@@ -63,11 +57,7 @@ export class GcsObjects extends GcsBucket implements Objects {
   async begin(target: UploadTarget, { signal }: OperationOptions): Promise<PartedUpload> {
     const { key } = target;
     const attributes = this.attributes(key);
-    const url = this.client.url(
-      '',
-      { uploadType: 'resumable', name: key, ...preconditionOf(target) },
-      UPLOAD,
-    );
+    const url = this.#uploadUrl('resumable', target);
     const headers = { 'content-type': 'application/json', 'x-upload-content-type': attributes.contentType };
     const body = [Buffer.from(JSON.stringify(attributes))];
     const response = await this.#post(`Begin ${key}`, signal, { url, headers, body });
@@ -109,6 +99,11 @@ export class GcsObjects extends GcsBucket implements Objects {
 
   close(): Promise<void> {
     return this.client.requests.close();
+  }
+
+  #uploadUrl(uploadType: 'multipart' | 'resumable', target: UploadTarget): URL {
+    const query = { uploadType, name: target.key, ...preconditionOf(target) };
+    return this.client.url('', query, '/upload/storage/v1');
   }
 
   /** A large object may take several requests; the copy appears with the last. */

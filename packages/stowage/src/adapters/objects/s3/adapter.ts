@@ -1,7 +1,6 @@
 import { ObjectStoreAdapter } from '../core/adapter.ts';
 import { rootKeyOf } from '../core/keys.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { backendOf, publicUrlOf, type S3Options } from './options.ts';
 import { Bucket } from './requests.ts';
 import { ConditionalWrites } from './conditional-writes.ts';
@@ -10,6 +9,7 @@ import { S3Objects } from './objects.ts';
 
 /** A source in a bucket of S3 or a compatible service. */
 export class S3Adapter extends ObjectStoreAdapter {
+  readonly walk = this.walkKeys.bind(this);
   readonly #options: S3Options;
 
   constructor(options: S3Options, root?: string, services = new KnownServices()) {
@@ -23,9 +23,5 @@ export class S3Adapter extends ObjectStoreAdapter {
   /** The unsigned URL of the object, for buckets with public read access. */
   publicUrl(path: SourcePath): string {
     return publicUrlOf(this.#options, this.keys.of(path));
-  }
-
-  walk(folder: SourcePath, options: TreeWalkOptions): AsyncGenerator<WalkPage, void, undefined> {
-    return this.walkKeys(folder, options);
   }
 }

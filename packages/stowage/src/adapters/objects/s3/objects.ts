@@ -1,21 +1,11 @@
 import { StorageDeniedError, UnsupportedError } from '../../../errors/errors.ts';
-import type {
-  Batches,
-  Copy,
-  Download,
-  NotRemoved,
-  ObjectPage,
-  Objects,
-  ObjectToRemove,
-  PageOptions,
-} from '../core/objects.ts';
+import type { Batches, NotRemoved, Objects, ObjectToRemove } from '../core/objects.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { failedRequest } from '../core/requests.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { signedUrlOf } from './connection.ts';
 import { Copier } from './change.ts';
 import { errorOfCode } from './errors.ts';
-import type { Support } from './known-services.ts';
 import { S3Uploads } from './write.ts';
 
 const DECLARED = capabilitiesOf('s3');
@@ -39,6 +29,10 @@ const leftFor = (key: string, code: string | undefined): NotRemoved => {
 export class S3Objects extends S3Uploads implements Objects {
   readonly batches: Batches = { most: 1000, remove: (...given) => this.#removeBatch(...given) };
   readonly #copier = new Copier(this.bucket, this.conditional);
+  readonly learn = this.conditional.learn.bind(this.conditional);
+  readonly pages = this.bucket.pages.bind(this.bucket);
+  readonly get = this.bucket.get.bind(this.bucket);
+  readonly copy = this.#copier.copy.bind(this.#copier);
 
   /** `atomicCreate` and `ifMatch` are false until the first conditional write has tested them. */
   get capabilities(): port.StorageCapabilities {
@@ -48,22 +42,6 @@ export class S3Objects extends S3Uploads implements Objects {
 
   get decides(): Objects['decides'] {
     return { copy: this.#copier.isDecided, remove: this.conditional.known.remove };
-  }
-
-  learn(options: port.OperationOptions): Promise<Support> {
-    return this.conditional.learn(options);
-  }
-
-  pages(prefix: string, options: port.OperationOptions, how?: PageOptions): AsyncIterable<ObjectPage> {
-    return this.bucket.pages(prefix, options, how);
-  }
-
-  get(key: string, options: port.ReadOptions): Promise<Download> {
-    return this.bucket.get(key, options);
-  }
-
-  copy(copy: Copy, options: port.OperationOptions): Promise<string | undefined> {
-    return this.#copier.copy(copy, options);
   }
 
   remove(key: string, options: port.OperationOptions, etag?: string): Promise<void> {
