@@ -8,27 +8,23 @@ import {
 } from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
-/** Limit of the bytes in memory. */
-export interface Budget {
-  /** @throws StorageFullError when fewer bytes are left. */
-  take(bytes: number): void;
-  give(bytes: number): void;
-}
-
-/** A budget of `maxBytes` with none in use. */
-export const createBudget = (maxBytes: number): Budget => {
+/** Limits the bytes in memory. */
+export const createBudget = (maxBytes: number) => {
   let used = 0;
   return {
-    take: (bytes) => {
+    /** @throws StorageFullError when fewer bytes are left. */
+    take: (bytes: number): void => {
       if (used + bytes > maxBytes)
         throw new StorageFullError({ detail: `the memory store holds ${maxBytes} bytes` });
       used += bytes;
     },
-    give: (bytes) => {
+    give: (bytes: number): void => {
       used -= bytes;
     },
   };
 };
+
+export type Budget = ReturnType<typeof createBudget>;
 
 /** A file. Its bytes are never changed, only replaced, so that running reads keep their content. */
 export interface FileNode {

@@ -15,20 +15,6 @@ export const isKeyTooLong = (key: string): boolean => Buffer.byteLength(key) > M
 export const contentTypeOf = (key: string): string =>
   key.endsWith('/') ? 'application/x-directory' : mimeTypeOf(key.slice(key.lastIndexOf('/') + 1));
 
-/** Converts paths of the source to keys of the bucket, and back. */
-export interface Keys {
-  /** Prefix of all keys of the source: empty, or with a trailing slash. */
-  readonly root: string;
-  /** Key of a file. @throws NotFoundError when no object can have that key */
-  of(path: SourcePath): string;
-  /** Key of a file to be created. @throws UnsafeNameError (reserved), UnsafePathError (too long) */
-  toMake(path: SourcePath): string;
-  /** Prefix of the keys in a folder, and key of the folder's own object. @throws NotFoundError */
-  ofFolder(path: SourcePath): string;
-  /** As `ofFolder`, for a folder to be created. @throws UnsafeNameError, UnsafePathError */
-  ofNewFolder(path: SourcePath): string;
-}
-
 /** The segments of the configured prefixes. */
 export const partsOf = (prefix: string, root: string | undefined): readonly string[] =>
   `${prefix}/${root ?? ''}`.split('/').filter((part) => part !== '');
@@ -48,7 +34,7 @@ export const createKeys = (
   root: string | undefined,
   spellings: Spellings,
   isAlias: (segment: string) => boolean = () => false,
-): Keys => {
+) => {
   const base = rootKeyOf(prefix, root);
   const isReserved = ({ segments }: SourcePath): boolean =>
     segments.some((segment) => segment === HIDDEN_FOLDER || isAlias(segment));
@@ -64,10 +50,18 @@ export const createKeys = (
   const keyOf = (path: SourcePath): string => base + spellings.segmentsOf(path).join('/');
   const folderOf = (path: SourcePath): string => (path.isRoot ? base : `${keyOf(path)}/`);
   return {
+    /** Prefix of all keys of the source: empty, or with a trailing slash. */
     root: base,
-    of: (path) => find(path, keyOf(path)),
-    toMake: (path) => make(path, keyOf(path)),
-    ofFolder: (path) => find(path, folderOf(path)),
-    ofNewFolder: (path) => make(path, folderOf(path)),
+    /** Key of a file. @throws NotFoundError when no object can have that key */
+    of: (path: SourcePath): string => find(path, keyOf(path)),
+    /** Key of a file to be created. @throws UnsafeNameError (reserved), UnsafePathError (too long) */
+    toMake: (path: SourcePath): string => make(path, keyOf(path)),
+    /** Prefix of the keys in a folder, and key of the folder's own object. @throws NotFoundError */
+    ofFolder: (path: SourcePath): string => find(path, folderOf(path)),
+    /** As `ofFolder`, for a folder to be created. @throws UnsafeNameError, UnsafePathError */
+    ofNewFolder: (path: SourcePath): string => make(path, folderOf(path)),
   };
 };
+
+/** Converts paths of the source to keys of the bucket. */
+export type Keys = ReturnType<typeof createKeys>;

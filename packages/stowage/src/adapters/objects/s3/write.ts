@@ -42,21 +42,11 @@ export interface MultipartTarget {
   readonly check?: (() => Promise<void>) | undefined;
 }
 
-export interface Multipart {
-  /** Identifies the upload in the requests for its parts. */
-  readonly named: { readonly Bucket: string; readonly Key: string; readonly UploadId: string };
-  add(part: CompletedPart): void;
-  /** Resolves with the ETag. @throws ChangedMeanwhileError */
-  complete(): Promise<string | undefined>;
-  /** Never rejects. */
-  abort(): Promise<void>;
-}
-
 export const beginMultipart = async (
   bucket: Bucket,
   { key, attributes, condition, check }: MultipartTarget,
   { signal }: OperationOptions,
-): Promise<Multipart> => {
+) => {
   const mark = randomUUID();
   const object = { Bucket: bucket.name, Key: key };
   const input = { ...attributes, Metadata: { ...attributes.Metadata, [WRITE_MARK]: mark }, ...object };
@@ -69,9 +59,11 @@ export const beginMultipart = async (
   const named = { ...object, UploadId };
   const parts: CompletedPart[] = [];
   return {
+    /** Identifies the upload in the requests for its parts. */
     named,
-    add: (part) => void parts.push(part),
-    complete: async () => {
+    add: (part: CompletedPart): void => void parts.push(part),
+    /** Resolves with the ETag. @throws ChangedMeanwhileError */
+    complete: async (): Promise<string | undefined> => {
       signal?.throwIfAborted();
       await check?.();
       const Parts = parts.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
@@ -94,8 +86,8 @@ export const beginMultipart = async (
         throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
       }
     },
-    // Without the caller's signal: an aborted upload must be removed too.
-    abort: async () => {
+    /** Never rejects. Without the caller's signal: an aborted upload must be removed too. */
+    abort: async (): Promise<void> => {
       await bucket.requests
         .send(`AbortMultipartUpload ${key}`, undefined, (s3, http) => s3.abortMultipartUpload(named, http))
         .catch(() => undefined);
