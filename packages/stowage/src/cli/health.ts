@@ -123,15 +123,6 @@ const webhookFamilies = (webhooks: readonly WebhookFigures[]): readonly string[]
   ];
 };
 
-/** Health and metrics on their own port: no hook, rule or setting applies. */
-export interface Health {
-  /** Returns the address. Rejects when it is not available. */
-  listen(address: Address): Promise<Address>;
-  /** Reports the service as not ready from now on. */
-  drain(): void;
-  close(): Promise<void>;
-}
-
 const answer = (response: ServerResponse, status: number, text: string): void => {
   const type = 'text/plain; version=0.0.4; charset=utf-8';
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
@@ -147,10 +138,11 @@ const shared = <Result>(work: () => Promise<Result>): (() => Promise<Result>) =>
   };
 };
 
+/** Health and metrics on their own port: no hook, rule or setting applies. */
 export const createHealth = (
   metrics: Metrics,
   { unavailableSources, webhooks }: Pick<App, 'unavailableSources' | 'webhooks'>,
-): Health => {
+) => {
   const unavailable = shared(() => unavailableSources());
   const figures = shared(webhooks);
   let isStopping = false;
@@ -172,15 +164,17 @@ export const createHealth = (
   });
 
   return {
-    listen: async ({ port, host }) => {
+    /** Returns the address. Rejects when it is not available. */
+    listen: async ({ port, host }: Address): Promise<Address> => {
       server.listen(port, host);
       await once(server, 'listening');
       return { host, port: (server.address() as AddressInfo).port };
     },
-    drain: () => {
+    /** Reports the service as not ready from now on. */
+    drain: (): void => {
       isStopping = true;
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       if (!server.listening) return;
       const closed = once(server, 'close');
       server.close();
@@ -189,3 +183,5 @@ export const createHealth = (
     },
   };
 };
+
+export type Health = ReturnType<typeof createHealth>;

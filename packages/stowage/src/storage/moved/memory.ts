@@ -99,22 +99,10 @@ export interface Noted {
   readonly change: (history: NameHistory, at: number) => readonly NameEvent[];
 }
 
-/** Records events of names in sources. */
-export interface NameMemory {
-  /**
-   * Records events of some names, all with the same time. Each costs a read and a write; where the source
-   * exceeds its limits, the oldest records are removed afterwards.
-   * @throws errors of the stores
-   */
-  note(names: readonly Noted[]): Promise<void>;
-  /** Aborts background work and resolves when it has ended. */
-  close(): Promise<void>;
-}
-
 const lastOf = ({ events }: NameHistory): number => events.at(-1)?.at ?? 0;
 
-/** Creates a name memory; background work starts with the first event. */
-export const createNameMemory = (log: Logger): NameMemory => {
+/** Records events of names in sources; background work starts with the first event. */
+export const createNameMemory = (log: Logger) => {
   const background = new Background();
   const sweep = createSweeper(background, (error) =>
     log.warn('What a source remembers could not be swept.', { error }),
@@ -169,10 +157,18 @@ export const createNameMemory = (log: Logger): NameMemory => {
   };
 
   return {
-    note: (names) => {
+    /**
+     * Records events of some names, all with the same time. Each costs a read and a write; where the source
+     * exceeds its limits, the oldest records are removed afterwards.
+     * @throws errors of the stores
+     */
+    note: (names: readonly Noted[]): Promise<void> => {
       const keys = names.map(({ path }) => movedPaths.record(path).name);
       return locks.hold(keys, {}, () => noteAll(names));
     },
-    close: () => background.close(),
+    /** Aborts background work and resolves when it has ended. */
+    close: (): Promise<void> => background.close(),
   };
 };
+
+export type NameMemory = ReturnType<typeof createNameMemory>;

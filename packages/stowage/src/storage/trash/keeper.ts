@@ -33,19 +33,6 @@ export interface TrashUse {
   readonly onErased: () => void;
 }
 
-/** Keeps the trash of every store within its policy, in the background, one sweep per store at a time. */
-export interface TrashKeeper {
-  /** Call it with every use of the trash. Sweeps once an hour, and when `arrived` bytes make it too large. */
-  tend(storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived?: number): void;
-  /**
-   * Removes in the background a folder that was moved out of the trash; on failure a sweep retries. Resolves
-   * when it is gone, at the latest after a tenth of a second.
-   */
-  remove(storage: StorageAdapter, folder: SourcePath, hold: TrashUse['hold']): Promise<void>;
-  /** Aborts background work and resolves when it has ended. */
-  close(): Promise<void>;
-}
-
 const isDue = ({ sweptAt, amount = 0 }: SweptStore, { maxBytes = Infinity }: TrashPolicy): boolean =>
   Date.now() - sweptAt > HOUR_MS || amount > maxBytes;
 
@@ -106,14 +93,19 @@ const orMoment = async (work: Promise<void>): Promise<void> => {
   moment.abort();
 };
 
-/** Creates a keeper; background work starts with the first use. */
-export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeeper => {
+/**
+ * Keeps the trash of every store within its policy, in the background, one sweep per store at a time. Background
+ * work starts with the first use.
+ */
+export const createTrashKeeper = (locks: LocationLocks, log: Logger) => {
   const background = new Background();
   const sweep = createSweeper(background, (error) =>
     log.warn('The trash of a source could not be swept.', { error }),
   );
   return {
-    tend: (storage, policy, { hold, onErased }, arrived = 0) => {
+    /** Call it with every use of the trash. Sweeps once an hour, and when `arrived` bytes make it too large. */
+    tend: (storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived = 0): void => {
+      const { hold, onErased } = use;
       const run = async (signal: AbortSignal): Promise<number | undefined> => {
         const { erased, kept, refusal } = await sweepTrash(storage, policy, locks, { signal });
         if (erased > 0) onErased();
@@ -122,7 +114,11 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
       };
       void sweep(storage, arrived, { hold, run, isDue: (known) => isDue(known, policy) });
     },
-    remove: (storage, folder, hold) =>
+    /**
+     * Removes in the background a folder that was moved out of the trash; on failure a sweep retries. Resolves
+     * when it is gone, at the latest after a tenth of a second.
+     */
+    remove: (storage: StorageAdapter, folder: SourcePath, hold: TrashUse['hold']): Promise<void> =>
       orMoment(
         background.run(
           hold,
@@ -130,6 +126,9 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger): TrashKeepe
           (error) => log.warn('An emptied trash could not be removed yet.', { error }),
         ),
       ),
-    close: () => background.close(),
+    /** Aborts background work and resolves when it has ended. */
+    close: (): Promise<void> => background.close(),
   };
 };
+
+export type TrashKeeper = ReturnType<typeof createTrashKeeper>;
