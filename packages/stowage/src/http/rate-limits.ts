@@ -12,16 +12,6 @@ type Limits = NonNullable<Settings['rateLimits']>;
 const MOST_CLIENTS = 100_000;
 const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfies readonly Load[];
 
-/** Counts expensive requests by client. */
-export interface RateLimits {
-  /**
-   * Counts a request of the client.
-   * @param client the name from `ClientNames`
-   * @throws RateLimitedError with `Retry-After` when the limit is exceeded
-   */
-  count(load: Load, client: string): Promise<void>;
-}
-
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
   typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
 
@@ -72,10 +62,15 @@ const createCounters = async (
  * Rate limits by the setting `rateLimits`: with Redis, all instances share the counters. The packages are
  * loaded, and Redis is connected, at the first request.
  */
-export const createRateLimits = (limits: Limits, redis: RedisConnection | undefined): RateLimits => {
+export const createRateLimits = (limits: Limits, redis: RedisConnection | undefined) => {
   let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;
   return {
-    count: async (load, client) => {
+    /**
+     * Counts an expensive request of the client.
+     * @param client the name from `ClientNames`
+     * @throws RateLimitedError with `Retry-After` when the limit is exceeded
+     */
+    count: async (load: Load, client: string): Promise<void> => {
       if (limits[load] === undefined) return;
       counters ??= createCounters(limits, redis);
       try {
@@ -88,3 +83,5 @@ export const createRateLimits = (limits: Limits, redis: RedisConnection | undefi
     },
   };
 };
+
+export type RateLimits = ReturnType<typeof createRateLimits>;

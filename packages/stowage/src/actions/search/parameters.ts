@@ -37,13 +37,7 @@ const parsed = (text: string): SearchCursor | undefined => {
  * Encodes cursors for clients. A walk may stop at an entry that the client must not know of, so cursors are
  * encrypted: with the first of the keys, and any of them decrypts; without keys with one of this process.
  */
-export interface SearchCursors {
-  seal(cursor: SearchCursor): string;
-  /** Undefined for a text that is not one of our cursors. A cursor grants no access. */
-  open(text: string): SearchCursor | undefined;
-}
-
-export const createSearchCursors = (secrets: readonly string[]): SearchCursors => {
+export const createSearchCursors = (secrets: readonly string[]) => {
   const keys = secrets.map((secret) => createHash('sha256').update(`search cursor ${secret}`).digest());
   const own = keys[0] ?? randomBytes(32);
   const openBy = (key: Buffer, bytes: Buffer): SearchCursor | undefined => {
@@ -55,13 +49,14 @@ export const createSearchCursors = (secrets: readonly string[]): SearchCursors =
     });
   };
   return {
-    seal: ({ source, position = '' }) => {
+    seal: ({ source, position = '' }: SearchCursor): string => {
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv(CIPHER, own, iv, { authTagLength: TAG_BYTES });
       const sealed = [cipher.update(JSON.stringify([source, position])), cipher.final()];
       return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
     },
-    open: (text) => {
+    /** Undefined for a text that is not one of our cursors. A cursor grants no access. */
+    open: (text: string): SearchCursor | undefined => {
       if (text.length > MOST_CURSOR_LETTERS || !/^[\w-]+$/u.test(text)) return undefined;
       const bytes = Buffer.from(text, 'base64url');
       for (const key of keys.length === 0 ? [own] : keys) {
@@ -72,6 +67,8 @@ export const createSearchCursors = (secrets: readonly string[]): SearchCursors =
     },
   };
 };
+
+export type SearchCursors = ReturnType<typeof createSearchCursors>;
 
 /** A cursor from a response; undefined when absent or empty. */
 export const cursorField = z

@@ -9,21 +9,6 @@ import { InternalError } from '../../errors/errors.ts';
 import type { State } from '../state/state.ts';
 import { createWebhook, type WebhookSettings } from './webhook.ts';
 
-/** Notifies the host and event sinks of changes, before and after they happen. */
-export interface Events {
-  /**
-   * Asks the host whether a change is allowed. Returns another name for a new file or folder, if any.
-   * @throws the host's error, which rejects the change
-   */
-  before(event: ServiceEvent): Promise<string | undefined>;
-  /** Reports a change. Never throws: listeners cannot make an action fail. */
-  emit(event: ServiceEvent): Promise<void>;
-  /** State of each webhook, in the order of the setting. */
-  webhooks(): Promise<readonly WebhookFigures[]>;
-  /** Waits up to ten seconds for running hooks, then closes the sinks. */
-  close(): Promise<void>;
-}
-
 /** Longest wait of `close()` for hooks of the host. */
 const HOOKS_MS = 10_000;
 
@@ -46,7 +31,8 @@ const createReportLimit = (): (() => boolean) => {
   };
 };
 
-export const createEvents = ({ before, after, sinks, log }: EventsParts): Events => {
+/** Notifies the host and event sinks of changes, before and after they happen. */
+export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
   const notify = async (event: ServiceEvent): Promise<void> => {
     try {
       // A copy: what the host changes in it must not reach the audit file and the webhooks.
@@ -80,28 +66,37 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts): Events
     }
   };
   return {
-    before: async (event) => {
+    /**
+     * Asks the host whether a change is allowed. Returns another name for a new file or folder, if any.
+     * @throws the host's error, which rejects the change
+     */
+    before: async (event: ServiceEvent): Promise<string | undefined> => {
       const returned: unknown = await before?.(event);
       if (returned === undefined || returned === null) return undefined;
       if (typeof returned === 'string') return returned;
       throw new InternalError({ detail: 'the hook beforeEvent returned neither a name nor nothing' });
     },
-    emit: async (event) => {
+    /** Reports a change. Never throws: listeners cannot make an action fail. */
+    emit: async (event: ServiceEvent): Promise<void> => {
       // The response does not wait for the host.
       const notified = notify(event).finally(() => running.delete(notified));
       running.add(notified);
       await Promise.all(sinks.map((sink) => deliver(sink, event)));
     },
-    webhooks: async () => {
+    /** State of each webhook, in the order of the setting. */
+    webhooks: async (): Promise<readonly WebhookFigures[]> => {
       const figures = await Promise.all(sinks.map(async (sink) => sink.figures?.()));
       return figures.filter((one) => one !== undefined);
     },
-    close: async () => {
+    /** Waits up to ten seconds for running hooks, then closes the sinks. */
+    close: async (): Promise<void> => {
       await untilHooksEnd();
       await Promise.all(sinks.map((sink) => sink.close()));
     },
   };
 };
+
+export type Events = ReturnType<typeof createEvents>;
 
 /** Creates the configured event sinks. */
 export const createSinks = (

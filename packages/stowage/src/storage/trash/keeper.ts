@@ -94,8 +94,8 @@ const orMoment = async (work: Promise<void>): Promise<void> => {
 };
 
 /**
- * Keeps the trash of every store within its policy, in the background, one sweep per store at a time. Background
- * work starts with the first use.
+ * Keeps the trash of every store within its policy, in the background, one sweep per store at a time. It
+ * starts with the first use.
  */
 export const createTrashKeeper = (locks: LocationLocks, log: Logger) => {
   const background = new Background();

@@ -13,12 +13,6 @@ export interface Silence {
   readonly readMs: number;
 }
 
-/** HTTP agents with the kept connections of one store. */
-export interface Agents {
-  of(url: string): Agent;
-  destroy(): void;
-}
-
 type Connect = (...given: readonly unknown[]) => Socket;
 
 /** Makes a silent connection fail with ETIMEDOUT. Idle ones end without an error. */
@@ -40,22 +34,24 @@ const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: 
 };
 
 /**
- * Creates agents for libraries that support no other limits. A request that waits for the server, and a
+ * HTTP agents with the kept connections of one store, for libraries that support no other limits. A request that waits for the server, and a
  * download whose reader pauses, end after the configured silence.
  * @param ca trusted authorities instead of the default ones, in PEM
  */
-export const createAgents = (silence: Silence, ca: string | undefined): Agents => {
+export const createAgents = (silence: Silence, ca: string | undefined) => {
   const pool = { ...patientAttempts, keepAlive: true, timeout: silence.readMs };
   const http = limitSilence(new Agent(pool), 'connect', silence);
   const https = limitSilence(new SecureAgent({ ...pool, ca }), 'secureConnect', silence);
   return {
-    of: (url) => (url.startsWith('https:') ? https : http),
-    destroy: () => {
+    of: (url: string): Agent => (url.startsWith('https:') ? https : http),
+    destroy: (): void => {
       http.destroy();
       https.destroy();
     },
   };
 };
+
+export type Agents = ReturnType<typeof createAgents>;
 
 /** The `ETag` of a response as a strong quoted validator; undefined for a missing or weak one. */
 export const strongEtag = (etag: string | undefined): string | undefined => {

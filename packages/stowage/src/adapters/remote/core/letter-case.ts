@@ -1,5 +1,5 @@
 import { NotFoundError, UnsafeNameError, type StowageError } from '../../../errors/errors.ts';
-import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
+import type { OperationOptions, ReadableStore } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 
@@ -14,12 +14,6 @@ const otherCase = (name: string): string =>
   name.replaceAll(/[a-z]/giu, (letter) =>
     letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
   );
-
-/** Stats entries of a store, by exactly the given names. */
-interface Looks {
-  /** @throws NotFoundError */
-  stat(path: SourcePath, options: OperationOptions): Promise<Stat>;
-}
 
 /**
  * Whether `a` and `A` are different names on the server, detected once by a stat of an existing entry in the
@@ -68,8 +62,15 @@ export class LetterCase {
     if (hasAlias()) throw refusedName('a name that may be another one on this server', isWrite);
   }
 
-  /** Detects letter case with an existing path. Costs two requests, none when it is known. */
-  async learn(store: Looks, path: SourcePath, options: OperationOptions): Promise<void> {
+  /**
+   * Detects letter case with an existing path. Costs two requests, none when it is known.
+   * @param store finds entries by exactly the given names
+   */
+  async learn(
+    store: Pick<ReadableStore, 'stat'>,
+    path: SourcePath,
+    options: OperationOptions,
+  ): Promise<void> {
     const name = otherCase(path.name);
     if (this.isKnown || name === path.name) return;
     const other = path.parent.below(name);
