@@ -103,7 +103,7 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger) => {
     log.warn('The trash of a source could not be swept.', { error }),
   );
   return {
-    /** Call it with every use of the trash. Sweeps once an hour, and when `arrived` bytes make it too large. */
+    /** Call it with every use of the trash: sweeps once an hour, and when `arrived` makes it too large. */
     tend: (storage: StorageAdapter, policy: TrashPolicy, use: TrashUse, arrived = 0): void => {
       const { hold, onErased } = use;
       const run = async (signal: AbortSignal): Promise<number | undefined> => {
@@ -115,8 +115,8 @@ export const createTrashKeeper = (locks: LocationLocks, log: Logger) => {
       void sweep(storage, arrived, { hold, run, isDue: (known) => isDue(known, policy) });
     },
     /**
-     * Removes in the background a folder that was moved out of the trash; on failure a sweep retries. Resolves
-     * when it is gone, at the latest after a tenth of a second.
+     * Removes in the background a folder that was moved out of the trash; on failure a sweep retries.
+     * Resolves when it is gone, at the latest after a tenth of a second.
      */
     remove: (storage: StorageAdapter, folder: SourcePath, hold: TrashUse['hold']): Promise<void> =>
       orMoment(

@@ -34,8 +34,8 @@ const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: 
 };
 
 /**
- * HTTP agents with the kept connections of one store, for libraries that support no other limits. A request that waits for the server, and a
- * download whose reader pauses, end after the configured silence.
+ * HTTP agents with the kept connections of one store, for libraries that support no other limits. A request
+ * that waits for the server, and a download whose reader pauses, end after the configured silence.
  * @param ca trusted authorities instead of the default ones, in PEM
  */
 export const createAgents = (silence: Silence, ca: string | undefined) => {
