@@ -76,6 +76,30 @@ it('does nothing for a request that the host has answered', async () => {
   expect((await readdir(root)).filter((name) => !name.startsWith('.'))).toEqual(['allowed']);
 });
 
+it('sends a file without a warning of a leak where the host itself waits for the end of a response', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'stowage-ended-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  await writeFile(join(root, 'a.txt'), Buffer.alloc(BYTES));
+  const sources = { local: { root, title: 'Files', baseurl: 'http://files.test/' } };
+  const router = createRouter({ sources }, {}, quiet);
+  onTestFinished(() => router.close());
+  const warnings: string[] = [];
+  const note = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', note);
+  onTestFinished(() => void process.off('warning', note));
+  const server = createPlainServer((request, response) => {
+    // Hapi and h3 have some of these.
+    for (let count = 0; count < 4; count += 1) response.once('close', () => undefined);
+    void router.handler(request, response);
+  });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const answer = await fetch(`http://127.0.0.1:${String(port)}/fileDownload?name=a.txt`);
+  expect((await answer.arrayBuffer()).byteLength).toBe(BYTES);
+  expect(warnings).toEqual([]);
+});
+
 it('says in its log who has ended an answer', async () => {
   const root = await mkdtemp(join(tmpdir(), 'stowage-ended-'));
   onTestFinished(() => rm(root, { recursive: true }));

@@ -470,6 +470,18 @@ describe('files: several sources', () => {
     expect(await list(service, { source: 'default' })).toEqual(['a.txt']);
   });
 
+  it('takes the position that Jodit before 3.6 sends only for the one source there is', async () => {
+    const single = await startService({ sources: { only: {} } });
+    await single.source('only').put({ 'pets/cat.png': '' });
+    expect(await list(single, { source: '0', path: '/pets/' })).toEqual(['cat.png']);
+    expect((await single.call('files', { source: '1' })).status).toBe(404);
+    const several = await startService({ sources: { one: {}, two: {} } });
+    expect((await several.call('files', { source: '0' })).status).toBe(404);
+    const named = await startService({ sources: { other: {}, 0: {} } });
+    await named.source('0').put({ 'a.txt': '' });
+    expect(await list(named, { source: '0' })).toEqual(['a.txt']);
+  });
+
   it('has nothing to list where there is no source', async () => {
     const service = await startService({ sources: {} });
     expect(parts(await service.call('files'))).toEqual([]);

@@ -21,14 +21,16 @@ export class SourceViews extends Access {
 
   /**
    * The sources that a request names, or all when it names none. `default` means none, unless a source has
-   * that name: the Jodit client sends it with every upload from the editor.
+   * that name: the Jodit client sends it with every upload from the editor. So does `0` for a single source:
+   * Jodit before 3.6 sends positions in the list, which differ between answers where there are more.
    * @throws UnknownSourceError
    */
   named(name: string | undefined): readonly Source[] {
     if (name === undefined || name === '') return this.#sources.all;
     const found = this.#sources.find(name);
     if (found !== undefined) return [found];
-    if (name === 'default') return this.#sources.all;
+    const { all } = this.#sources;
+    if (name === 'default' || (name === '0' && all.length === 1)) return all;
     throw new UnknownSourceError();
   }
 

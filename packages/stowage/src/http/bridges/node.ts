@@ -128,7 +128,8 @@ const writeBody = async (
       if (response.writableFinished && !body.readableEnded)
         body.destroy(new Error('the host has ended the response'));
     };
-    response.once('close', onClose);
+    // With a few listeners of the host, those of a pipeline would be reported as a leak.
+    response.setMaxListeners(0).once('close', onClose);
     await pipeline(body, response, { end }).finally(() => response.off('close', onClose));
   } else if (end) response.end(body);
   else if (body === undefined) response.flushHeaders();
