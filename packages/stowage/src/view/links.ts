@@ -10,55 +10,6 @@ import type { Item } from './folder-view.ts';
 import { VARIANT_KEYS } from './rights.ts';
 
 /**
- * Builds the links of one connector to files that it serves. Links are built from items, as their requester
- * may see them. In `signed` sources a link to a file that the requester may not download is unsigned or
- * missing.
- */
-export interface Links {
-  /**
-   * `baseurl` and the encoded path; in `signed` sources with a signature that is valid for
-   * `signedUrlLifetime`, minus up to a twentieth, so that repeated requests return the same, cacheable link.
-   * Takes about 5 µs.
-   */
-  to(item: Item<Entry>): string;
-  /**
-   * The URL of a file that was just written, as in `newPath`: for sources that the service does not serve,
-   * `baseurl` and names without encoding, as clients join them.
-   */
-  toWritten(item: Item<Entry>): string;
-  /**
-   * The link for a listing. Undefined where clients join `baseurl` and names themselves, and for files that
-   * the requester may not download.
-   */
-  listed(item: Item<Entry>): string | undefined;
-  /** The link of an item's thumbnail or icon, by its path relative to the folder; icons need no rights. */
-  thumb(item: Item<Entry>, relative: string | undefined): string | undefined;
-  variants(item: Item<Entry>, relative: Variants): Variants | undefined;
-  /** Makes a result of `thumb` or `variants` absolute, so that it needs no `baseurl`. */
-  whole(item: Item<Entry>, link: string): string;
-  /**
-   * The link that replaces an old one: of an item, or with `path` of a file derived from it. Expires no later
-   * than the old one. Undefined where the old link gives no right to the item, and where the service does not
-   * serve it.
-   */
-  instead(
-    item: Item,
-    path: SourcePath,
-    old: { readonly source: Source; readonly query: string },
-  ): string | undefined;
-  /** State of the signature of this path in a query. Undefined when there is none, or an invalid one. */
-  signatureIn(source: Source, path: SourcePath, query: string): 'valid' | 'expired' | undefined;
-  /**
-   * The same query with a new signature, valid for `lifetime` seconds (default: `signedUrlLifetime`). Other
-   * parameters stay; `query` is encoded as in the link.
-   */
-  renewed(source: Source, path: SourcePath, query: string, lifetime?: number): string;
-  /** The query of a link without a signature: a new signature where its source needs one, else empty. */
-  queryFor(source: Source, path: SourcePath, lifetime?: number): string;
-  readonly urlFor: (settings: Pick<Settings, 'publicUrl'>, sources: SourceSet) => UrlFor;
-}
-
-/**
  * The link of a file of a configured source, for pages that the host renders. In `signed` sources it is valid
  * for `lifetime` seconds (default: `signedUrlLifetime`). `base` is the mount address of the connector
  * (default: `publicUrl`, else the root of the host).
@@ -107,13 +58,6 @@ const MOST_LIFETIME = 1000 * 366 * 24 * 60 * 60;
 
 const isOfSigned = ({ source }: Item<Entry>): boolean => source.settings.serve === 'signed';
 
-interface Signing {
-  /** The query of a link valid until `expires`, in seconds since 1970; empty where no signature is needed. */
-  readonly queryUntil: (source: Source, path: SourcePath, expires: number) => string;
-  readonly queryFor: Links['queryFor'];
-  readonly signatureIn: Links['signatureIn'];
-}
-
 /** @throws InvalidParametersError */
 export const requireLifetime = (lifetime: number | undefined): void => {
   if (
@@ -130,8 +74,9 @@ const plain = (source: Source, path: SourcePath): string => source.baseurl + enc
 const withQuery = (source: Source, path: SourcePath, query: string): string =>
   plain(source, path) + (query === '' ? '' : `?${query}`);
 
-const createSigning = (keys: readonly string[], now: () => number): Signing => {
-  const queryUntil: Signing['queryUntil'] = (source, path, expires) => {
+const createSigning = (keys: readonly string[], now: () => number) => {
+  /** The query of a link valid until `expires`, in seconds since 1970; empty where no signature is needed. */
+  const queryUntil = (source: Source, path: SourcePath, expires: number): string => {
     const [key] = keys;
     // Configuration checks ensure that signed sources have a key.
     if (source.settings.serve !== 'signed' || key === undefined) return '';
@@ -139,11 +84,13 @@ const createSigning = (keys: readonly string[], now: () => number): Signing => {
   };
   return {
     queryUntil,
-    queryFor: (source, path, lifetime = source.settings.signedUrlLifetime) => {
+    /** The query of a link without a signature: a new signature where its source needs one, else empty. */
+    queryFor: (source: Source, path: SourcePath, lifetime = source.settings.signedUrlLifetime): string => {
       const step = Math.max(1, Math.floor(lifetime / 20));
       return queryUntil(source, path, Math.floor(now() / 1000 / step) * step + lifetime);
     },
-    signatureIn: (source, path, query) => {
+    /** State of the signature of this path in a query. Undefined when there is none, or an invalid one. */
+    signatureIn: (source: Source, path: SourcePath, query: string): 'valid' | 'expired' | undefined => {
       const [, seconds, signature] = QUERY.exec(query) ?? [];
       if (seconds === undefined || signature === undefined) return undefined;
       const expires = Number(seconds);
@@ -163,8 +110,8 @@ const createSigning = (keys: readonly string[], now: () => number): Signing => {
 type Signed = (source: Source, path: SourcePath, lifetime?: number) => string;
 
 const createUrlFor =
-  (signed: Signed): Links['urlFor'] =>
-  ({ publicUrl }, sources) =>
+  (signed: Signed) =>
+  ({ publicUrl }: Pick<Settings, 'publicUrl'>, sources: SourceSet): UrlFor =>
   (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
     const mount = base.replace(/\/$/u, '');
     const source = seenFrom({ mount, hosts: [] }, sources, undefined).find(name);
@@ -173,28 +120,48 @@ const createUrlFor =
     return signed(source, SourcePath.parse(path), lifetime);
   };
 
-/** Creates the links of one connector. The first key signs; all keys verify. `now` in milliseconds. */
+/**
+ * Builds the links of one connector to files that it serves. Links are built from items, as their requester
+ * may see them. In `signed` sources a link to a file that the requester may not download is unsigned or
+ * missing. The first key signs; all keys verify. `now` in milliseconds.
+ */
 export const createLinks = (
   keys: readonly string[],
   { iconNamed }: Pick<Thumbnails, 'iconNamed'>,
   now: () => number = Date.now,
-): Links => {
+) => {
   const { queryUntil, queryFor, signatureIn } = createSigning(keys, now);
   const signed: Signed = (source, path, lifetime) =>
     withQuery(source, path, queryFor(source, path, lifetime));
 
-  const links: Links = {
-    to: (item) => (item.opensBy() ? signed : plain)(item.source, item.path),
-    toWritten: (item) =>
-      item.source.settings.serve === 'off' ? `${item.source.baseurl}${item.path.toString()}` : links.to(item),
-    listed: (item) => (isOfSigned(item) && item.opensBy() ? signed(item.source, item.path) : undefined),
-    thumb: (item, relative) => {
+  /**
+   * `baseurl` and the encoded path; in `signed` sources with a signature that is valid for
+   * `signedUrlLifetime`, minus up to a twentieth, so that repeated requests return the same, cacheable link.
+   * Takes about 5 µs.
+   */
+  const to = (item: Item<Entry>): string => (item.opensBy() ? signed : plain)(item.source, item.path);
+  return {
+    to,
+    /**
+     * The URL of a file that was just written, as in `newPath`: for sources that the service does not serve,
+     * `baseurl` and names without encoding, as clients join them.
+     */
+    toWritten: (item: Item<Entry>): string =>
+      item.source.settings.serve === 'off' ? `${item.source.baseurl}${item.path.toString()}` : to(item),
+    /**
+     * The link for a listing. Undefined where clients join `baseurl` and names themselves, and for files that
+     * the requester may not download.
+     */
+    listed: (item: Item<Entry>): string | undefined =>
+      isOfSigned(item) && item.opensBy() ? signed(item.source, item.path) : undefined,
+    /** The link of an item's thumbnail or icon, by its path relative to the folder; icons need no rights. */
+    thumb: (item: Item<Entry>, relative: string | undefined): string | undefined => {
       if (!isOfSigned(item) || relative === undefined) return relative;
       const path = below(item.folder, relative);
       const isIcon = item.kind === 'folder' || iconNamed(item.source, path.name) !== undefined;
       return isIcon || item.opensBy() ? signed(item.source, path) : undefined;
     },
-    variants: (item, relative) => {
+    variants: (item: Item<Entry>, relative: Variants): Variants | undefined => {
       if (!item.opensBy(VARIANT_KEYS)) return undefined;
       if (!isOfSigned(item)) return relative;
       const made = Object.entries(relative).map(([preset, path]) => [
@@ -203,8 +170,19 @@ export const createLinks = (
       ]);
       return Object.fromEntries(made) as Variants;
     },
-    whole: (item, link) => (isOfSigned(item) ? link : plain(item.source, below(item.folder, link))),
-    instead: ({ source }, path, old) => {
+    /** Makes a result of `thumb` or `variants` absolute, so that it needs no `baseurl`. */
+    whole: (item: Item<Entry>, link: string): string =>
+      isOfSigned(item) ? link : plain(item.source, below(item.folder, link)),
+    /**
+     * The link that replaces an old one: of an item, or with `path` of a file derived from it. Expires no
+     * later than the old one. Undefined where the old link gives no right to the item, and where the service
+     * does not serve it.
+     */
+    instead: (
+      { source }: Item,
+      path: SourcePath,
+      old: { readonly source: Source; readonly query: string },
+    ): string | undefined => {
       const [from, to] = [old.source.settings.serve, source.settings.serve];
       if (to === 'off') return undefined;
       if (to !== 'signed') return plain(source, path);
@@ -214,15 +192,20 @@ export const createLinks = (
       return from === 'protected' ? signed(source, path) : undefined;
     },
     signatureIn,
-    renewed: (source, path, query, lifetime) => {
+    /**
+     * The same query with a new signature, valid for `lifetime` seconds (default: `signedUrlLifetime`). Other
+     * parameters stay; `query` is encoded as in the link.
+     */
+    renewed: (source: Source, path: SourcePath, query: string, lifetime?: number): string => {
       const fresh = queryFor(source, path, lifetime);
       return query.replace(QUERY, (old) => (old.startsWith('&') ? `&${fresh}` : fresh));
     },
     queryFor,
     urlFor: createUrlFor(signed),
   };
-  return links;
 };
+
+export type Links = ReturnType<typeof createLinks>;
 
 export interface Addressed extends SourceLocation {
   readonly kind: EntryKind;
