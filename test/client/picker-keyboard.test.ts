@@ -221,7 +221,7 @@ describe.skipIf(chromium === undefined)(`the picker by the keyboard alone${needs
 
   it('names a question for readers of screens, also above another window', async () => {
     const picker = await service().open();
-    await picker.press('End', 'Delete');
+    await picker.press('End', 'Meta+Backspace');
     await picker.first('dialog h2');
     await picker.press('Enter');
     await picker.says('two.jpg was deleted.');

@@ -101,7 +101,9 @@ export class Deeds {
 
   /** Handles keyboard shortcuts. True: the key was handled. */
   pressed({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
-    const deed = key === 'F2' ? 'rename' : key === 'Delete' ? 'remove' : undefined;
+    // Keyboards of Apple's laptops have no other key for Delete.
+    const isDelete = key === 'Delete' || (key === 'Backspace' && metaKey);
+    const deed = key === 'F2' ? 'rename' : isDelete ? 'remove' : undefined;
     if (deed !== undefined) {
       this.#chooseActive();
       if (this.offers(deed)) this.do(deed);

@@ -65,6 +65,13 @@ export const icon = (name: IconName): SVGElement => {
   return svg;
 };
 
+/**
+ * Whether the key was for an input method, as Escape is that drops its suggestion. Safari reports the end of
+ * the composition before its last key, which has only the code 229.
+ */
+export const isComposing = ({ isComposing: during, keyCode }: KeyboardEvent): boolean =>
+  during || keyCode === 229;
+
 type Clicked = (event: MouseEvent) => void;
 
 export const button = (text: string, onclick: Clicked, attributes: Attributes = {}): HTMLButtonElement =>

@@ -46,10 +46,12 @@ const filesDropped = async (
   { source, path }: Folder,
   unreadable: (name: string) => void,
 ): Promise<readonly Wanted[]> => {
-  // The list is empty after the first await.
-  const entries = [...transfer.items].map((item) => (item.kind === 'file' ? item.webkitGetAsEntry() : null));
-  const files = [...transfer.files];
-  const read = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
+  // The list is empty after the first await. Safari has entries also of files that a script made, and cannot read those.
+  const dropped = [...transfer.items].map((item) => {
+    const entry = item.kind === 'file' ? item.webkitGetAsEntry() : null;
+    return entry?.isDirectory === true ? entry : item.getAsFile();
+  });
+  const readEntry = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
     if (isFile(entry)) {
       const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
       return [{ file, source, path: way }];
@@ -59,13 +61,14 @@ const filesDropped = async (
     return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
   };
   const walk = (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> =>
-    read(entry, way).catch(() => {
+    readEntry(entry, way).catch(() => {
       unreadable(entry.name);
       return [];
     });
-  const found = entries.filter((entry) => entry !== null);
-  if (found.length === 0) return files.map((file) => ({ file, source, path }));
-  return (await Promise.all(found.map((entry) => walk(entry, path)))).flat();
+  const found = dropped.filter((one) => one !== null);
+  const read = async (one: File | FileSystemEntry): Promise<readonly Wanted[]> =>
+    'isDirectory' in one ? walk(one, path) : [{ file: one, source, path }];
+  return (await Promise.all(found.map(read))).flat();
 };
 
 /** Prevents a browser from opening dropped files in place of the page where nothing accepts them. */

@@ -1,4 +1,4 @@
-import { button, h, iconButton, setAttributes } from './dom.ts';
+import { button, h, iconButton, isComposing, setAttributes } from './dom.ts';
 import type { PickerOptions } from './options.ts';
 import { type Folder, joined, parentOf, type SourceInfo } from './service.ts';
 import type { Texts } from './texts.ts';
@@ -70,7 +70,7 @@ export class Frame {
     this.#search.addEventListener('keydown', (event) => {
       if (event.key === 'Enter') this.#searchNow();
       // The first Escape clears the field, and the window stays open.
-      if (event.key === 'Escape' && this.#search.value !== '') {
+      if (event.key === 'Escape' && this.#search.value !== '' && !isComposing(event)) {
         event.preventDefault();
         event.stopPropagation();
         this.#search.value = '';

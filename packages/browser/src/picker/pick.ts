@@ -1,5 +1,5 @@
 import type { CallOptions } from '../client/index.ts';
-import { h } from './dom.ts';
+import { h, isComposing } from './dom.ts';
 import { refuseFiles } from './drops.ts';
 import { definePicker, type StowagePicker } from './element.ts';
 import type { PickedFile, PickerOptions } from './options.ts';
@@ -23,11 +23,12 @@ const escapeIn =
     const path = event.composedPath();
     if (event.key !== 'Escape' || !path.includes(host)) return;
     event.stopImmediatePropagation();
+    if (isComposing(event)) return event.preventDefault();
     // Does not leave the shadow root of its target, as a KeyboardEvent would in Firefox.
     const own = Object.assign(new Event('keydown', { bubbles: true, cancelable: true }), { key: event.key });
     if (path[0]?.dispatchEvent(own) !== false) {
       const isInner = path.find((target) => target instanceof HTMLDialogElement) !== dialog;
-      if (isInner || event.isComposing) return;
+      if (isInner) return;
       dialog.dispatchEvent(new Event('cancel'));
     }
     event.preventDefault();
