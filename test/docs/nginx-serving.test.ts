@@ -29,6 +29,7 @@ describe.skipIf(!hasNginx)(`nginx sends the files of a protected source${needsNg
     await mkdir(join(root, 'trip'), { recursive: true });
     await writeFile(join(root, 'trip', 'Köln 1.txt'), 'hello city');
     await writeFile(join(root, 'page.html'), '<script>alert(1)</script>');
+    await writeFile(join(root, 'letter.pdf'), '%PDF-1.4');
     await writeFile(join(folder, 'outside.txt'), 'outside');
     await symlink(join(folder, 'outside.txt'), join(root, 'link.txt'));
     const delivery = { delivery: 'x-accel-redirect' as const, deliveryPrefix: '/internal/photos/' };
@@ -75,6 +76,8 @@ describe.skipIf(!hasNginx)(`nginx sends the files of a protected source${needsNg
     expect([part.status, part.body]).toEqual([206, 'city']);
     const page = await ask('/connector/file/photos/page.html');
     expect(page.headers['content-disposition']).toMatch(/^attachment/u);
+    const { headers } = await ask('/connector/file/photos/letter.pdf');
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'/u);
   });
 
   it('to nobody else, and nothing that the connector does not show', async () => {

@@ -104,6 +104,9 @@ describe('public files', () => {
     const response = await fetch(`${service.url}/file/files/${name}`);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-disposition')).toBe(`${disposition}; filename="${name}"`);
+    // In a sandbox Safari shows an empty window in place of a PDF.
+    const policy = `${name === 'letter.pdf' ? '' : 'sandbox; '}default-src 'none'; img-src`;
+    expect(response.headers.get('content-security-policy')?.startsWith(policy)).toBe(true);
   });
 
   it.each([

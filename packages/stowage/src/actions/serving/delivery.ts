@@ -27,14 +27,15 @@ const cacheControlOf = ({
 
 /**
  * Headers of every served file: its type is the declared one, and if a browser displays it as a page, that
- * page has no origin, runs no scripts and loads nothing.
+ * page has no origin, runs no scripts and loads nothing. Without an origin Safari shows no PDF but an empty
+ * window.
  */
 export const safetyHeaders = (
   settings: Pick<Settings, 'serve' | 'serveCacheControl'>,
+  contentType?: string,
 ): Record<string, string> => ({
   'x-content-type-options': 'nosniff',
-  'content-security-policy':
-    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'",
+  'content-security-policy': `${contentType === 'application/pdf' ? '' : 'sandbox; '}default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'`,
   // Protected pictures are for pages of the same site; public or signed ones are for all.
   'cross-origin-resource-policy': settings.serve === 'protected' ? 'same-site' : 'cross-origin',
   'cache-control': cacheControlOf(settings),

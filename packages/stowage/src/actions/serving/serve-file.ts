@@ -118,8 +118,12 @@ interface Known {
 }
 
 /** A replacement is cached for a shorter time than the requested file. */
-const headersFor = (settings: Source['settings'], { isFailure }: Known): Record<string, string> =>
-  safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings);
+const headersFor = (
+  settings: Source['settings'],
+  { isFailure }: Known,
+  contentType?: string,
+): Record<string, string> =>
+  safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings, contentType);
 
 /**
  * Opens a file, or prepares it to be opened, and returns its stat: in one request to the store where the
@@ -154,7 +158,7 @@ const sendStored = async (
   const { name } = file.path;
   const contentType = mimeTypeOf(name);
   const isInline = isShownInline(contentType);
-  const headers = headersFor(settings, known);
+  const headers = headersFor(settings, known, contentType);
   // The URLs of S3 are signed for GET alone.
   const isOwn = settings.delivery === 'stream' || (isHead && settings.delivery === 'redirect');
   if (!isOwn) {
