@@ -14,7 +14,7 @@ import { decodeIcoBitmap, readIco } from './ico.ts';
 import { hasTangledExif } from './metadata/exif.ts';
 import { isLosslessWebp } from './metadata/gif-webp.ts';
 import { isTiled } from './metadata/heif.ts';
-import { startOfScan } from './metadata/jpeg.ts';
+import { readHeader } from './metadata/jpeg.ts';
 import { withoutLongTexts } from './metadata/png.ts';
 import { pictureBudget, type PictureFormat, sniffPicture, type WritableFormat } from './picture-file.ts';
 
@@ -105,7 +105,7 @@ const openEncoded = async (
   frames: 'first' | 'all',
 ): Promise<OpenedPicture> => {
   const budget = pictureBudget(encoded);
-  const header = format === 'jpeg' ? encoded.subarray(0, startOfScan(encoded, budget)) : encoded;
+  const header = format === 'jpeg' ? encoded.subarray(0, readHeader(encoded, budget)?.scan) : encoded;
   if (await hasTangledExif(header, budget))
     throw new BrokenImageError({ detail: 'EXIF data that refers to itself' });
   const bytes = await withoutLongTexts(encoded, budget);

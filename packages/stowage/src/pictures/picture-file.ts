@@ -2,7 +2,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { BrokenImageError } from '../errors/errors.ts';
 import type { ReadResult } from '../storage/readable.ts';
 import { mediaTypeOf } from '../basics/content/file-type.ts';
-import { boundedBytes, ParseBudget } from '../basics/content/parse-budget.ts';
+import { boundedBytes, joined, ParseBudget } from '../basics/content/parse-budget.ts';
 import { pngChunks } from './metadata/png.ts';
 
 /** A stored or uploaded picture. */
@@ -54,7 +54,7 @@ export const beginningOf = async (
   most: number,
   isEnough: (beginning: Buffer) => boolean = () => false,
 ): Promise<Buffer> => {
-  let beginning = Buffer.alloc(0);
+  let beginning: Buffer = Buffer.alloc(0);
   let chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -62,11 +62,11 @@ export const beginningOf = async (
     length += chunk.length;
     // Joined whenever the length has doubled: each byte is copied only a few times.
     if (length < 2 * beginning.length && length < most) continue;
-    beginning = Buffer.concat(chunks, length);
+    beginning = joined(chunks, length);
     chunks = [beginning];
     if (length >= most || isEnough(beginning)) return beginning;
   }
-  return Buffer.concat(chunks, length);
+  return joined(chunks, length);
 };
 
 /**

@@ -53,6 +53,12 @@ export class ParseBudget {
   }
 }
 
+/** Joins chunks of this length together; a single one is not copied. */
+export const joined = (chunks: readonly Uint8Array[], length: number): Buffer => {
+  const [first] = chunks;
+  return first instanceof Buffer && first.length === length ? first : Buffer.concat(chunks, length);
+};
+
 /**
  * Reads a stream of other people's bytes into memory: at most `most` bytes. The stream is destroyed in every case.
  * @throws the error of `refuse` as soon as it is longer
@@ -69,8 +75,7 @@ export const boundedBytes = async (
     if (length > most) throw refuse();
     chunks.push(chunk);
   }
-  const [first] = chunks;
-  return first instanceof Buffer && first.length === length ? first : Buffer.concat(chunks, length);
+  return joined(chunks, length);
 };
 
 /** Passes bytes on, at most `most`. Fails with the error of `refuse` as soon as there are more. */

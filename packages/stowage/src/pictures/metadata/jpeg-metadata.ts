@@ -7,7 +7,14 @@ import {
   type FoundData,
   saysPosition,
 } from './exif.ts';
-import { encodeSegment, headOfJpeg, type JpegPicture, type JpegSegment, readJpeg } from './jpeg.ts';
+import {
+  encodeSegment,
+  headOfJpeg,
+  type JpegPicture,
+  type JpegSegment,
+  readHeader,
+  readJpeg,
+} from './jpeg.ts';
 import { blankLocationInXmp } from './xmp-location.ts';
 
 /**
@@ -162,8 +169,8 @@ export const jpegWithoutLocation = (original: Buffer, budget: ParseBudget): Buff
 
 /** Adds the comments of another JPEG file, which the library does not preserve. */
 export const jpegWithComments = (file: Buffer, other: Buffer, budget: ParseBudget): Buffer => {
-  const comments = (readJpeg(other, budget)?.header ?? []).filter(({ marker }) => marker === COMMENT);
-  const last = readJpeg(file, budget)?.header.findLast(({ marker }) => marker >= APP0 && marker <= APP15);
+  const comments = (readHeader(other, budget)?.header ?? []).filter(({ marker }) => marker === COMMENT);
+  const last = readHeader(file, budget)?.header.findLast(({ marker }) => marker >= APP0 && marker <= APP15);
   if (comments.length === 0 || last === undefined) return file;
   const segments = comments.map(({ content }) => encodeSegment(COMMENT, content));
   return Buffer.concat([file.subarray(0, last.end), ...segments, file.subarray(last.end)]);

@@ -74,16 +74,21 @@ export const readJpeg = (file: Buffer, budget: ParseBudget, start = 0): JpegPict
 };
 
 /**
- * Offset of the first scan, where decoders stop reading the header; undefined where a segment before it is
- * malformed.
+ * The segments before the first scan, where decoders stop reading the header, and the offset of the scan;
+ * undefined where one of them is malformed. Does not read the pixels, which may be megabytes.
  */
-export const startOfScan = (file: Buffer, budget: ParseBudget): number | undefined => {
-  let end: number | undefined = 2;
-  while (end !== undefined) {
-    const at = nextMarker(file, end);
-    if (at === undefined || file[at + 1] === START_OF_SCAN) return at;
+export const readHeader = (
+  file: Buffer,
+  budget: ParseBudget,
+): (Pick<JpegPicture, 'header'> & { readonly scan: number }) | undefined => {
+  const header: JpegSegment[] = [];
+  for (let at = nextMarker(file, 2); at !== undefined; at = nextMarker(file, header.at(-1)?.end ?? 2)) {
+    const marker = file[at + 1] ?? 0;
+    if (marker === START_OF_SCAN) return { header, scan: at };
     budget.spendItems();
-    end = endOfSegment(file, at);
+    const end = endOfSegment(file, at);
+    if (end === undefined || marker === END_OF_IMAGE) return undefined;
+    header.push({ marker, start: at, end, content: file.subarray(at + 4, end) });
   }
   return undefined;
 };
@@ -256,7 +261,7 @@ const exifOf = ({ marker, content }: JpegSegment): Buffer | undefined =>
 /** A JPEG file without the preview in its EXIF data; its pixels are unchanged. */
 export const jpegWithoutPreview = (original: Buffer, budget: ParseBudget): Buffer => {
   const file = Buffer.from(original);
-  for (const segment of readJpeg(file, budget)?.header ?? []) {
+  for (const segment of readHeader(file, budget)?.header ?? []) {
     const exif = exifOf(segment);
     if (exif !== undefined) blankPreview(exif, budget);
   }
@@ -272,7 +277,7 @@ export const jpegWithOrientation = (
   orientation: number,
   budget: ParseBudget,
 ): Buffer | undefined => {
-  const segments = readJpeg(file, budget)?.header;
+  const segments = readHeader(file, budget)?.header;
   if (segments === undefined) return undefined;
   const present = segments.find((segment) => exifOf(segment) !== undefined);
   const exif = exifWithOrientation((present && exifOf(present)) ?? EMPTY_EXIF, orientation);
