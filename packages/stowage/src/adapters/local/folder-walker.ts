@@ -1,11 +1,11 @@
-import { constants } from 'node:fs';
+import { closeSync, constants } from 'node:fs';
 import { NotFoundError, UnsafeNameError, WrongKindError } from '../../errors/errors.ts';
 import { decomposed } from '../support/spellings.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { cannotFlush, ifCode, systemCode } from '../../basics/files/system-errors.ts';
 import { openRoot, type Confinement, type OpenFolder } from './confinement.ts';
 import { SpellingIndex, hasOtherSpellings, isReserved } from './names.ts';
-import { closeFile, exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
+import { exactLstat, flushAll, isThere, makeDirectory, openFile } from './system.ts';
 
 /** An open folder, with the names on disk that led to it. */
 export interface OpenedFolder {
@@ -36,7 +36,8 @@ export const flushFolder = async (folder: OpenFolder): Promise<void> => {
   } catch (error) {
     if (!cannotFlush(error)) throw error;
   } finally {
-    await closeFile(fd);
+    // Synchronous: closing a folder never waits for a file system.
+    closeSync(fd);
   }
 };
 
