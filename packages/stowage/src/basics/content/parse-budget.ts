@@ -56,7 +56,7 @@ export class ParseBudget {
 /** Joins chunks of this length together; a single one is not copied. */
 export const joined = (chunks: readonly Uint8Array[], length: number): Buffer => {
   const [first] = chunks;
-  return first instanceof Buffer && first.length === length ? first : Buffer.concat(chunks, length);
+  return Buffer.isBuffer(first) && first.length === length ? first : Buffer.concat(chunks, length);
 };
 
 /**
