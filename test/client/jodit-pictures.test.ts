@@ -173,16 +173,19 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     expect(await reason?.evaluate((row) => row.textContent)).toContain('cannot be reached');
     // The first one has arrived, but its answer got lost.
     await writeFiles(joined.photos, { 'first.jpg': one });
-    joined.putInFront();
+    let release: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (release = resolve));
+    joined.putInFront(() => reached.then(() => false));
     joined.actions.length = 0;
-    for (let row = 0; row < 2; row += 1) {
-      await (await inShadow(page, again)).focus();
-      await page.keyboard.press('Enter');
-    }
-    await eventually(async () => (await editor.picturesInText()).map(({ name }) => name)).toEqual([
-      'first.jpg',
-      'second.jpg',
-    ]);
+    const names = async (): Promise<unknown> => (await editor.picturesInText()).map(({ name }) => name);
+    await (await inShadow(page, again)).focus();
+    await page.keyboard.press('Enter');
+    await (await inShadow(page, again)).focus();
+    release();
+    // It is inserted while the user is at the other one.
+    await eventually(names).toEqual(['first.jpg']);
+    await page.keyboard.press('Enter');
+    await eventually(names).toEqual(['first.jpg', 'second.jpg']);
     const stored = (await readdir(joined.photos)).filter((name) => /^(?:first|second)/u.test(name));
     expect(stored.sort()).toEqual(['first.jpg', 'second.jpg']);
     expect(await readFile(path.join(joined.photos, 'second.jpg'))).toEqual(two);

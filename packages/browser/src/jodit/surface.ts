@@ -11,6 +11,8 @@ export interface Surface {
   readonly texts: Texts;
   readonly notices: Notices;
   readonly uploads: Uploads;
+  /** Inserts something into the text, without the focus that Jodit gives the text if the user is here. */
+  readonly keepFocus: (insert: () => void) => void;
   /** Removes all elements. */
   readonly remove: () => void;
 }
@@ -45,12 +47,17 @@ export const openSurface = async (
     h('div', { class: 'edge', dir: texts.direction, lang: texts.locale }, notices.element, uploads.element),
   );
   stack.append(host);
+  const keepFocus = (insert: () => void): void => {
+    const focused = root.activeElement;
+    insert();
+    if (focused instanceof HTMLElement) focused.focus();
+  };
   const remove = (): void => {
     uploads.close();
     host.remove();
     if (stack.childElementCount === 0) stack.remove();
   };
-  return { texts, notices, uploads, remove };
+  return { texts, notices, uploads, keepFocus, remove };
 };
 
 /** Replaces an editor's own messages. Jodit's word for a network failure is replaced by a sentence. */

@@ -56,7 +56,7 @@ export const uploadVisibly = (
   if (options.customUploadFunction !== undefined) return;
   options.customUploadFunction = async (form) => {
     if (!(form instanceof FormData)) return failed();
-    const { texts, uploads } = await surface;
+    const { texts, uploads, keepFocus } = await surface;
     const folder = { source: textIn(form, 'source', options), path: textIn(form, 'path', options) };
     const files = [...form.values()].filter((value) => value instanceof File);
     try {
@@ -71,7 +71,7 @@ export const uploadVisibly = (
       }
       const wanted = files.map((file) => ({ file: named(file), ...folder }));
       const stored = await uploads.store(wanted, (data) => {
-        insertPicked(editor, remember(known, data));
+        keepFocus(() => insertPicked(editor, remember(known, data)));
       });
       const [first] = stored;
       if (first === undefined) return failed();
