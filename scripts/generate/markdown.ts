@@ -20,6 +20,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The type of a value in words: `whole number`, `list of text`, `` `a` or `b` ``. */
 export const typeInWords = (schema: JsonSchema): string => {
+  if (schema['const'] !== undefined) return code(JSON.stringify(schema['const']));
   if (schema.enum !== undefined) return schema.enum.map((value) => code(String(value))).join(' or ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeInWords).join(' or ');
   if (schema.type === 'array' && schema.items !== undefined) {

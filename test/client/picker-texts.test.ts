@@ -20,11 +20,13 @@ it('there are texts in the languages of the messages of the service', () => {
     file.endsWith('.json'),
   );
   expect(files).toEqual(messages);
+  const code = readFileSync('packages/browser/src/picker/texts.ts', 'utf8');
+  expect([...code.matchAll(/texts\/(\w+\.json)/gu)].map(([, file]) => file).sort()).toEqual(files);
 });
 
 describe.each(files)('the texts in %s', (file) => {
   const texts = JSON.parse(readFileSync(`${FOLDER}/${file}`, 'utf8')) as Texts;
-  const language = file.slice(0, 2);
+  const language = file.replace('.json', '');
   const categories = [...new Intl.PluralRules(language).resolvedOptions().pluralCategories].sort();
 
   it('are those of English, with the same values', () => {
@@ -58,6 +60,6 @@ describe.each(files)('the texts in %s', (file) => {
     for (const [key, value] of Object.entries(texts))
       if (isPlural(value)) expect([key, Object.keys(value).sort()]).toEqual([key, categories]);
     expect(texts['locale']).toBe(language);
-    expect(texts['direction']).toBe(language === 'ar' ? 'rtl' : 'ltr');
+    expect(texts['direction']).toBe(['ar', 'fa', 'he', 'ur'].includes(language) ? 'rtl' : 'ltr');
   });
 });

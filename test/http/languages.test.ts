@@ -48,6 +48,8 @@ describe('the phrases of a language', () => {
       for (const [english, text] of Object.entries<string>(texts)) {
         expect([language, english, placeholders(text)]).toEqual([language, english, placeholders(english)]);
         expect([english, text.trim()]).not.toEqual([english, '']);
+        const filled = (template: string) => template.replaceAll(/\{(\w+)\}/gu, '<$1>');
+        expect([language, translated(texts, filled(english))]).toEqual([language, filled(text)]);
       }
     }
   });

@@ -97,11 +97,17 @@ const waitingIn = async (folder: string): Promise<number> => {
   return names.filter((name) => name.endsWith('.json')).length;
 };
 
-const queueIn = async (folder: string): Promise<string> => {
+const queuesIn = async (folder: string): Promise<readonly string[]> => {
   const entries = await readdir(join(folder, 'state'), { recursive: true, withFileTypes: true });
-  const [queue] = entries.filter((entry) => entry.isDirectory() && /[0-9a-f]{32}/u.test(entry.name));
+  return entries
+    .filter((entry) => entry.isDirectory() && /[0-9a-f]{32}/u.test(entry.name))
+    .map(({ parentPath, name }) => join(parentPath, name));
+};
+
+const queueIn = async (folder: string): Promise<string> => {
+  const [queue] = await queuesIn(folder);
   if (queue === undefined) throw new Error('no queue');
-  return join(queue.parentPath, queue.name);
+  return queue;
 };
 
 describe('webhooks', () => {
@@ -355,20 +361,22 @@ describe('webhooks', () => {
     expect(receiver.deliveries.length).toBe(2);
   });
 
-  it('are reported once, not one by one, while none of them can be kept', async () => {
+  it('are reported once for each webhook, not one by one, while none of them can be kept', async () => {
     const folder = await scratch();
     const receiver = await startReceiver(() => 204);
     const errors: string[] = [];
     const logger = { ...silent, error: (message: string) => errors.push(message) };
-    const { upload, figures } = await start(folder, { url: receiver.url, allowPrivate: true }, logger);
+    const webhook = { url: receiver.url, allowPrivate: true };
+    const { upload, figures } = await start(folder, [webhook, webhook], logger);
     expect(await upload('first.txt')).toBe(200);
     await expect.poll(() => waitingIn(folder)).toBe(0);
-    const queue = await queueIn(folder);
-    await rm(queue, { recursive: true });
-    await writeFile(queue, 'a file has its name');
+    for (const queue of await queuesIn(folder)) {
+      await rm(queue, { recursive: true });
+      await writeFile(queue, 'a file has its name');
+    }
     for (const name of ['a.txt', 'b.txt', 'c.txt']) expect(await upload(name)).toBe(200);
-    expect((await figures())[0]?.dropped).toBe(3);
-    expect(errors.filter((message) => message === 'An event could not be kept.')).toHaveLength(1);
+    expect((await figures()).map(({ dropped }) => dropped)).toEqual([3, 3]);
+    expect(errors.filter((message) => message === 'An event could not be kept.')).toHaveLength(2);
   });
 
   it('wait where a power failure does not reach them', async () => {

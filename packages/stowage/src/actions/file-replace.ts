@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { remoteFileName } from '../basics/network/target.ts';
 import { storeStaged } from '../changes/carry-out.ts';
+import type { UploadKeys } from '../changes/change.ts';
 import { requireSameType } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { InvalidParametersError } from '../errors/errors.ts';
@@ -12,7 +13,7 @@ import { filesOf } from './editor-responses.ts';
 import { fetchStaged } from './file-upload-remote.ts';
 import { type StoredFiles, storedFilesOf, storedFilesSchema } from './file-upload.ts';
 
-const KEYS = ['FILE_REPLACE', 'FILE_UPLOAD', 'FILE_REMOVE'];
+const KEYS: UploadKeys = ['FILE_REPLACE', 'FILE_REMOVE', 'FILE_UPLOAD'];
 
 const parameters = z.object({
   ...itemShape,
@@ -43,7 +44,7 @@ const fileOf = (
 const run = async (context: ActionContext, input: ReplaceParameters): Promise<StoredFiles> => {
   const view = await context.views.open(input.source);
   const path = input.path.child(input.name);
-  const keys = input.url === undefined ? KEYS : [...KEYS, 'FILE_UPLOAD_REMOTE'];
+  const keys: UploadKeys = input.url === undefined ? KEYS : ['FILE_UPLOAD_REMOTE', ...KEYS];
   view.require(keys, path, 'file');
   const sent = fileOf(context, view, input);
   await view.find('FILE_REPLACE', path, 'file');

@@ -17,7 +17,7 @@ import { uploadResponse, responseTypeField } from './editor-responses.ts';
 import type { EditorResponse } from './responses.ts';
 import { uploadedItem, uploadedItemSchema, urlsOf } from './file-upload.ts';
 
-const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'];
+const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'] as const;
 
 const parameters = z.object({
   source: sourceField,

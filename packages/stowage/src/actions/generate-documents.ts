@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { extensionOf, mimeTypeOf } from '../basics/content/file-type.ts';
 import { carryOut, storeStaged } from '../changes/carry-out.ts';
+import type { UploadKeys } from '../changes/change.ts';
 import { stageFile } from '../changes/incoming.ts';
 import { checkUpload } from '../changes/new-name.ts';
 import { requireRoomForMore } from '../changes/quota.ts';
@@ -23,7 +24,6 @@ import { choice, optionalTextField, pathField, sourceField, textField } from '..
 import { collect } from '../pictures/picture-file.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import type { Item, ViewedFile } from '../view/folder-view.ts';
-import type { KeysByKind } from '../view/rights.ts';
 import { accessKeyOf, type ActionContext, defineAction } from './action.ts';
 import { GeneratedFileResponse } from './responses.ts';
 import { type StoredFiles, storedFilesOf, storedFilesSchema } from './file-upload.ts';
@@ -120,7 +120,7 @@ interface DocumentTarget {
 export const saveDocument = async (
   context: ActionContext,
   { source, path, name }: DocumentTarget,
-  keys: readonly string[],
+  keys: UploadKeys,
   make: () => Promise<Uint8Array>,
 ): Promise<StoredFiles> => {
   const view = await context.views.open(source);
@@ -235,7 +235,7 @@ const made = async (
  * Saving a document needs the action's key at the document's path, and the right to upload there; otherwise
  * the key is needed at the folder.
  */
-const keysOf = (key: string): KeysByKind => ({ file: [key, 'FILE_UPLOAD'], folder: [key] });
+const keysOf = (key: string) => ({ file: [key, 'FILE_UPLOAD'], folder: [key] }) as const;
 
 /** An action that returns a document, or saves it when the request names it. */
 const documentAction = (

@@ -64,8 +64,11 @@ export interface Restore extends At {
 export interface Erase extends At {
   readonly type: 'erase';
   readonly record: TrashRecord;
-  /** Part of another change, which is reported as a whole. */
-  readonly isPart?: boolean;
+}
+
+/** Erases one item of a change that is reported as a whole. */
+export interface ErasePart extends Erase {
+  readonly isPart: true;
 }
 
 /** Permanently erases all given items of the trash. */
@@ -74,12 +77,14 @@ export interface EmptyTrash extends At {
   readonly records: AsyncIterable<TrashRecord>;
 }
 
+/** The access keys that new content needs under its final name: those of the action, and the one for uploads. */
+export type UploadKeys = readonly [...string[], 'FILE_UPLOAD'];
+
 /** The files of one form. When one fails, the others are withdrawn, except those that replaced a file. */
 export interface Create extends At {
   readonly type: 'create';
   readonly files: readonly UploadedFile[];
-  /** The access keys that each file needs under its final name. */
-  readonly keys: readonly string[];
+  readonly keys: UploadKeys;
   /** Errors name the file that they concern. */
   readonly isForm: boolean;
 }
@@ -88,10 +93,10 @@ export interface Create extends At {
 export interface Replace extends At {
   readonly type: 'replace';
   readonly file: UploadedFile;
-  readonly keys: readonly string[];
+  readonly keys: UploadKeys;
 }
 
-/** New content for a picture, or a new picture made from it. */
+/** New content for a picture, or a new picture made from it: reported as `image.edited`, also under a new name. */
 export interface Edit extends At {
   readonly type: 'edit';
   /** The access key that the result needs under its name. */
@@ -135,7 +140,7 @@ export interface MakeDocument {
 }
 
 /** A change as data, for the stages. */
-export type Change = WholeChange | Put;
+export type Change = WholeChange | Put | ErasePart;
 
 /** A change that an action may describe: one that the host is asked about, and that is reported. */
 export type WholeChange =
@@ -210,7 +215,7 @@ export interface Passage extends ChangeContext {
   /** Results so far that will remain. They are reported even when the rest fails. */
   readonly done: Done[];
   /** Carries out a part or a consequence of the change through all stages; `as` for another requester. */
-  readonly carry: (part: Put | Erase | Describe, as?: ChangeContext) => Promise<readonly Done[]>;
+  readonly carry: (part: Put | ErasePart | Describe, as?: ChangeContext) => Promise<readonly Done[]>;
 }
 
 /** Runs the remaining stages. Returns the change to start anew with, if the host renames; else undefined. */

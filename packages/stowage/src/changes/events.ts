@@ -31,7 +31,7 @@ const NAMES = {
 const typeOf = (change: Change): EventType | undefined => {
   if (change.type === 'remove') return `${change.kind}.removed`;
   if (change.type === 'restore') return `${change.record.kind}.restored`;
-  if (change.type === 'erase') return change.isPart === true ? undefined : 'trash.removed';
+  if (change.type === 'erase') return 'isPart' in change ? undefined : 'trash.removed';
   if ('item' in change) return `${change.item.kind}.${change.type === 'copy' ? 'copied' : 'moved'}`;
   return NAMES[change.type];
 };

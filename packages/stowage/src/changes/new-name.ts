@@ -17,7 +17,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import { requireFreeName, type ReservingSettings } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { ChangeContext } from './change.ts';
+import type { ChangeContext, UploadKeys } from './change.ts';
 import { isFree, nameTaken } from './names.ts';
 import { fileTooLarge, withFileName } from './uploaded-file.ts';
 
@@ -188,7 +188,7 @@ export interface WantedUpload {
   readonly filename: string;
   /** Size, where it is known. */
   readonly bytes?: number;
-  readonly keys?: readonly string[];
+  readonly keys?: UploadKeys;
 }
 
 /**

@@ -24,7 +24,10 @@ type Translations = Readonly<Record<string, string>>;
 
 const templates = Object.keys(de.phrases)
   .filter((text) => text.includes('{'))
-  .map((text) => [text, new RegExp(`^${text.replace(/\{(\w+)\}/u, '(?<$1>.+)')}$`, 'u')] as const);
+  .map((text) => {
+    const literal = text.replaceAll(/[.*+?^$()|[\]\\]/gu, String.raw`\$&`);
+    return [text, new RegExp(`^${literal.replaceAll(/\{(\w+)\}/gu, '(?<$1>.+)')}$`, 'u')] as const;
+  });
 
 const phraseIn = (phrases: Translations, text: string): string | undefined => {
   if (Object.hasOwn(phrases, text)) return phrases[text];

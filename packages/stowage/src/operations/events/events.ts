@@ -54,17 +54,20 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
       clearTimeout(timer);
     }
   };
-  const mayReport = createReportLimit();
-  let lost = 0;
-  const deliver = async (sink: EventSink, event: ServiceEvent): Promise<void> => {
-    try {
-      await sink.take(event);
-    } catch (error) {
-      lost += 1;
-      const { type, requestId } = event;
-      if (mayReport()) log.error('An event could not be kept.', { type, requestId, lost, error });
-    }
-  };
+  // Each sink counts for itself: one that has failed must not silence another.
+  const deliveries = sinks.map((sink) => {
+    const mayReport = createReportLimit();
+    let lost = 0;
+    return async (event: ServiceEvent): Promise<void> => {
+      try {
+        await sink.take(event);
+      } catch (error) {
+        lost += 1;
+        const { type, requestId } = event;
+        if (mayReport()) log.error('An event could not be kept.', { type, requestId, lost, error });
+      }
+    };
+  });
   return {
     /**
      * Asks the host whether a change is allowed. Returns another name for a new file or folder, if any.
@@ -81,7 +84,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
       // The response does not wait for the host.
       const notified = notify(event).finally(() => running.delete(notified));
       running.add(notified);
-      await Promise.all(sinks.map((sink) => deliver(sink, event)));
+      await Promise.all(deliveries.map((deliver) => deliver(event)));
     },
     /** State of each webhook, in the order of the setting. */
     webhooks: async (): Promise<readonly WebhookFigures[]> => {
