@@ -86,7 +86,7 @@ describe('access rules', () => {
     ['*', 'jpg', false],
     ['*', undefined, false],
     ['psd', undefined, true],
-  ])('about extensions %j judge %j', (extensions, extension, allowed) => {
+  ])('about extensions %j decide about %j', (extensions, extension, allowed) => {
     const access = compileRules([{ extensions, FILE_DOWNLOAD: false }]).forRole('guest');
     expect(access.allows('FILE_DOWNLOAD', at('a'), extension)).toBe(allowed);
   });

@@ -75,7 +75,7 @@ describe('stowage', () => {
     });
   });
 
-  it('ends with 2 for a PORT that is no port', async () => {
+  it('ends with 2 for a PORT that is not a port', async () => {
     expect(await runToEnd(['serve'], { PORT: 'http' })).toMatchObject({
       status: 2,
       stderr: 'PORT must be a port number from 0 to 65535, not "http".\nTry: stowage --help\n',

@@ -274,7 +274,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   });
 
   it.each(['tiptap', 'summernote', 'froala', 'lexical', 'milkdown'])(
-    '%s: refuses what is no picture, and stores nothing',
+    '%s: rejects a file that is not a picture, and stores nothing',
     async (name) => {
       const { area, html } = sampleOf(name);
       await open(sampleOf(name));

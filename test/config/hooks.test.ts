@@ -27,7 +27,7 @@ describe('hooks', () => {
     ).toThrow('hooks.onRequest: is not a known key');
   });
 
-  it('that are no functions stop the start', async () => {
+  it('that are not functions stop the start', async () => {
     expect(await problemsOf({ checkAuthentication: 'editor', resolveSources: null })).toEqual([
       'hooks.checkAuthentication: must be a function, not the text "editor"',
       'hooks.resolveSources: must be a function, not null',
@@ -70,7 +70,7 @@ describe('a logger', () => {
 
 describe('checkAuthentication', () => {
   it.each(['', ' ', { role: '' }, { role: 'member', subject: 5 }, undefined])(
-    'lets nobody in with what is no role: %j',
+    'rejects a request whose role is not a name: %j',
     async (given) => {
       const sources = { files: { title: 'Files', baseurl: 'https://files.test/', storageAdapter: 'memory' } };
       const hooks = { checkAuthentication: () => given } as ConnectorHooks;

@@ -102,7 +102,7 @@ describe('a wrong configuration', () => {
     expect(problemsOf(input)).toEqual([problem]);
   });
 
-  it.each([[[]], ['text'], [7], [true]])('is refused when it is no object: %j', (input) => {
+  it.each([[[]], ['text'], [7], [true]])('is rejected when it is not an object: %j', (input) => {
     expect(problemsOf(input)).toEqual([expect.stringMatching(/^configuration: must be an object, not /u)]);
   });
 
@@ -266,7 +266,7 @@ describe('a wrong source', () => {
     ]);
   });
 
-  it.each([[null], ['text'], [[]]])('is refused when it is no object: %j', (value) => {
+  it.each([[null], ['text'], [[]]])('is rejected when it is not an object: %j', (value) => {
     expect(problemsOf({ sources: { photos: value } })).toEqual([
       expect.stringMatching(/^sources\.photos: (must be an object, not)/u),
     ]);
@@ -282,7 +282,7 @@ describe('a wrong source', () => {
     expect(problemsOf({ sources: { a: source({ name: 'A' }), b: source({ name: 'B' }) } })).toEqual([]);
   });
 
-  it('is refused when nobody could name it', () => {
+  it('is rejected when no request could name it', () => {
     expect(problemsOf({ sources: { '': source() } })).toEqual([
       'sources..name: is required where the key is empty',
     ]);
@@ -328,7 +328,7 @@ describe('wrong access rules', () => {
     expect(() => loadAccessRules(rules)).toThrow(ConfigError);
   });
 
-  it('are refused when they are no list, or no objects', () => {
+  it('are rejected when they are not a list of objects', () => {
     expect(problemsOf({ accessControl: {} })).toEqual(['accessControl: must be a list, not an object']);
     expect(problemsOf({ accessControl: ['guest'] })).toEqual([
       'accessControl.0: must be an object, not the text "guest"',

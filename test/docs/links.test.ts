@@ -44,13 +44,21 @@ it('links of the documentation lead to pages and headings that are there', async
   expect(broken).toEqual([]);
 });
 
-it('the pages of rooms name files that are there', async () => {
+it('pages name files of the source that are there', async () => {
   const missing: string[] = [];
-  for (const page of (await pages()).filter((path) => path.startsWith('packages'))) {
-    const here = new Set((await below(dirname(page))).map((path) => basename(path)));
-    for (const [, file = ''] of (await textOf(page)).matchAll(/^(?:- |\| )`([\w-]+\.ts)`/gmu)) {
-      if (!here.has(file)) missing.push(`${page}: ${file}`);
+  const all = new Set((await below('packages')).map((path) => basename(path)));
+  for (const page of await pages()) {
+    const text = await textOf(page);
+    const isRoom = page.startsWith('packages');
+    const here = new Set((isRoom ? await below(dirname(page)) : []).map((path) => basename(path)));
+    for (const [, file = ''] of text.matchAll(/`([\w/-]+\.ts)`/gu)) {
+      const isThere = file.startsWith('packages/')
+        ? existsSync(join(root, file))
+        : !isRoom || all.has(basename(file));
+      if (!isThere) missing.push(`${page}: ${file}`);
     }
+    for (const [, file = ''] of isRoom ? text.matchAll(/^(?:- |\| )`([\w-]+\.ts)`/gmu) : [])
+      if (!here.has(file)) missing.push(`${page}: ${file}`);
   }
   expect(missing).toEqual([]);
 });

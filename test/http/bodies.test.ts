@@ -56,7 +56,7 @@ describe('JSON bodies', () => {
     },
   );
 
-  it('refuses bytes that are no UTF-8, and other charsets', async () => {
+  it('rejects bytes that are not UTF-8, and other charsets', async () => {
     const edge = await startEdge();
     const broken = Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]);
     expect(await ask(edge, '/echo', post('application/json', broken))).toMatchObject({ status: 400 });

@@ -173,7 +173,7 @@ describe('with a list of origins', () => {
     }
   });
 
-  it('accepts nobody by an empty list', async () => {
+  it('accepts no origin by an empty list', async () => {
     const edge = await startEdge({ settings: { allowCrossOrigin: true, allowedOrigins: [] } });
     expect(corsOf(await request(edge, 'GET', '/ping', { origin: GOOD }))).toEqual(refused);
     expect((await request(edge, 'OPTIONS', '/', { origin: GOOD })).status).toBe(403);

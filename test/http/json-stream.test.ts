@@ -67,7 +67,7 @@ describe('long answers', () => {
     await expect(textOf({ list: failing(50_000) })).rejects.toThrow('the store is gone');
   });
 
-  it('stop their source when nobody reads on', async () => {
+  it('stop their source when the reader has left', async () => {
     let ended = false;
     let made = 0;
     const source = (async function* () {

@@ -113,7 +113,7 @@ describe.each(Object.entries(hosts))('in %s', (name, kind) => {
     expect((await fetch(`${host.url}/ping`)).status).toBe(200);
   });
 
-  it('lets a download go that nobody wants any more', async () => {
+  it('ends a download whose client has left', async () => {
     await fetch(`${host.url}/fileUpload`, {
       method: 'POST',
       headers: editor,

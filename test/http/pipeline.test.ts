@@ -122,7 +122,7 @@ describe('roles', () => {
     ],
     // An error about something else than this request, though of a class that means 404 elsewhere.
     ['an error of a store', async () => Promise.reject(new NotFoundError('user 17'))],
-    ['an HttpError that is no error', () => Promise.reject(new HttpError(200, 'fine'))],
+    ['an HttpError with a status below 400', () => Promise.reject(new HttpError(200, 'fine'))],
   ])('answers 500 without a word about the cause when the hook gives %s', async (_what, authenticate) => {
     const edge = await startEdge({ authenticate });
     const answer = await ask(edge, '/echo');

@@ -64,7 +64,7 @@ describe('the client', () => {
     await expect(client.fileDownload({ name: 'a.txt' })).rejects.toMatchObject({ code: 404 });
   });
 
-  it('knows that a page of somebody else is no answer', async () => {
+  it('recognises that a page of another program is not a response', async () => {
     const page = await startProxy((_, response) =>
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     );
@@ -88,7 +88,7 @@ describe('the client', () => {
     '{"success":false,"data":null}',
     '{"success":true,"data":null}',
   ];
-  it.each(foreign)('knows that JSON of somebody else is no answer: %j', async (body) => {
+  it.each(foreign)('recognises that JSON of another program is not a response: %j', async (body) => {
     const page = await startProxy((_, response) =>
       response.writeHead(503, { 'content-type': 'application/json' }).end(body),
     );

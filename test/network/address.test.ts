@@ -93,7 +93,7 @@ describe('addresses that are not public', () => {
   });
 
   it.each(['', 'example.com', '127.0.0.1 ', '8.8.8.8:80', '[2606:4700::1]', '8.8.8.8/32', '1.2.3.4.5'])(
-    'text that is no address is refused: %j',
+    'text that is not an address is rejected: %j',
     (text) => {
       expect(isPublicAddress(text)).toBe(false);
     },

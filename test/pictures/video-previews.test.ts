@@ -65,7 +65,7 @@ describe.skipIf(noFfmpeg !== '')(`thumbnails of videos by ffmpeg${because}`, () 
     expect(await leftIn(folder)).toEqual([]);
   });
 
-  it('are icons of what is no film, or names other files and addresses', async () => {
+  it('are icons where the file is not a film, or names other files and addresses', async () => {
     const folder = await workIn();
     let asked = 0;
     const server = createServer((_, response) => {

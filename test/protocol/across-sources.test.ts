@@ -110,7 +110,7 @@ describe('copying and moving from one source into another', () => {
     expect(await service.source('archive').paths()).toEqual(['f/', 'f/a.txt', 'f/broken.png', 'f/deep/']);
   });
 
-  it('a move leaves what is no thumbnail in the folder of thumbnails, and says so', async () => {
+  it('a move leaves other files in the folder of thumbnails, and reports them', async () => {
     const service = await startService(two);
     const photos = service.source('photos');
     await photos.put({ 'f/a.jpg': '1', 'f/_thumbs/a.jpg': 'thumb', 'f/_thumbs/contract.pdf': 'only copy' });
@@ -250,22 +250,25 @@ describe('copying and moving from one source into another', () => {
     expect(await service.source('archive').text('a.txt')).toBe('old');
   });
 
-  it.each(['a.txt', 'f'])('leaves no copy of %s where its source lets nobody remove it', async (from) => {
-    const inner = new MemoryAdapter();
-    await put(inner, 'a.txt', Buffer.from('a'));
-    await put(inner, 'f/b.txt', Buffer.from('b'));
-    const refused = {
-      operation: 'removeFile',
-      effect: 'fail-before',
-      error: new StorageDeniedError(),
-    } as const;
-    const storageAdapter = registered(withFaults(inner, [refused]));
-    const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
-    const fields = { source: 'archive', fromSource: 'photos', from };
-    expect((await service.call('fileMove', fields)).status).toBe(500);
-    expect(await service.source('archive').paths()).toEqual([]);
-    expect((await bytesAt(inner, from === 'f' ? 'f/b.txt' : from)).length).toBe(1);
-  });
+  it.each(['a.txt', 'f'])(
+    'leaves no copy of %s where the rules of its source deny the removal',
+    async (from) => {
+      const inner = new MemoryAdapter();
+      await put(inner, 'a.txt', Buffer.from('a'));
+      await put(inner, 'f/b.txt', Buffer.from('b'));
+      const refused = {
+        operation: 'removeFile',
+        effect: 'fail-before',
+        error: new StorageDeniedError(),
+      } as const;
+      const storageAdapter = registered(withFaults(inner, [refused]));
+      const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
+      const fields = { source: 'archive', fromSource: 'photos', from };
+      expect((await service.call('fileMove', fields)).status).toBe(500);
+      expect(await service.source('archive').paths()).toEqual([]);
+      expect((await bytesAt(inner, from === 'f' ? 'f/b.txt' : from)).length).toBe(1);
+    },
+  );
 
   it('refuses to move a folder that holds names which no path can have, before anything is copied', async () => {
     const inner = new MemoryAdapter();
@@ -438,7 +441,7 @@ describe('copying and moving from one source into another', () => {
       expect((await service.source('photos').paths()).includes(arrived)).toBe(action.endsWith('Copy'));
     });
 
-    it('is no larger than the target takes, also from a store that shows no sizes', async () => {
+    it('is not larger than the target accepts, also from a store that shows no sizes', async () => {
       const inner = new MemoryAdapter();
       const unsized = <Found extends { readonly size?: number | undefined }>(found: Found): Found => ({
         ...found,

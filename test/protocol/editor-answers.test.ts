@@ -178,7 +178,7 @@ describe('urls for CKEditor', () => {
     return (await response.json()) as Record<string, unknown>;
   };
 
-  it('are absent without presets that keep the shape, and for files that are no pictures', async () => {
+  it('are absent without presets that keep the shape, and for files that are not pictures', async () => {
     const cropped = {
       square: { width: 50, height: 50, fit: 'cover' },
       box: { width: 99, height: 20, fit: 'contain' },

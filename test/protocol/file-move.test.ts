@@ -112,7 +112,7 @@ describe('fileMove', () => {
       expect(await service.source('files').paths()).toEqual(before);
     });
 
-    it('judges a folder by the rules about folders', async () => {
+    it('evaluates the rules about folders for a folder', async () => {
       const service = await startService({ accessControl: [{ path: '/open', FOLDER_MOVE: false }] });
       await service.source('files').put(tree);
       expect((await service.call('fileMove', { from: 'open/dir', path: 'target' })).status).toBe(403);

@@ -37,7 +37,7 @@ describe('fileUploadRemote', () => {
     expect(site.asked).toEqual(['/a/photo.PNG?size=big']);
   });
 
-  it('works by GET, in the root, for files that are no images', async () => {
+  it('works by GET, in the root, for files that are not images', async () => {
     const [service, site] = [await startService(open), await serve()];
     const response = await service.get('fileUploadRemote', { url: `${site.origin}/notes.txt` });
     const body = (await response.json()) as { data: unknown };

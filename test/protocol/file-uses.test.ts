@@ -68,7 +68,7 @@ describe('fileUses', () => {
     }
   });
 
-  it('answers 500 for what is no list of pages, with the reason in the log alone', async () => {
+  it('responds with 500 where the hook returns no list of pages, with the reason in the log alone', async () => {
     const wrong: readonly unknown[] = [
       'page',
       { title: 'x' },

@@ -74,7 +74,7 @@ describe('imageLoad', () => {
     expect([await status('small.png'), await status('large.png')]).toEqual([200, 403]);
   });
 
-  it('refuses what is no image, missing, too large, hidden or denied', async () => {
+  it('rejects files that are not images, missing, too large, hidden or denied', async () => {
     const { put, service } = await startImages({
       maxUploadFileSize: '1kb',
       accessControl: [{ path: '/locked', IMAGE_LOAD: false }],

@@ -411,7 +411,7 @@ describe('imageResize', () => {
     );
   });
 
-  it('refuses what is no image that it can edit, and leaves it alone', async () => {
+  it('rejects a file that is not an image it can edit, and does not change it', async () => {
     const { put, service, bytes } = await startImages();
     const jpeg = await quarters(400, 300).jpeg().toBuffer();
     const files: Record<string, Buffer> = {

@@ -120,7 +120,7 @@ describe('several items at once', () => {
     ['none', {}],
     ['a name that leads out', { 'names[0]': 'a.txt', 'names[1]': '../b.txt' }],
     ['an empty name', { 'names[0]': 'a.txt', 'names[1]': '' }],
-    ['names that are no list', { 'names[x]': 'a.txt' }],
+    ['names that are not a list', { 'names[x]': 'a.txt' }],
   ])('refuses %s, and does nothing', async (_what, fields) => {
     const service = await startService();
     await service.source('files').put({ 'a.txt': 'a', 'b.txt': 'b' });

@@ -75,7 +75,7 @@ describe('permissions', () => {
     }
   });
 
-  it('judges by role and path, whether anything lies there or not', async () => {
+  it('evaluates role and path, also of missing folders', async () => {
     const service = await start(
       {
         accessControl: [

@@ -110,7 +110,7 @@ describe('trashList', () => {
   });
 
   it.each([
-    ['a limit that is no number', { limit: 'many' }, 422],
+    ['a limit that is not a number', { limit: 'many' }, 422],
     ['a negative offset', { offset: '-1' }, 400],
     ['an unknown source', { source: 'nowhere' }, 404],
   ])('refuses %s', async (_what, fields, status) => {

@@ -238,7 +238,7 @@ describe('uploadImages', () => {
     expect(await sharp(await service.source('files').bytes('b.jpg')).metadata()).toMatchObject({ width: 40 });
   });
 
-  it('keeps originals in a folder that nobody can reach', async () => {
+  it('keeps originals in a folder that requests cannot reach', async () => {
     const started = await start({ maxWidth: 40, format: 'webp', keepOriginal: '_originals' });
     const { service } = started;
     const files = service.source('files');

@@ -49,7 +49,7 @@ describe('Broken and endless forms', () => {
       'a part without its blank line': whole.replace('\r\n\r\n', '\r\n'),
       'a part without a name': whole.replace('name="files[0]"; ', ''),
       'an empty field name': whole.replace('files[0]', ''),
-      'a header that is no header': whole.replace('content-type: application', ':::: \u0000 application'),
+      'a line that is not a header': whole.replace('content-type: application', ':::: \u0000 application'),
       'a header of 100 KB': whole.replace(
         'content-type: ',
         `x-filler: ${'x'.repeat(100_000)}\r\ncontent-type: `,

@@ -23,7 +23,7 @@ export interface ServiceDefinition {
   readonly logger?: Logger | undefined;
 }
 
-/** Returns its argument; gives a module for `--config` its types. */
+/** Returns its argument; types a module for `--config`. */
 export const defineConfig: {
   (definition: ServiceDefinition): ServiceDefinition;
   (config: ConfigInput): ConfigInput;

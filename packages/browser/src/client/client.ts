@@ -133,10 +133,9 @@ interface Envelope {
  * @throws ConnectorError for every other; its messages are empty when the response is not from the connector
  */
 export const dataOf = <Data>({ status, phrase, text }: Answer): Data => {
-  const answer = parsed(text);
-  if (!isEnvelope(answer))
-    throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, phrase));
-  const { success, data }: Envelope = answer;
+  const body = parsed(text);
+  if (!isEnvelope(body)) throw new ConnectorError(status, [], undefined, {}, reasonOf(text, status, phrase));
+  const { success, data }: Envelope = body;
   // Of several items some may have failed: see `results`.
   if (success === true || Array.isArray(data.results)) return data as Data;
   throw new ConnectorError(data.code ?? status, data.messages ?? [], data.error, data.details);

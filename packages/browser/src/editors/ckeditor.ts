@@ -170,7 +170,7 @@ export const ckeditorFiles = <Locale>(options: CkeditorFilesOptions<Locale>): Ck
 
     destroy(): void {
       this.#ending.abort();
-      // CKEditor itself lets them go on.
+      // CKEditor itself lets them continue.
       for (const loader of this.#repository?.loaders ?? []) loader.abort();
     }
   };

@@ -120,7 +120,7 @@ export class Service {
 
   /** A readable reason why the limits of a folder, or the wish for pictures, exclude a file. */
   obstacleTo(file: File, limits: Rights['limits'], texts: Texts): string | undefined {
-    // Browsers derive the type from the extension, and give none where they do not know it.
+    // Browsers derive the type from the extension, and report none where they do not know it.
     const isUnwanted = this.#types === 'image' && !/^(?:image\/|$)/u.test(file.type);
     const obstacle = isUnwanted ? 'type' : obstacleOf(file, limits);
     if (obstacle === undefined) return undefined;

@@ -27,8 +27,10 @@ const usesOf = async (service: Service, entries: readonly Entry[]): Promise<read
       if (permissions.allowFileUses !== true) continue;
       const { source, path, name } = file;
       // A file that no longer exists, or for which the host fails, has no known pages.
-      const answer = await service.client.fileUses({ source, path, name }, { signal }).catch(() => undefined);
-      for (const use of answer?.uses ?? []) found.set(`${use.url}\n${use.title}`, use);
+      const response = await service.client
+        .fileUses({ source, path, name }, { signal })
+        .catch(() => undefined);
+      for (const use of response?.uses ?? []) found.set(`${use.url}\n${use.title}`, use);
     }
   };
   await Promise.all([ask(), ask(), ask(), ask()]);

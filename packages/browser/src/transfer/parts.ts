@@ -49,7 +49,7 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
 
 const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
-/** Answers of the connector that a retry does not change soon. */
+/** Responses of the connector that a retry does not change soon. */
 const FULL = /"(?:STORAGE_FULL|QUOTA_EXCEEDED)"/u;
 
 /**
@@ -118,15 +118,15 @@ class PartsSender {
     let { url } = begun;
     // The connector may have removed it meanwhile.
     if (url === undefined || (await this.#locate(url))) {
-      const answer = await this.#begin();
-      const location = answer.header('Location');
-      if (answer.status !== 201 || location === null || file.size === 0) return answer;
+      const reply = await this.#begin();
+      const location = reply.header('Location');
+      if (reply.status !== 201 || location === null || file.size === 0) return reply;
       url = new URL(location, new URL('tus', this.#reach.base)).href;
       begun.url = url;
     }
     for (;;) {
-      const answer = await this.#sendPart(url);
-      if (answer !== undefined) return answer;
+      const reply = await this.#sendPart(url);
+      if (reply !== undefined) return reply;
     }
   }
 
@@ -220,7 +220,7 @@ export const sendInParts = (reach: Reach, upload: PartsUpload): Promise<Reply> =
   new PartsSender(reach, upload).send();
 
 /**
- * Asks the service to delete the parts of an upload that is given up; otherwise they take room until it
+ * Asks the service to delete the parts of an abandoned upload; otherwise they take room until it
  * expires.
  */
 export const removeParts = (reach: Reach, begun: Begun): void => {
@@ -234,7 +234,7 @@ export const removeParts = (reach: Reach, begun: Begun): void => {
  * Asks again while there is no response, for as long as an upload in parts does.
  * @throws the last error; the signal's reason
  */
-export const untilAnswered = async <Value>(
+export const whileUnreachable = async <Value>(
   ask: () => Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value> => {

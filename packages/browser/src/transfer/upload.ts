@@ -1,6 +1,6 @@
 import { ConnectorError, createClient, dataOf } from '../client/client.ts';
 import type { FileUploadData, PermissionsData } from '../client/index.ts';
-import { type Begun, removeParts, sendInParts, untilAnswered } from './parts.ts';
+import { type Begun, removeParts, sendInParts, whileUnreachable } from './parts.ts';
 import { type Reach, request, UnreadableFile } from './request.ts';
 import { findStored } from './stored.ts';
 
@@ -90,7 +90,7 @@ const findEarlier = (reach: Reach, upload: FileUpload, since: number) => {
       const isLost = error instanceof TypeError || error instanceof DOMException;
       throw isLost && !signal.aborted ? new ConnectorError(0, []) : error;
     });
-  return limits === undefined ? find() : untilAnswered(find, signal);
+  return limits === undefined ? find() : whileUnreachable(find, signal);
 };
 
 const send = async (

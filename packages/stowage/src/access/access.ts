@@ -193,7 +193,7 @@ const ruleExtension = (name: string, kind: EntryKind): string | undefined =>
   kind === 'file' ? extensionOf(name) : undefined;
 
 /**
- * The rights of one role. Pure: the same arguments always give the same result, and no store is read. Keys
+ * The rights of one role. Pure: the same arguments always return the same result, and no store is read. Keys
  * are CONSTANT_CASE action names (`FILE_REMOVE`); paths are inside the source; `extension` is lower case
  * without dot, undefined for folders and where there is none or it is unknown.
  */

@@ -22,7 +22,7 @@ const parameters = z.object({
 
 type ReplaceParameters = z.output<typeof parameters>;
 
-const refused = (parameter: string, message: string): InvalidParametersError =>
+const invalid = (parameter: string, message: string): InvalidParametersError =>
   new InvalidParametersError({
     message: problemOf([parameter], message),
     details: { parameters: parameter },
@@ -35,9 +35,9 @@ const fileOf = (
   { url }: ReplaceParameters,
 ): UploadedFile | undefined => {
   const [file, another] = filesOf(context, view);
-  if (file === undefined && url === undefined) throw refused('files', 'No file was sent.');
-  if (file !== undefined && url !== undefined) throw refused('url', 'must not be given together with files');
-  if (another !== undefined) throw refused('files', 'must be given only once');
+  if (file === undefined && url === undefined) throw invalid('files', 'No file was sent.');
+  if (file !== undefined && url !== undefined) throw invalid('url', 'must not be given together with files');
+  if (another !== undefined) throw invalid('files', 'must be given only once');
   return file;
 };
 

@@ -10,7 +10,7 @@ import type {
   Create,
   Done,
   Edit,
-  Passage,
+  StageContext,
   Replace,
   Stage,
   Stored,
@@ -40,8 +40,12 @@ const locationsOf = (change: Change): readonly Located[] => {
 };
 
 /** Checks that a change's items still exist, after a wait for the lock. @throws NotFoundError */
-const requireStillThere = async (passage: Passage, change: Change, hasWaited: boolean): Promise<void> => {
-  const { signal } = passage;
+const requireStillThere = async (
+  context: StageContext,
+  change: Change,
+  hasWaited: boolean,
+): Promise<void> => {
+  const { signal } = context;
   if (change.type === 'restore' || change.type === 'erase') {
     const { open, record } = change;
     const isSeen = !hasWaited && record.seen !== undefined;
@@ -68,11 +72,11 @@ const requireStillThere = async (passage: Passage, change: Change, hasWaited: bo
  * Locks the locations that the change removes or replaces until it is done. Between two changes no version is
  * lost, also where the store does not support conditional writes.
  */
-const lock: Stage = (passage, change, next) => {
+const lock: Stage = (context, change, next) => {
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
-  return passage.services.locations.hold(locations, passage, async (hasWaited) => {
-    await requireStillThere(passage, change, hasWaited);
+  return context.services.locations.hold(locations, context, async (hasWaited) => {
+    await requireStillThere(context, change, hasWaited);
     return next(change);
   });
 };
@@ -80,13 +84,13 @@ const lock: Stage = (passage, change, next) => {
 const INSPECTED_AT_ONCE = 4;
 
 const inspectForm = async (
-  passage: Passage,
+  context: StageContext,
   { open, path: folder, files, isForm }: Create,
 ): Promise<readonly UploadedFile[]> => {
   const seen = [...files];
   await forEachAtOnce(INSPECTED_AT_ONCE, files.entries(), async ([index, file]) => {
     const path = folder.child(sanitizeName(file.filename));
-    seen[index] = await withFileNameIf(isForm, file.filename, () => inspected(passage, open, path, file));
+    seen[index] = await withFileNameIf(isForm, file.filename, () => inspected(context, open, path, file));
   });
   return seen;
 };
@@ -96,13 +100,13 @@ const inspectForm = async (
  * enters from another source is inspected while it is copied; restored content is not inspected.
  * @throws RefusedByInspectionError, InspectionUnavailableError; errors of the host
  */
-const inspection: Stage = async (passage, change, next) => {
-  if (change.type === 'create') return next({ ...change, files: await inspectForm(passage, change) });
+const inspection: Stage = async (context, change, next) => {
+  if (change.type === 'create') return next({ ...change, files: await inspectForm(context, change) });
   if (change.type === 'replace')
-    return next({ ...change, file: await inspected(passage, change.open, change.path, change.file) });
+    return next({ ...change, file: await inspected(context, change.open, change.path, change.file) });
   // The maker of the content inspected it before decoding it; the later stages take it from there.
   if (change.type === 'edit' && change.sent !== undefined)
-    await inspected(passage, change.open, change.path, change.sent);
+    await inspected(context, change.open, change.path, change.sent);
   return next(change);
 };
 
@@ -139,13 +143,13 @@ const STAGES: readonly Stage[] = [
 ];
 
 const pass = (
-  passage: Passage,
+  context: StageContext,
   change: Change,
   [stage, ...rest]: readonly Stage[],
 ): Promise<Change | undefined> =>
   stage === undefined
     ? Promise.resolve(undefined)
-    : stage(passage, change, (next) => pass(passage, next, rest));
+    : stage(context, change, (next) => pass(context, next, rest));
 
 /** Drops cached lookups of the request at these paths. */
 const forgetLookups = (change: Change, done: readonly Done[]): void => {
@@ -154,11 +158,11 @@ const forgetLookups = (change: Change, done: readonly Done[]): void => {
   if ('item' in change) change.from.forget(change.item.path);
 };
 
-const carry = async (context: ChangeContext, change: Change): Promise<readonly Done[]> => {
+const carry = async (request: ChangeContext, change: Change): Promise<readonly Done[]> => {
   const done: Done[] = [];
-  const passage: Passage = { ...context, done, carry: (part, as = context) => carry(as, part) };
+  const context: StageContext = { ...request, done, carry: (part, as = request) => carry(as, part) };
   try {
-    for (let next: Change | undefined = change; next !== undefined;) next = await pass(passage, next, STAGES);
+    for (let next: Change | undefined = change; next !== undefined;) next = await pass(context, next, STAGES);
     return done;
   } finally {
     forgetLookups(change, done);

@@ -211,7 +211,7 @@ export interface Stored extends Done, Pick<NewContent, 'seen' | 'isReduced' | 't
 }
 
 /** State of one change while it passes the stages. */
-export interface Passage extends ChangeContext {
+export interface StageContext extends ChangeContext {
   /** Results so far that will remain. They are reported even when the rest fails. */
   readonly done: Done[];
   /** Carries out a part or a consequence of the change through all stages; `as` for another requester. */
@@ -222,7 +222,7 @@ export interface Passage extends ChangeContext {
 export type Next = (change: Change) => Promise<Change | undefined>;
 
 /** One step that every change passes. A stage passes changes that do not concern it to `next`. */
-export type Stage = (passage: Passage, change: Change, next: Next) => Promise<Change | undefined>;
+export type Stage = (context: StageContext, change: Change, next: Next) => Promise<Change | undefined>;
 
 /** Services that the stages use. All requests of one connector share them. */
 export interface ChangeServices {

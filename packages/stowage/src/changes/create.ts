@@ -1,7 +1,7 @@
 import { sanitizeName } from '../basics/content/file-name.ts';
 import { isSameType, mimeTypeOf } from '../basics/content/file-type.ts';
 import type { SourceView } from '../view/source-view.ts';
-import type { Create, Edit, Passage, Replace, Stored } from './change.ts';
+import type { Create, Edit, StageContext, Replace, Stored } from './change.ts';
 import { cleanedUpload, pictureOf, receiveUpload } from './incoming.ts';
 import { expectedName, newFileName, policyFor, requireUntaken, typeNotAllowed } from './new-name.ts';
 import { complete, completeOver, putContent, putAll, type Planned } from './put-files.ts';
@@ -13,7 +13,7 @@ import { textsOfSent, type UploadedFile, withFileNameIf } from './uploaded-file.
  * With `over` the file keeps its format, and must match the name `over`.
  */
 const prepare = async (
-  { services, signal }: Passage,
+  { services, signal }: StageContext,
   open: SourceView,
   upload: UploadedFile,
   over?: string,
@@ -42,7 +42,7 @@ const prepare = async (
  * are free. Returns the files with the result of that lookup.
  */
 const requireTargets = async (
-  passage: Passage,
+  context: StageContext,
   { open, path: folder }: Create,
   planned: readonly Planned[],
 ): Promise<readonly Planned[]> => {
@@ -51,7 +51,7 @@ const requireTargets = async (
   const seen = planned.map((plan) => ({ ...plan, isFree: free.has(plan.name) }));
   if (open.source.settings.saveSameFileNameStrategy === 'error')
     await requireUntaken(
-      passage,
+      context,
       open,
       folder,
       seen
@@ -68,16 +68,16 @@ const requireTargets = async (
  * @throws BrokenImageError for pictures and drawings that cannot be read; UnsupportedError for HEIC without
  * the package that reads it; UnsafeNameError, TypeNotAllowedError, AccessDeniedError, AlreadyExistsError
  */
-export const storeFiles = async (passage: Passage, change: Create): Promise<void> => {
+export const storeFiles = async (context: StageContext, change: Create): Promise<void> => {
   const planned: Planned[] = [];
   try {
     for (const file of change.files)
       await withFileNameIf(change.isForm, file.filename, async () => {
-        const plan = await prepare(passage, change.open, file);
+        const plan = await prepare(context, change.open, file);
         planned.push(plan);
         change.open.require(change.keys, change.path.child(plan.name), 'file');
       });
-    await putAll(passage, change, await requireTargets(passage, change, planned));
+    await putAll(context, change, await requireTargets(context, change, planned));
   } finally {
     await Promise.all(planned.map(({ content }) => content.staged.discard()));
   }
@@ -88,23 +88,23 @@ export const storeFiles = async (passage: Passage, change: Create): Promise<void
  * @throws TypeNotAllowedError for a picture of another format; as `storeFiles`
  */
 export const storeReplacement = async (
-  passage: Passage,
+  context: StageContext,
   { open, path, file, keys }: Replace,
 ): Promise<void> => {
-  const planned = await prepare(passage, open, file, path.name);
+  const planned = await prepare(context, open, file, path.name);
   const { content, name } = planned;
   try {
     if (!isSameType(name, path.name)) throw typeNotAllowed(sanitizeName(file.filename));
     const change = { type: 'put', open, path, keys, content, mustExist: true } as const;
-    const put = async (): Promise<Stored> => (await passage.carry(change))[0] as Stored;
-    passage.done.push(await completeOver(passage, change, planned, put));
+    const put = async (): Promise<Stored> => (await context.carry(change))[0] as Stored;
+    context.done.push(await completeOver(context, change, planned, put));
   } finally {
     await content.staged.discard();
   }
 };
 
 /** Stores an edited picture over its original, or under a name by the strategy of the source. */
-export const storeEdit = (passage: Passage, change: Edit): Promise<void> => {
+export const storeEdit = (context: StageContext, change: Edit): Promise<void> => {
   const { open, path, key, isOver, make } = change;
   const keys = [key];
   return make(async (made) => {
@@ -112,13 +112,13 @@ export const storeEdit = (passage: Passage, change: Edit): Promise<void> => {
     const { saveSameFileNameStrategy: strategy } = open.source.settings;
     const target = { open, path, keys, strategy };
     const put = async (): Promise<Stored> => {
-      const [over] = isOver ? await passage.carry({ type: 'put', open, path, keys, content }) : [];
-      return (over as Stored | undefined) ?? putContent(passage, target, content);
+      const [over] = isOver ? await context.carry({ type: 'put', open, path, keys, content }) : [];
+      return (over as Stored | undefined) ?? putContent(context, target, content);
     };
     const mayReplace = isOver || strategy === 'replace';
     const stored = await (mayReplace
-      ? completeOver(passage, target, made, put)
-      : complete(passage, open, await put(), made));
-    passage.done.push({ ...stored, bytes: sizeOf(content) });
+      ? completeOver(context, target, made, put)
+      : complete(context, open, await put(), made));
+    context.done.push({ ...stored, bytes: sizeOf(content) });
   });
 };

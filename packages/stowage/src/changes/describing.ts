@@ -62,11 +62,11 @@ const isSent = (change: Change): change is Extract<Change, { type: 'create' | 'r
   (change.type === 'edit' && change.sent !== undefined);
 
 /** Has the host describe new pictures after the response, with the service's rights. Logs failures. */
-export const describing: Stage = async (passage, change, next) => {
+export const describing: Stage = async (context, change, next) => {
   try {
     return await next(change);
   } finally {
-    const { services, log, holdSources, done, carry, requester } = passage;
+    const { services, log, holdSources, done, carry, requester } = context;
     const { describer } = services;
     if (describer !== undefined && isSent(change)) {
       const { source } = change.open;
@@ -75,11 +75,11 @@ export const describing: Stage = async (passage, change, next) => {
         const { name, tenant } = source;
         describer.later({ source: name, tenant, path: path.toString() }, holdSources, async (signal) => {
           // The task may wait for long: retain nothing else of the request.
-          const context = { requester: { requestId, ...DESCRIBER }, services, log, holdSources, signal };
+          const later = { requester: { requestId, ...DESCRIBER }, services, log, holdSources, signal };
           const sources = { all: [source], find: () => source };
           const view = await new SourceViews(sources, EVERYTHING, { signal }).of(source);
           // The file may have been moved or removed in the meantime.
-          await describePicture(context, view, path, (part) => carry(part, context)).catch(ifMissing);
+          await describePicture(later, view, path, (part) => carry(part, later)).catch(ifMissing);
         });
       }
     }

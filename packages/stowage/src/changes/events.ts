@@ -8,7 +8,7 @@ import type {
   Create,
   Done,
   MakeFolder,
-  Passage,
+  StageContext,
   Stage,
   Stored,
   Transfer,
@@ -93,7 +93,7 @@ const addressedBy = (change: Change, { path }: Done): { now?: Addressed; before?
 };
 
 const linksOf = (
-  { services: { thumbnails } }: Passage,
+  { services: { thumbnails } }: StageContext,
   change: Change,
   done: Done,
 ): Pick<ServiceEvent, 'links' | 'oldLinks'> => {
@@ -114,23 +114,23 @@ const isReplacing = (change: Change, done: Done): boolean =>
   change.type === 'create' && (done as Stored).replaced;
 
 /** Reports what has happened, also when the rest of the change has failed. Reporting never fails. */
-export const events: Stage = async (passage, change, next) => {
+export const events: Stage = async (context, change, next) => {
   try {
     return await next(change);
   } finally {
-    for (const done of toldOf(change, passage.done)) {
-      const event = eventOf(passage, change, done);
+    for (const done of toldOf(change, context.done)) {
+      const event = eventOf(context, change, done);
       if (event === undefined) continue;
       const type = isReplacing(change, done) ? 'file.replaced' : event.type;
-      await passage.services.events.emit({ ...event, type, ...linksOf(passage, change, done) });
+      await context.services.events.emit({ ...event, type, ...linksOf(context, change, done) });
     }
   }
 };
 
 /** Runs the hook of the host. Returns the name that it wants instead; undefined to keep the current one. */
-const ask = async (passage: Passage, change: Change, about: Done): Promise<string | undefined> => {
-  const event = eventOf(passage, change, about);
-  return event && orAborted(passage.services.events.before(event), passage.signal);
+const ask = async (context: StageContext, change: Change, about: Done): Promise<string | undefined> => {
+  const event = eventOf(context, change, about);
+  return event && orAborted(context.services.events.before(event), context.signal);
 };
 
 const bytesOf = (change: Change): number | undefined => {
@@ -150,13 +150,13 @@ const renamed = (change: MakeFolder | Transfer, other: string): SourcePath => {
   return path.parent.child(renamedName(settings, { kind: item.stat.kind, name }, other));
 };
 
-const askForFiles = async (passage: Passage, change: Create): Promise<Create> => {
+const askForFiles = async (context: StageContext, change: Create): Promise<Create> => {
   const { open, path: folder, keys } = change;
   const files: UploadedFile[] = [];
   for (const file of change.files)
     await withFileNameIf(change.isForm, file.filename, async () => {
       const path = folder.child(checkName(open, folder, file.filename, keys));
-      const otherName = await ask(passage, change, {
+      const otherName = await ask(context, change, {
         path,
         bytes: file.staged.size,
         inspection: file.inspection,
@@ -173,10 +173,10 @@ const askForFiles = async (passage: Passage, change: Create): Promise<Create> =>
  * @throws HttpError of the host; the signal's reason when the client leaves while the host is waited for; for
  * names from the host the same errors as for names from clients
  */
-export const hooks: Stage = async (passage, change, next) => {
-  if (change.type === 'create') return next(await askForFiles(passage, change));
+export const hooks: Stage = async (context, change, next) => {
+  if (change.type === 'create') return next(await askForFiles(context, change));
   if ('isAsked' in change && change.isAsked === true) return next(change);
-  const other = await ask(passage, change, { path: change.path, bytes: bytesOf(change) });
+  const other = await ask(context, change, { path: change.path, bytes: bytesOf(change) });
   const isNamed = change.type === 'makeFolder' || 'item' in change;
   if (other === undefined || !isNamed) return next(change);
   const path = renamed(change, other);

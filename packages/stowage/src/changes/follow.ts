@@ -4,13 +4,13 @@ import type { StoreLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Done, Passage, Stage, Stored, Transfer } from './change.ts';
+import type { Change, Done, StageContext, Stage, Stored, Transfer } from './change.ts';
 
 const at = (view: SourceView, path: SourcePath): StoreLocation => ({ storage: storeOf(view), path });
 
 /** Whether there may be texts about files in the folder of a path. @see SourceView.mayHaveWords */
 const mayHaveWords = async (
-  { services }: Passage,
+  { services }: StageContext,
   view: SourceView,
   { parent }: SourcePath,
   how?: Parameters<SourceView['mayHaveWords']>[1],
@@ -19,35 +19,35 @@ const mayHaveWords = async (
 
 /** The texts about a file. @throws errors of the store */
 export const wordsOf = async (
-  passage: Passage,
+  context: StageContext,
   view: SourceView,
   path: SourcePath,
 ): Promise<About | undefined> =>
-  (await mayHaveWords(passage, view, path, { isSure: true }))
-    ? passage.services.about.read(at(view, path))
+  (await mayHaveWords(context, view, path, { isSure: true }))
+    ? context.services.about.read(at(view, path))
     : undefined;
 
 /** Sets the texts of a new item. */
 export const setWords = async (
-  passage: Passage,
+  context: StageContext,
   view: SourceView,
   path: SourcePath,
   about: About | undefined,
 ): Promise<void> => {
-  if (about !== undefined || (await mayHaveWords(passage, view, path)))
-    await passage.services.about.set(at(view, path), about);
+  if (about !== undefined || (await mayHaveWords(context, view, path)))
+    await context.services.about.set(at(view, path), about);
 };
 
 /** Moves the texts of a moved file. Reads them after the move, which includes texts written during it. */
 const moveWords = async (
-  passage: Passage,
+  context: StageContext,
   { from, open, item }: Transfer,
   path: SourcePath,
 ): Promise<void> => {
-  if (await mayHaveWords(passage, from, item.path, { isNow: true }))
-    await passage.services.about.moved(at(from, item.path), at(open, path));
+  if (await mayHaveWords(context, from, item.path, { isNow: true }))
+    await context.services.about.moved(at(from, item.path), at(open, path));
   else if (from.source !== open.source || !item.path.parent.equals(path.parent))
-    await setWords(passage, open, path, undefined);
+    await setWords(context, open, path, undefined);
 };
 
 /** The focal point of a picture follows when it is cropped or rotated. */
@@ -63,7 +63,7 @@ const movedFocus =
  * starts without those of an older file of the same name, which were removed when it got the name.
  */
 const wordsOfStored = async (
-  passage: Passage,
+  context: StageContext,
   change: Extract<Change, { type: 'create' | 'replace' | 'edit' }>,
   { path, replaced, texts }: Stored,
 ): Promise<About | undefined> => {
@@ -71,37 +71,41 @@ const wordsOfStored = async (
   // Editing a stored picture under another name makes a copy of it.
   const original = change.type === 'edit' && change.sent === undefined ? change.from : undefined;
   if (!replaced && original !== undefined) {
-    const about = await wordsOf(passage, open, original);
-    await setWords(passage, open, path, about && patched(about, movedFocus(change)(about)));
+    const about = await wordsOf(context, open, original);
+    await setWords(context, open, path, about && patched(about, movedFocus(change)(about)));
     return undefined;
   }
   if (texts === undefined) {
-    const about = replaced ? await wordsOf(passage, open, path) : undefined;
+    const about = replaced ? await wordsOf(context, open, path) : undefined;
     if (about === undefined || isNothing(movedFocus(change)(about))) return about;
-    return (await passage.services.about.patch(at(open, path), movedFocus(change))).after;
+    return (await context.services.about.patch(at(open, path), movedFocus(change))).after;
   }
   const patch = (about: About): About => (isNothing(about) ? texts : {});
-  return (await passage.services.about.patch(at(open, path), patch)).after;
+  return (await context.services.about.patch(at(open, path), patch)).after;
 };
 
-const followByWords = async (passage: Passage, change: Change, done: Done): Promise<About | undefined> => {
+const followByWords = async (
+  context: StageContext,
+  change: Change,
+  done: Done,
+): Promise<About | undefined> => {
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
-    return wordsOfStored(passage, change, done as Stored);
+    return wordsOfStored(context, change, done as Stored);
   if (change.type === 'put') return undefined;
   // Texts about the contents of a folder move inside it, or have been copied into the other source with it. The texts
   // of a restored file are set before its trash record is removed.
   if (change.type === 'remove' && change.kind === 'file')
-    await setWords(passage, change.open, done.path, undefined);
+    await setWords(context, change.open, done.path, undefined);
   else if ('item' in change && change.item.kind === 'file') {
     const { type, from, open, item } = change;
-    if (type === 'copy') await setWords(passage, open, done.path, await wordsOf(passage, from, item.path));
-    else await moveWords(passage, change, done.path);
+    if (type === 'copy') await setWords(context, open, done.path, await wordsOf(context, from, item.path));
+    else await moveWords(context, change, done.path);
   }
   return done.about;
 };
 
 const followTransfer = async (
-  { services: { thumbnails: all } }: Passage,
+  { services: { thumbnails: all } }: StageContext,
   { type, from: { source: old }, open: { source }, item: { path: from, stat } }: Transfer,
   { path }: Done,
 ): Promise<void> => {
@@ -115,10 +119,10 @@ const followTransfer = async (
   await all.changed({ source, path });
 };
 
-const followByThumbnails = async (passage: Passage, change: Change, done: Done): Promise<void> => {
-  const { thumbnails: all } = passage.services;
+const followByThumbnails = async (context: StageContext, change: Change, done: Done): Promise<void> => {
+  const { thumbnails: all } = context.services;
   const { path } = done;
-  if ('item' in change) await followTransfer(passage, change, done);
+  if ('item' in change) await followTransfer(context, change, done);
   else if (change.type === 'remove') await all.removed({ source: change.open.source, path });
   else if (change.type === 'restore') await all.changed({ source: change.open.source, path });
   else if (change.type === 'describe' && done.isFocusMoved === true)
@@ -132,14 +136,14 @@ const followByThumbnails = async (passage: Passage, change: Change, done: Done):
 };
 
 /** Texts first, then thumbnails, which depend on the focal point. */
-const follow = async (passage: Passage, change: Change, done: Done): Promise<Done> => {
+const follow = async (context: StageContext, change: Change, done: Done): Promise<Done> => {
   let { about } = done;
   try {
-    about = await followByWords(passage, change, done);
+    about = await followByWords(context, change, done);
   } catch (error) {
-    passage.log.warn('The words about a file could not follow it.', { path: done.path.toString(), error });
+    context.log.warn('The words about a file could not follow it.', { path: done.path.toString(), error });
   }
-  await followByThumbnails(passage, change, done);
+  await followByThumbnails(context, change, done);
   return { ...done, about };
 };
 
@@ -147,29 +151,32 @@ const follow = async (passage: Passage, change: Change, done: Done): Promise<Don
  * Copies the texts of a file whose move failed with unknown outcome: the file may be at either path, or at
  * both, and needs its texts there.
  */
-const keepWords = async (passage: Passage, change: Change, error: unknown): Promise<void> => {
+const keepWords = async (context: StageContext, change: Change, error: unknown): Promise<void> => {
   if (!('item' in change) || change.type === 'copy' || change.item.kind === 'folder' || isRefusal(error))
     return;
   const { from, open, item, path } = change;
   try {
     if ((await storeOf(open).stat(path)).kind === 'file')
-      await passage.services.about.copied(at(from, item.path), at(open, path));
+      await context.services.about.copied(at(from, item.path), at(open, path));
   } catch {
     // The file is not at the target, as far as can be known.
   }
 };
 
 /** Finds texts left under a name that new content will get. Returns the function that removes them. */
-const leftWords = async (passage: Passage, change: Change): Promise<(() => Promise<void>) | undefined> => {
+const leftWords = async (
+  context: StageContext,
+  change: Change,
+): Promise<(() => Promise<void>) | undefined> => {
   // Internal files of the service need no access key and have no texts.
   if (change.type !== 'put' || change.keys.length === 0) return undefined;
-  const { services, log } = passage;
+  const { services, log } = context;
   const failed = (error: unknown): void => {
     log.warn('The words about an older file could not be removed.', { error });
   };
   const { open, path } = change;
   try {
-    if (!(await mayHaveWords(passage, open, path))) return undefined;
+    if (!(await mayHaveWords(context, open, path))) return undefined;
     const forget = await services.about.left(at(open, path));
     return forget && (() => forget().catch(failed));
   } catch (error) {
@@ -182,16 +189,16 @@ const leftWords = async (passage: Passage, change: Change): Promise<(() => Promi
  * Lets texts, thumbnails, variants and icons follow a change; those inside a moved folder move with it.
  * Failures are logged and never reach the client.
  */
-export const following: Stage = async (passage, change, next) => {
-  const forget = await leftWords(passage, change);
+export const following: Stage = async (context, change, next) => {
+  const forget = await leftWords(context, change);
   try {
     return await next(change);
   } catch (error) {
-    await keepWords(passage, change, error);
+    await keepWords(context, change, error);
     throw error;
   } finally {
-    if (forget !== undefined && passage.done.some((done) => !(done as Stored).replaced)) await forget();
-    for (const [index, done] of passage.done.entries())
-      passage.done[index] = await follow(passage, change, done);
+    if (forget !== undefined && context.done.some((done) => !(done as Stored).replaced)) await forget();
+    for (const [index, done] of context.done.entries())
+      context.done[index] = await follow(context, change, done);
   }
 };

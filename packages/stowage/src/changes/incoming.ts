@@ -161,15 +161,15 @@ export const incomingContent = (
   const most = settings.maxUploadFileSize;
   const isCovered = services.inspector.covers(source.source.settings, settings);
   return async ({ stat, stream: read }, from, target) => {
-    const refuse = (): Error => fileTooLarge(target.name, most);
+    const tooLarge = (): Error => fileTooLarge(target.name, most);
     if (stat.size !== undefined && stat.size > most) {
       read.destroy();
-      throw refuse();
+      throw tooLarge();
     }
     const isKnown = stat.size !== undefined;
     // For stores that report no sizes. Errors reach the reader of the limited stream.
     const bounded = (content: Readable): Readable =>
-      isKnown ? content : pipeline(content, limitTo(most, refuse), () => undefined);
+      isKnown ? content : pipeline(content, limitTo(most, tooLarge), () => undefined);
     const stream = bounded(read);
     const reopen = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
     if (isCovered) return received(context, settings, { size: stat.size, stream, reopen }, target.name);

@@ -6,7 +6,7 @@ import { type NameEvent, type NameHistory, readHistory } from '../storage/moved/
 import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Done, Passage, Restore, Stage, Stored } from './change.ts';
+import type { Change, Done, StageContext, Restore, Stage, Stored } from './change.ts';
 
 /** Number of names inside a folder that are recorded when it takes over another's name. */
 const MOST_HELD = 500;
@@ -43,7 +43,7 @@ const historiesOf = async ({ view, path }: ViewLocation): Promise<readonly NameH
 };
 
 const noted = (
-  { holdSources: hold }: Passage,
+  { holdSources: hold }: StageContext,
   { view, path }: ViewLocation,
   change: Noted['change'],
 ): readonly Noted[] => {
@@ -56,14 +56,14 @@ const noted = (
  * names below it; the folder is walked only when there are such redirects.
  */
 const came = async (
-  passage: Passage,
+  context: StageContext,
   location: ViewLocation,
   kind: EntryKind,
   histories: readonly NameHistory[],
 ): Promise<readonly Noted[]> => {
   const leads = histories.some(({ events }) => events.some(({ to }) => to !== undefined));
   const holds = kind === 'folder' && leads ? await heldIn(storeOf(location.view), location.path) : undefined;
-  return noted(passage, location, ({ events }, at) => [...events, { type: 'came', kind, at, holds }]);
+  return noted(context, location, ({ events }, at) => [...events, { type: 'came', kind, at, holds }]);
 };
 
 /**
@@ -86,7 +86,7 @@ const broughtBack = (
 
 /** Records that an item has moved from one name to another, perhaps through the trash. */
 const went = async (
-  passage: Passage,
+  context: StageContext,
   from: ViewLocation,
   to: ViewLocation,
   change: Change,
@@ -99,35 +99,35 @@ const went = async (
   // Only a change of letter case in a store that ignores it, or a restored name without history.
   if (isSame && (!isBack || histories.length === 0)) return;
   const source = to.view.source.name;
-  const left = noted(passage, from, ({ events }, now) => {
+  const left = noted(context, from, ({ events }, now) => {
     const arrival = { source, path: to.path, at: now };
     return isBack
       ? broughtBack(events, change, arrival)
       : [...events, { type: 'left', kind, at: now, to: arrival }];
   });
   const isKnown = left.length > 0 || histories.length > 0;
-  const arrived = isKnown && !isSame ? await came(passage, to, kind, histories) : [];
+  const arrived = isKnown && !isSame ? await came(context, to, kind, histories) : [];
   // With the same time as the folder: the step of a name comes before that of its folder.
   const inside = renamed.flatMap((one) =>
-    noted(passage, { view: from.view, path: one.from }, ({ events }, at) => [
+    noted(context, { view: from.view, path: one.from }, ({ events }, at) => [
       ...events,
       { type: 'left', kind: one.kind, at, to: { source, path: one.to, at } },
     ]),
   );
-  await passage.services.names.note([...arrived, ...left, ...inside]);
+  await context.services.names.note([...arrived, ...left, ...inside]);
 };
 
 /** Records a new name, where the name or one of its parent folders has a history. */
-const appeared = async (passage: Passage, location: ViewLocation, kind: EntryKind): Promise<void> => {
+const appeared = async (context: StageContext, location: ViewLocation, kind: EntryKind): Promise<void> => {
   const histories = await historiesOf(location);
-  if (histories.length > 0) await passage.services.names.note(await came(passage, location, kind, histories));
+  if (histories.length > 0) await context.services.names.note(await came(context, location, kind, histories));
 };
 
 /** Records a removal: of a folder always, because names below it may have a history. */
-const disappeared = async (passage: Passage, location: ViewLocation, kind: EntryKind): Promise<void> => {
+const disappeared = async (context: StageContext, location: ViewLocation, kind: EntryKind): Promise<void> => {
   if (kind === 'file' && (await historiesOf(location)).length === 0) return;
-  await passage.services.names.note(
-    noted(passage, location, ({ events }, at) => [...events, { type: 'left', kind, at }]),
+  await context.services.names.note(
+    noted(context, location, ({ events }, at) => [...events, { type: 'left', kind, at }]),
   );
 };
 
@@ -141,33 +141,33 @@ const kindOfNew = (change: Change, done: Done): EntryKind | undefined => {
   return isFile && !(done as Stored).replaced ? 'file' : undefined;
 };
 
-const remember = async (passage: Passage, change: Change, done: Done): Promise<void> => {
+const remember = async (context: StageContext, change: Change, done: Done): Promise<void> => {
   if (!('open' in change)) return;
   const { open: view } = change;
   const location = { view, path: done.path };
   if (change.type === 'move' || change.type === 'rename') {
     const { from, item } = change;
-    await went(passage, { view: from, path: item.path }, location, change, { ...done, kind: item.kind });
+    await went(context, { view: from, path: item.path }, location, change, { ...done, kind: item.kind });
   } else if (change.type === 'restore' && !change.record.replaced) {
     const { path, kind } = change.record;
-    await went(passage, { view, path }, location, change, { kind });
-  } else if (change.type === 'remove') await disappeared(passage, location, change.kind);
+    await went(context, { view, path }, location, change, { kind });
+  } else if (change.type === 'remove') await disappeared(context, location, change.kind);
   else {
     const kind = kindOfNew(change, done);
-    if (kind !== undefined) await appeared(passage, location, kind);
+    if (kind !== undefined) await appeared(context, location, kind);
   }
 };
 
 /** Records old names, so that old links lead to the new ones. Failures are logged; the change stands. */
-export const moved: Stage = async (passage, change, next) => {
+export const moved: Stage = async (context, change, next) => {
   try {
     return await next(change);
   } finally {
-    const written = passage.done.map(async (done) => {
+    const written = context.done.map(async (done) => {
       try {
-        await remember(passage, change, done);
+        await remember(context, change, done);
       } catch (error) {
-        passage.log.warn('What has moved could not be remembered.', { error });
+        context.log.warn('What has moved could not be remembered.', { error });
       }
     });
     await Promise.all(written);

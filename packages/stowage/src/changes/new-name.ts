@@ -71,7 +71,7 @@ export const newFileName = (settings: NamingSettings, text: string): string => {
 };
 
 /**
- * The new name of a file that keeps its extension: `b` and `b.php` for `a.jpg` give `b.jpg` and `b.php.jpg`.
+ * The new name of a file that keeps its extension: `b` and `b.php` for `a.jpg` become `b.jpg` and `b.php.jpg`.
  * Errors as `newFileName`.
  */
 export const renamedFileName = (settings: NamingSettings, current: string, text: string): string =>

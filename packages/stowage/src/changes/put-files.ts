@@ -4,7 +4,7 @@ import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { splitExtension } from '../basics/content/file-type.ts';
 import { foldedFor, sanitizeName, uploadNames } from '../basics/content/file-name.ts';
 import type { SameNameStrategy } from '../config/settings/values.ts';
-import type { Create, NewContent, Passage, Put, Stored } from './change.ts';
+import type { Create, NewContent, StageContext, Put, Stored } from './change.ts';
 import { type WantedName, storeByStrategy } from './names.ts';
 import { freeing } from './quota.ts';
 import { type UploadedFile, withFileNameIf } from './uploaded-file.ts';
@@ -72,30 +72,34 @@ export interface Planned extends NewContent {
  * was found (it may belong to another upload of the same content), or one that replaced another: the older
  * content is gone. Works without the request's signal, which may be the reason of the failure.
  */
-const withdraw = async (passage: Passage, open: SourceView, stored: readonly Stored[]): Promise<void> => {
+const withdraw = async (
+  context: StageContext,
+  open: SourceView,
+  stored: readonly Stored[],
+): Promise<void> => {
   for (const { path, stat, bytes, replaced, isFound = false } of stored) {
     if (replaced || isFound) continue;
     try {
       const remove = (): Promise<void> => storeOf(open).removeFile(path, { ifUnchanged: stat });
-      await freeing(passage, open, path, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
+      await freeing(context, open, path, () => ({ bytes: stat.size ?? bytes, files: 1 }), remove);
     } catch (error) {
       if (error instanceof NotFoundError || error instanceof ChangedMeanwhileError) continue;
-      passage.log.warn('A failed upload could not be withdrawn.', { error });
+      context.log.warn('A failed upload could not be withdrawn.', { error });
     }
   }
 };
 
 /** Stores content under a name chosen by the strategy. */
 export const putContent = (
-  passage: Passage,
+  context: StageContext,
   wanted: WantedName & { readonly keys: readonly string[]; readonly isFree?: boolean | undefined },
   content: NewContent['content'],
 ): Promise<Stored> =>
-  storeByStrategy(passage, wanted, async (path, createOnly, isSeen) => {
+  storeByStrategy(context, wanted, async (path, createOnly, isSeen) => {
     const { open, keys, isFree } = wanted;
     const isNoFolder =
       isSeen === true || (isFree === true && path.equals(wanted.path)) || (await open.isSeenNoFolder(path));
-    const [one] = await passage.carry({ type: 'put', open, path, keys, content, createOnly, isNoFolder });
+    const [one] = await context.carry({ type: 'put', open, path, keys, content, createOnly, isNoFolder });
     return one as Stored;
   });
 
@@ -104,7 +108,7 @@ export const putContent = (
  * its own extension. Never replaces another: a taken name gets a number.
  */
 const keepOriginal = async (
-  passage: Passage,
+  context: StageContext,
   open: SourceView,
   { path }: Pick<Stored, 'path'>,
   original: UploadedFile,
@@ -119,21 +123,21 @@ const keepOriginal = async (
     keys: [],
     strategy: 'addNumber',
   } as const;
-  return putContent(passage, target, original);
+  return putContent(context, target, original);
 };
 
 /** Stores the files that belong beside a newly named one. When that fails, withdraws the named file. */
 export const complete = async (
-  passage: Passage,
+  context: StageContext,
   open: SourceView,
   stored: Stored,
   { seen, isReduced, original, thumbnail, texts }: NewContent,
 ): Promise<Stored> => {
   try {
-    const kept = original && (await keepOriginal(passage, open, stored, original));
+    const kept = original && (await keepOriginal(context, open, stored, original));
     return { ...stored, seen, isReduced, original: kept, thumbnail, texts };
   } catch (error) {
-    await withdraw(passage, open, [stored]);
+    await withdraw(context, open, [stored]);
     throw error;
   }
 };
@@ -143,16 +147,16 @@ export const complete = async (
  * that fails, for example for lack of room, the older file stays.
  */
 export const completeOver = async (
-  passage: Passage,
+  context: StageContext,
   { open, path }: Pick<Put, 'open' | 'path'>,
   { seen, isReduced, original, thumbnail, texts }: NewContent,
   put: () => Promise<Stored>,
 ): Promise<Stored> => {
-  const kept = original && (await keepOriginal(passage, open, { path }, original));
+  const kept = original && (await keepOriginal(context, open, { path }, original));
   try {
     return { ...(await put()), seen, isReduced, original: kept, thumbnail, texts };
   } catch (error) {
-    if (kept !== undefined) await withdraw(passage, open, [kept]);
+    if (kept !== undefined) await withdraw(context, open, [kept]);
     throw error;
   }
 };
@@ -162,7 +166,7 @@ export const completeOver = async (
  * replace a name that the form itself has used.
  */
 const putFile = async (
-  passage: Passage,
+  context: StageContext,
   { open, path: folder, keys }: Create,
   { name, content, isFree }: Planned,
   strategy: SameNameStrategy,
@@ -171,18 +175,18 @@ const putFile = async (
   const path = folder.child(name);
   const before =
     content.mayBeStored === true
-      ? await findStoredBefore({ storage, signal: passage.signal }, path, content.staged)
+      ? await findStoredBefore({ storage, signal: context.signal }, path, content.staged)
       : undefined;
   if (before !== undefined) {
     open.require(keys, before.path, 'file');
     return { ...before, bytes: content.staged.size, replaced: false, isFound: true };
   }
-  return putContent(passage, { open, path, keys, strategy, isFree }, content);
+  return putContent(context, { open, path, keys, strategy, isFree }, content);
 };
 
 /** As `putFile`, with the original that is kept beside the file. */
 const putWithOriginal = async (
-  passage: Passage,
+  context: StageContext,
   change: Create,
   plan: Planned,
   isUsed: boolean,
@@ -190,10 +194,10 @@ const putWithOriginal = async (
   const { open, path: folder } = change;
   const { saveSameFileNameStrategy: wanted } = open.source.settings;
   const strategy = isUsed && wanted === 'replace' ? 'addNumber' : wanted;
-  const put = (): Promise<Stored> => putFile(passage, change, plan, strategy);
+  const put = (): Promise<Stored> => putFile(context, change, plan, strategy);
   return strategy === 'replace'
-    ? completeOver(passage, { open, path: folder.child(plan.name) }, plan, put)
-    : complete(passage, open, await put(), plan);
+    ? completeOver(context, { open, path: folder.child(plan.name) }, plan, put)
+    : complete(context, open, await put(), plan);
 };
 
 /**
@@ -217,7 +221,7 @@ const groupsOf = (open: SourceView, planned: readonly Planned[]): readonly (read
 };
 
 export const putAll = async (
-  passage: Passage,
+  context: StageContext,
   change: Create,
   planned: readonly Planned[],
 ): Promise<void> => {
@@ -231,7 +235,7 @@ export const putAll = async (
     const plan = planned[index];
     if (plan === undefined || failed !== undefined) return;
     try {
-      const one = await putWithOriginal(passage, change, plan, used.has(keyOf(plan.name)));
+      const one = await putWithOriginal(context, change, plan, used.has(keyOf(plan.name)));
       results[index] = one;
       used.add(keyOf(one.path.name));
     } catch (error) {
@@ -243,17 +247,17 @@ export const putAll = async (
     await forEachAtOnce(FILES_AT_ONCE, groupsOf(open, planned), async (group) => {
       for (const index of group) await put(index);
     });
-    passage.done.push(...stored());
+    context.done.push(...stored());
   } catch (error) {
     const done = stored();
     await withdraw(
-      passage,
+      context,
       open,
       done.flatMap((one) => (one.original === undefined || one.replaced ? [one] : [one, one.original])),
     );
-    passage.done.push(...done.filter(({ replaced }) => replaced));
+    context.done.push(...done.filter(({ replaced }) => replaced));
     // Naming the file means to the client that nothing was uploaded, which is wrong when a file was replaced.
-    const isAll = passage.done.length === 0;
+    const isAll = context.done.length === 0;
     return withFileNameIf(isForm && isAll && failed !== undefined, failed?.filename ?? '', () => {
       throw error;
     });

@@ -19,7 +19,7 @@ import { TRASH_RECORDS } from '../storage/trash/trash-folder.ts';
 import { trashedPath } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { ChangeContext, Content, Next, Passage, Stage, Transfer } from './change.ts';
+import type { ChangeContext, Content, Next, StageContext, Stage, Transfer } from './change.ts';
 import { isFree } from './names.ts';
 
 export type { KeptRoom } from '../operations/quotas/account.ts';
@@ -121,7 +121,7 @@ export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
 
 /** Errors after which the change may have been done, wholly or in part. */
 const UNCERTAIN = [StorageUnavailableError, StorageTimeoutError, MovedInPartError];
-/** The same for a change of many files: the store may have done a part before it refused the rest. */
+/** The same for a change of many files: the store may have done a part before it rejected the rest. */
 const PARTIAL = [...UNCERTAIN, StorageDeniedError, BusyError];
 
 /** Runs a change of known size. After an error with an uncertain outcome, or an abort, the source is counted again. */
@@ -211,14 +211,14 @@ export const sizeOf = (content: Content): number =>
   'staged' in content ? content.staged.size : content.bytes.length;
 
 /** Within one source nothing is added; between two, a move frees space in one and needs it in the other. */
-const transferring = (passage: Passage, change: Transfer, next: Next) => {
+const transferring = (context: StageContext, change: Transfer, next: Next) => {
   const { type, from, open, item } = change;
-  const measureIt = (): Promise<Measure> => measured(passage, from, item.path, item.stat.kind);
+  const measureIt = (): Promise<Measure> => measured(context, from, item.path, item.stat.kind);
   const go = (): ReturnType<Next> => next(change);
-  const stored = (): Measure | undefined => passage.done.at(-1)?.stored;
-  if (type === 'copy') return storing(passage, open, measureIt, go, stored);
-  if (from.source === open.source) return moving(passage, open, go);
-  return storing(passage, open, measureIt, () => freeing(passage, from, item.path, measureIt, go), stored);
+  const stored = (): Measure | undefined => context.done.at(-1)?.stored;
+  if (type === 'copy') return storing(context, open, measureIt, go, stored);
+  if (from.source === open.source) return moving(context, open, go);
+  return storing(context, open, measureIt, () => freeing(context, from, item.path, measureIt, go), stored);
 };
 
 /**
@@ -226,25 +226,25 @@ const transferring = (passage: Passage, change: Transfer, next: Next) => {
  * the space that a change frees. A failed change leaves the usage as it was.
  * @throws QuotaExceededError, before anything is stored; errors of the count
  */
-export const quota: Stage = (passage, change, next) => {
+export const quota: Stage = (context, change, next) => {
   const go = (): ReturnType<Next> => next(change);
-  if ('item' in change) return transferring(passage, change, next);
-  if (change.type === 'restore') return moving(passage, change.open, go);
+  if ('item' in change) return transferring(context, change, next);
+  if (change.type === 'restore') return moving(context, change.open, go);
   if (change.type === 'put') {
     const { open, path, content, createOnly } = change;
     const bytes = sizeOf(content);
-    const need = () => (createOnly === true ? { bytes, files: 1 } : needOf(passage, open, path, bytes));
-    return storing(passage, open, need, go);
+    const need = () => (createOnly === true ? { bytes, files: 1 } : needOf(context, open, path, bytes));
+    return storing(context, open, need, go);
   }
   if (change.type === 'erase') {
     const { open, record } = change;
     const item = trashedPath(record);
-    return freeing(passage, open, item, () => measured(passage, open, item, record.kind), go);
+    return freeing(context, open, item, () => measured(context, open, item, record.kind), go);
   }
   if (change.type !== 'remove') return go();
   const { open, path, kind } = change;
   // Items in the trash still count.
   return open.source.settings.trash === undefined
-    ? freeing(passage, open, path, () => measured(passage, open, path, kind), go)
-    : moving(passage, open, go);
+    ? freeing(context, open, path, () => measured(context, open, path, kind), go)
+    : moving(context, open, go);
 };

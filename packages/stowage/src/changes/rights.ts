@@ -17,7 +17,7 @@ import {
 import type { SourceView } from '../view/source-view.ts';
 import { partsOf } from '../view/trashed.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, Create, Passage, Replace, Restore, Stage, Transfer } from './change.ts';
+import type { Change, Create, StageContext, Replace, Restore, Stage, Transfer } from './change.ts';
 import { checkName, newFolderName, requireSameType } from './new-name.ts';
 import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
@@ -111,7 +111,7 @@ export const rights: Stage = async (_, change, next) => {
   return next(change);
 };
 
-type Aborted = Pick<Passage, 'signal'>;
+type Aborted = Pick<StageContext, 'signal'>;
 
 interface FolderChange {
   readonly verb: 'MOVE' | 'COPY' | 'REMOVE' | 'RENAME';
@@ -211,8 +211,8 @@ export const requireContents = async (aborted: Aborted, change: Change): Promise
 };
 
 /** Rejects a change that the rules deny inside a folder, or for a parent folder to be created again. */
-export const contents: Stage = async (passage, change, next) => {
+export const contents: Stage = async (context, change, next) => {
   if (change.type === 'restore') await requireMakeable(change);
-  await requireContents(passage, change);
+  await requireContents(context, change);
   return next(change);
 };

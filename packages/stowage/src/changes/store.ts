@@ -3,7 +3,7 @@ import type {
   Change,
   Describe,
   MakeFolder,
-  Passage,
+  StageContext,
   Put,
   Remove,
   Stage,
@@ -28,7 +28,7 @@ import { isSameVersion } from '../storage/entry.ts';
 import { placeStaged, stageContent } from '../storage/staging.ts';
 import { storeOf } from '../view/writable.ts';
 
-const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder): Promise<void> => {
+const makeFolder = async ({ signal, done }: StageContext, { open, path }: MakeFolder): Promise<void> => {
   try {
     await storeOf(open).makeFolder(path, { signal });
   } catch (error) {
@@ -39,7 +39,7 @@ const makeFolder = async ({ signal, done }: Passage, { open, path }: MakeFolder)
   done.push({ path });
 };
 
-const remove = async ({ signal, done }: Passage, { open, path, kind, seen }: Remove): Promise<void> => {
+const remove = async ({ signal, done }: StageContext, { open, path, kind, seen }: Remove): Promise<void> => {
   const storage = storeOf(open);
   await (kind === 'file'
     ? storage.removeFile(path, { seen, signal })
@@ -56,21 +56,21 @@ const hasArrived = async ({ open, item, path }: Transfer, error: unknown): Promi
   return found?.kind === 'folder';
 };
 
-const move = async (passage: Passage, change: Transfer): Promise<void> => {
+const move = async (context: StageContext, change: Transfer): Promise<void> => {
   const { from, open, item, path } = change;
   const done = { path, bytes: item.stat.size };
   try {
     const go = from.source === open.source ? relocate : transferAcross;
-    passage.done.push({ ...done, ...(await go(passage, change)) });
+    context.done.push({ ...done, ...(await go(context, change)) });
   } catch (error) {
-    if (await hasArrived(change, error)) passage.done.push(done);
+    if (await hasArrived(change, error)) context.done.push(done);
     throw error;
   }
 };
 
 /** Copies inside one source with the store's own operations. */
 const copyInside = async (
-  { signal }: Passage,
+  { signal }: StageContext,
   { open, item: { path: from, stat }, path: to }: Transfer,
 ): Promise<undefined> => {
   const storage = storeOf(open);
@@ -82,13 +82,13 @@ const copyInside = async (
 };
 
 /** Copies an item; a taken name gets a number. */
-const copy = async (passage: Passage, change: Transfer): Promise<void> => {
+const copy = async (context: StageContext, change: Transfer): Promise<void> => {
   const { open, from, item, path: wanted } = change;
   const { kind, size: bytes } = item.stat;
   const names = kind === 'file' ? fileCopyNames(wanted.name) : folderCopyNames(wanted.name);
   const isInside = from.source === open.source;
   const search = {
-    ...searchIn(passage, open, wanted.parent, names),
+    ...searchIn(context, open, wanted.parent, names),
     first: isInside && wanted.equals(item.path) ? 1 : 0,
     isCostly: !isInside,
   };
@@ -96,11 +96,11 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
     const one = { ...change, path: to };
     if (!to.equals(wanted)) {
       await requireRights(one);
-      await requireContents(passage, one);
+      await requireContents(context, one);
     }
-    return { path: to, bytes, ...(await (isInside ? copyInside : transferAcross)(passage, one)) };
+    return { path: to, bytes, ...(await (isInside ? copyInside : transferAcross)(context, one)) };
   });
-  passage.done.push(copied);
+  context.done.push(copied);
 };
 
 /**
@@ -109,7 +109,7 @@ const copy = async (passage: Passage, change: Transfer): Promise<void> => {
  * @throws ChangedMeanwhileError; NotFoundError when it was removed; nothing is stored then
  */
 const putOver = async (
-  { signal }: Passage,
+  { signal }: StageContext,
   { open, path, createOnly }: Put,
   bytes: Buffer,
   version: Stat,
@@ -127,54 +127,54 @@ const putOver = async (
   }
 };
 
-const write = (passage: Passage, put: Put): Promise<Stat> => {
-  const { signal } = passage;
+const write = (context: StageContext, put: Put): Promise<Stat> => {
+  const { signal } = context;
   const { open, path, content, createOnly, isNoFolder } = put;
   const storage = storeOf(open);
   const how = { ...(createOnly === true ? { createOnly } : {}), isNoFolder, signal };
   if ('staged' in content) return placeStaged(content.staged, content.stagedIn, storage, path, how);
   const { bytes, version } = content;
-  if (version !== undefined) return putOver(passage, put, bytes, version);
+  if (version !== undefined) return putOver(context, put, bytes, version);
   return storage.write(path, streamOf(bytes), { ...how, size: bytes.length });
 };
 
-const put = async (passage: Passage, change: Put): Promise<void> => {
+const put = async (context: StageContext, change: Put): Promise<void> => {
   const { path, content, createOnly = false } = change;
-  const stat = await write(passage, change);
+  const stat = await write(context, change);
   const inspection = 'staged' in content ? content.inspection : undefined;
   const stored: Stored = { path, stat, bytes: sizeOf(content), replaced: !createOnly, inspection };
-  passage.done.push(stored);
+  context.done.push(stored);
 };
 
-const describe = async ({ services, done }: Passage, { open, path, patch }: Describe): Promise<void> => {
+const describe = async ({ services, done }: StageContext, { open, path, patch }: Describe): Promise<void> => {
   const { before, after: about } = await services.about.patch({ storage: storeOf(open), path }, patch);
   const [old, present] = [before.focalPoint, about.focalPoint];
   done.push({ path, about, isFocusMoved: old?.x !== present?.x || old?.y !== present?.y });
 };
 
-const carry = async (passage: Passage, change: Change): Promise<void> => {
+const carry = async (context: StageContext, change: Change): Promise<void> => {
   switch (change.type) {
     case 'makeFolder':
-      return makeFolder(passage, change);
+      return makeFolder(context, change);
     case 'remove':
-      return remove(passage, change);
+      return remove(context, change);
     case 'move':
     case 'rename':
-      return move(passage, change);
+      return move(context, change);
     case 'copy':
-      return copy(passage, change);
+      return copy(context, change);
     case 'create':
-      return storeFiles(passage, change);
+      return storeFiles(context, change);
     case 'replace':
-      return storeReplacement(passage, change);
+      return storeReplacement(context, change);
     case 'edit':
-      return storeEdit(passage, change);
+      return storeEdit(context, change);
     case 'put':
-      return put(passage, change);
+      return put(context, change);
     case 'describe':
-      return describe(passage, change);
+      return describe(context, change);
     case 'document':
-      passage.done.push({ path: change.path, bytes: await change.make() });
+      context.done.push({ path: change.path, bytes: await change.make() });
       return;
     // Done by the trash stage.
     case 'erase':
@@ -185,7 +185,7 @@ const carry = async (passage: Passage, change: Change): Promise<void> => {
 };
 
 /** Carries the change out in the store. Create-only operations decide the names of new items and copies. */
-export const store: Stage = async (passage, change) => {
-  await carry(passage, change);
+export const store: Stage = async (context, change) => {
+  await carry(context, change);
   return undefined;
 };

@@ -12,7 +12,7 @@ import { moveFileTo, moveTree } from '../storage/move-tree.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { requireBothLocations, reservedNames } from '../view/rights.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Done, Passage, Renamed, Transfer } from './change.ts';
+import type { Done, StageContext, Renamed, Transfer } from './change.ts';
 import { incomingContent } from './incoming.ts';
 import { isFree } from './names.ts';
 import { incomingName } from './new-name.ts';
@@ -35,7 +35,7 @@ const changeLetterCase = async (
   kind: EntryKind,
   from: SourcePath,
   to: SourcePath,
-  { signal }: Pick<Passage, 'signal'>,
+  { signal }: Pick<StageContext, 'signal'>,
 ): Promise<void> => {
   const between = from.parent.child(interimName(kind, from.name));
   try {
@@ -55,7 +55,7 @@ const changeLetterCase = async (
 
 /** Moves a file or folder inside its source. Never replaces anything. @throws AlreadyExistsError */
 export const relocate = async (
-  { signal }: Passage,
+  { signal }: StageContext,
   { open, item, path: to }: Transfer,
 ): Promise<undefined> => {
   const storage = storeOf(open);
@@ -68,7 +68,7 @@ export const relocate = async (
 
 /**
  * Whether an entry stays behind and is removed with its folder: thumbnails, which are made anew, texts, which
- * follow separately, and files of operating systems, which are no content.
+ * follow separately, and files of operating systems, which are not content.
  */
 const isBesideFiles = ({ from }: Transfer, entry: Entry): boolean => {
   const { kind, name } = entry;
@@ -116,13 +116,16 @@ const MOST_RENAMED = 200;
  * @throws AlreadyExistsError, AccessDeniedError, TypeNotAllowedError, FileTooLargeError, MovedInPartError,
  * RefusedByInspectionError, and errors of either store
  */
-export const transferAcross = async (passage: Passage, transfer: Transfer): Promise<Omit<Done, 'path'>> => {
+export const transferAcross = async (
+  context: StageContext,
+  transfer: Transfer,
+): Promise<Omit<Done, 'path'>> => {
   const { type, item, from, open: to } = transfer;
-  const { services, signal, log } = passage;
+  const { services, signal, log } = context;
   const source = { storage: storeOf(from), path: item.path };
   const target = { storage: storeOf(to), path: transfer.path };
   let inspection: Done['inspection'];
-  const enter = incomingContent(passage, { from, to }, (verdict) => {
+  const enter = incomingContent(context, { from, to }, (verdict) => {
     if (inspection?.verdict !== 'skipped') inspection = verdict;
   });
   let bytes: number | undefined;

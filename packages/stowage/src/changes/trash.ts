@@ -25,7 +25,7 @@ import { trashPaths } from '../storage/trash/trash-folder.ts';
 import { listIds, type TrashRecord } from '../storage/trash/trashed.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
-import type { Change, ChangeContext, EmptyTrash, Next, Passage, Put, Restore, Stage } from './change.ts';
+import type { Change, ChangeContext, EmptyTrash, Next, StageContext, Put, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { setWords, wordsOf } from './follow.ts';
 import { freeing, keepsReplaced, measured } from './quota.ts';
@@ -41,16 +41,16 @@ const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat)
 
 /** The texts about a file that goes into the trash. Unreadable ones stay beside it: they must not keep it. */
 const wordsAlong = async (
-  passage: Passage,
+  context: StageContext,
   view: SourceView,
   path: SourcePath,
 ): ReturnType<typeof wordsOf> => {
   try {
-    return await wordsOf(passage, view, path);
+    return await wordsOf(context, view, path);
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     const fields = { path: path.toString(), error };
-    passage.log.warn('The words about a file cannot be read, and do not go into the trash with it.', fields);
+    context.log.warn('The words about a file cannot be read, and do not go into the trash with it.', fields);
     return undefined;
   }
 };
@@ -59,8 +59,8 @@ const wordsAlong = async (
  * Copies the old content of a file into the trash before it is replaced. Removes the copy when the original
  * was not replaced; keeps it where the store may have replaced it, or may still do so.
  */
-const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Next> => {
-  const { signal } = passage;
+const keepOld = async (context: StageContext, change: Put, next: Next): ReturnType<Next> => {
+  const { signal } = context;
   const { open, path } = change;
   const storage = storeOf(open);
   let old = await storage.stat(path, { signal }).catch(ifMissing);
@@ -73,11 +73,11 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
       old = await storage.stat(path, { signal });
     }
   }
-  const about = await wordsAlong(passage, open, path);
-  const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(passage), { signal });
+  const about = await wordsAlong(context, open, path);
+  const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(context), { signal });
   try {
     await next(change);
-    tendTrash(passage, open, kept.bytes);
+    tendTrash(context, open, kept.bytes);
     return undefined;
   } catch (error) {
     if (isRefusal(error) && (await isStill(storage, path, old)))
@@ -87,17 +87,17 @@ const keepOld = async (passage: Passage, change: Put, next: Next): ReturnType<Ne
 };
 
 /** Restores an item under its name or a numbered one. Failures of the cleanup are logged. */
-const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
-  const { signal, log, done } = passage;
+const bringBack = async (context: StageContext, change: Restore): Promise<void> => {
+  const { signal, log, done } = context;
   const { open, path: wanted, record } = change;
   const storage = storeOf(open);
   const { name } = wanted;
   const names = record.kind === 'file' ? fileCopyNames(name) : folderCopyNames(name);
-  const search = searchIn(passage, open, wanted.parent, names);
+  const search = searchIn(context, open, wanted.parent, names);
   const take = async (path: SourcePath): Promise<SourcePath> => {
     if (!path.equals(wanted)) {
       await requireRights({ ...change, path });
-      await requireContents(passage, { ...change, path });
+      await requireContents(context, { ...change, path });
     }
     try {
       const isNoFolder = record.kind === 'file' && (await open.isSeenNoFolder(path));
@@ -117,7 +117,7 @@ const bringBack = async (passage: Passage, change: Restore): Promise<void> => {
   try {
     // The texts are stored only in the record.
     if (record.kind === 'file') {
-      await setWords(passage, open, path, record.about).catch((error: unknown) => {
+      await setWords(context, open, path, record.about).catch((error: unknown) => {
         if (record.about !== undefined || !isUnreadable(error)) throw error;
       });
     }
@@ -133,11 +133,11 @@ const MOST = 100_000;
 
 /** Moves the trash away in one step and removes it in the background. False when it holds other items. */
 const eraseTogether = async (
-  passage: Passage,
+  context: StageContext,
   { open }: EmptyTrash,
   records: readonly TrashRecord[],
 ): Promise<boolean> => {
-  const { services, holdSources, done, signal } = passage;
+  const { services, holdSources, done, signal } = context;
   const storage = storeOf(open);
   const known = new Set<string>(records.map(({ id }) => id));
   if (!(await listIds(storage, { signal })).every((id) => known.has(id))) return false;
@@ -147,10 +147,10 @@ const eraseTogether = async (
     taken = await takeAll(storage, known, { signal });
     for (const { path, bytes } of records) done.push({ path, bytes });
   };
-  const measureIt = () => measured(passage, open, trashPaths.all, 'folder');
+  const measureIt = () => measured(context, open, trashPaths.all, 'folder');
   // Waits for a request that restores an item; a later one finds the item gone.
-  const held = services.locations.hold([all], passage, () =>
-    freeing(passage, open, trashPaths.all, measureIt, take),
+  const held = services.locations.hold([all], context, () =>
+    freeing(context, open, trashPaths.all, measureIt, take),
   );
   // Another request may have taken it first.
   await held.catch(ifMissing);
@@ -160,7 +160,7 @@ const eraseTogether = async (
 
 /** Erases items one by one. `failures` gets the first failure that kept an item; the others are erased. */
 const eraseEach = async (
-  passage: Passage,
+  context: StageContext,
   { open }: EmptyTrash,
   records: Iterable<TrashRecord> | AsyncIterable<TrashRecord>,
   failures: unknown[],
@@ -168,7 +168,7 @@ const eraseEach = async (
   const erase = async (record: TrashRecord): Promise<void> => {
     const part = { type: 'erase', open, path: record.path, record, isPart: true } as const;
     try {
-      passage.done.push(...(await passage.carry(part)));
+      context.done.push(...(await context.carry(part)));
     } catch (error) {
       if (!isRefusal(error) && !(error instanceof BusyError)) throw error;
       // An item that has left the trash in the meantime is not a failure.
@@ -182,22 +182,22 @@ const eraseEach = async (
  * Erases the given items: in one step if the store moves folders atomically and there are no others.
  * @throws the first failure, after all others are erased
  */
-const emptyTrash = async (passage: Passage, change: EmptyTrash): Promise<void> => {
+const emptyTrash = async (context: StageContext, change: EmptyTrash): Promise<void> => {
   const { open, records } = change;
   const failures: unknown[] = [];
   if (storeOf(open).capabilities.atomicFolderMove === true) {
     const some: TrashRecord[] = [];
     for await (const record of records) {
       some.push(record);
-      if (some.length === MOST) await eraseEach(passage, change, some.splice(0), failures);
+      if (some.length === MOST) await eraseEach(context, change, some.splice(0), failures);
     }
     if (some.length > 0) {
       // On a full disk the folder that takes them cannot be created. A trash that is a volume of its own, or
       // in a root that may not be written, cannot be renamed.
-      const isErased = await eraseTogether(passage, change, some).catch(ifRefused);
-      if (isErased !== true) await eraseEach(passage, change, some, failures);
+      const isErased = await eraseTogether(context, change, some).catch(ifRefused);
+      if (isErased !== true) await eraseEach(context, change, some, failures);
     }
-  } else await eraseEach(passage, change, records, failures);
+  } else await eraseEach(context, change, records, failures);
   if (failures.length > 0) throw failures[0] as Error;
 };
 
@@ -208,31 +208,31 @@ const hasTrash = ({ open }: Extract<Change, { type: 'remove' }>): boolean =>
  * Moves removed items, and the old content of replaced files, into the trash where the source has one;
  * restores items, and erases one or all permanently.
  */
-export const trash: Stage = async (passage, change, next) => {
+export const trash: Stage = async (context, change, next) => {
   if (change.type === 'remove' && hasTrash(change)) {
     const { open, path, kind, seen } = change;
     const storage = storeOf(open);
-    const about = kind === 'file' ? await wordsAlong(passage, open, path) : undefined;
-    const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(passage), passage);
-    tendTrash(passage, open, bytes);
-    passage.done.push({ path, bytes });
+    const about = kind === 'file' ? await wordsAlong(context, open, path) : undefined;
+    const { bytes } = await putIntoTrash(storage, { path, kind, seen, about }, by(context), context);
+    tendTrash(context, open, bytes);
+    context.done.push({ path, bytes });
     return undefined;
   }
   if (change.type === 'put' && change.createOnly !== true && keepsReplaced(change.open))
-    return keepOld(passage, change, next);
+    return keepOld(context, change, next);
   if (change.type === 'restore') {
-    await bringBack(passage, change);
+    await bringBack(context, change);
     return undefined;
   }
   if (change.type === 'erase') {
     const { open, path, record } = change;
     open.source.trashRecords.delete(record.id);
     await eraseId(storeOf(open), record.id);
-    passage.done.push({ path, bytes: record.bytes });
+    context.done.push({ path, bytes: record.bytes });
     return undefined;
   }
   if (change.type === 'emptyTrash') {
-    await emptyTrash(passage, change);
+    await emptyTrash(context, change);
     return undefined;
   }
   return next(change);

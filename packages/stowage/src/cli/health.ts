@@ -123,7 +123,7 @@ const webhookFamilies = (webhooks: readonly WebhookFigures[]): readonly string[]
   ];
 };
 
-const answer = (response: ServerResponse, status: number, text: string): void => {
+const respond = (response: ServerResponse, status: number, text: string): void => {
   const type = 'text/plain; version=0.0.4; charset=utf-8';
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
   response.end(text);
@@ -147,20 +147,20 @@ export const createHealth = (
   const figures = shared(webhooks);
   let isStopping = false;
 
-  const answerReady = async (response: ServerResponse): Promise<void> => {
-    if (isStopping) return answer(response, 503, 'stopping\n');
+  const respondReady = async (response: ServerResponse): Promise<void> => {
+    if (isStopping) return respond(response, 503, 'stopping\n');
     const names = await unavailable();
-    if (names.length === 0) return answer(response, 200, 'ready\n');
-    answer(response, 503, names.map((name) => `not available: ${JSON.stringify(name)}\n`).join(''));
+    if (names.length === 0) return respond(response, 200, 'ready\n');
+    respond(response, 503, names.map((name) => `not available: ${JSON.stringify(name)}\n`).join(''));
   };
 
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
-    if (request.method !== 'GET' && request.method !== 'HEAD') answer(response, 405, 'GET or HEAD\n');
-    else if (path === '/live') answer(response, 200, 'live\n');
-    else if (path === '/metrics') void figures().then((all) => answer(response, 200, metrics.text(all)));
-    else if (path === '/ready') void answerReady(response);
-    else answer(response, 404, '/live, /ready or /metrics\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') respond(response, 405, 'GET or HEAD\n');
+    else if (path === '/live') respond(response, 200, 'live\n');
+    else if (path === '/metrics') void figures().then((all) => respond(response, 200, metrics.text(all)));
+    else if (path === '/ready') void respondReady(response);
+    else respond(response, 404, '/live, /ready or /metrics\n');
   });
 
   return {

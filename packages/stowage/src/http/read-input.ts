@@ -154,7 +154,7 @@ const receiveParsed = async (
 };
 
 /**
- * Reads a body by its content type; bodies of other types are left unread and give no parameters. A body that
+ * Reads a body by its content type; bodies of other types are left unread and have no parameters. A body that
  * the host has parsed is used as it is.
  * @throws BrokenBodyError, BodyTooLargeError, InvalidParametersError, and errors of the receiver.
  */

@@ -36,7 +36,7 @@ export interface RequestFacts {
 const identityFrom = (result: unknown): Identity => {
   const given = typeof result === 'object' && result !== null && 'role' in result ? result : { role: result };
   const { role, subject }: { role: unknown; subject?: unknown } = given;
-  // An empty text is what many hosts have for users who are not logged in.
+  // Many hosts have an empty text for users who are not logged in.
   const isRole = typeof role === 'string' && role.trim() !== '';
   if (isRole && (subject === undefined || typeof subject === 'string')) return { role, subject };
   const what = role === '' ? 'an empty text' : typeof result;

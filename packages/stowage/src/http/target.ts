@@ -70,7 +70,7 @@ export const actionParameter = (parameters: RawParameters): string | undefined =
   return action;
 };
 
-const refuse = (allow: string): never => {
+const rejectMethod = (allow: string): never => {
   throw new MethodNotAllowedError({ headers: { Allow: allow } });
 };
 
@@ -80,12 +80,12 @@ export const allowedMethods = (onlyPOST: boolean): string =>
 
 /** The check of `onlyPOST`. @throws StowageError METHOD_NOT_ALLOWED */
 export const refuseGetIfOnlyPost = ({ method }: HookRequest, onlyPOST: boolean): void => {
-  if (onlyPOST && (method === 'GET' || method === 'HEAD')) refuse(allowedMethods(onlyPOST));
+  if (onlyPOST && (method === 'GET' || method === 'HEAD')) rejectMethod(allowedMethods(onlyPOST));
 };
 
 /** Rejects methods that no action supports. @throws StowageError METHOD_NOT_ALLOWED */
 export const requireKnownMethod = ({ method }: HookRequest, onlyPOST: boolean): void => {
-  if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') refuse(allowedMethods(onlyPOST));
+  if (method !== 'GET' && method !== 'POST' && method !== 'HEAD') rejectMethod(allowedMethods(onlyPOST));
 };
 
 /**
@@ -102,7 +102,7 @@ export const requireMethodOf = (
   const head = allowed.includes('GET') && !isChange;
   if (allowed.some((name) => name === method) || (method === 'HEAD' && head)) return;
   const names = allowed.flatMap((name) => (name === 'GET' && head ? ['GET', 'HEAD'] : [name]));
-  refuse([...names, 'OPTIONS'].join(', '));
+  rejectMethod([...names, 'OPTIONS'].join(', '));
 };
 
 /** A URL of a served file: `<mount>/file/<source>/<path…>`. */
@@ -131,7 +131,7 @@ export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
 
 /** Rejects methods with which no file is served. @throws StowageError METHOD_NOT_ALLOWED */
 export const requireMethodOfFile = ({ method }: HookRequest): void => {
-  if (method !== 'GET' && method !== 'HEAD') refuse('GET, HEAD, OPTIONS');
+  if (method !== 'GET' && method !== 'HEAD') rejectMethod('GET, HEAD, OPTIONS');
 };
 
 /** Whether a URL can only be that of a file, whatever the sources are: no action has such a path. */

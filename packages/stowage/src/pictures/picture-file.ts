@@ -17,16 +17,16 @@ const tooLarge = (): Error => new BrokenImageError('The image file is too large.
 
 /**
  * Reads a picture's stream into memory, at most `limit` bytes; the stream is destroyed in every case.
- * @throws BrokenImageError when it is longer, or the error of `refuse`
+ * @throws BrokenImageError when it is longer, or the error of `failure`
  */
 export const collect = (
   stream: Readable,
   limit: number,
   signal?: AbortSignal,
-  refuse: () => Error = tooLarge,
+  failure: () => Error = tooLarge,
 ): Promise<Buffer> => {
   if (signal) addAbortSignal(signal, stream);
-  return boundedBytes(stream, limit, refuse);
+  return boundedBytes(stream, limit, failure);
 };
 
 /**

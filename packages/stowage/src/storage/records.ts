@@ -110,7 +110,7 @@ export const writeRecord = async (
 
 const MOST_TRIES = 8;
 
-/** Whether the error may last: the store refuses to show a record, or the disk is damaged there. */
+/** Whether the error may last: the store denies a record, or the disk is damaged there. */
 export const isUnreadable = (error: unknown): boolean =>
   isRefusal(error) || (error instanceof StowageError && systemCode(error.cause) === 'EIO');
 

@@ -175,7 +175,7 @@ export const createLinks = (
       isOfSigned(item) ? link : plain(item.source, below(item.folder, link)),
     /**
      * The link that replaces an old one: of an item, or with `path` of a file derived from it. Expires no
-     * later than the old one. Undefined where the old link gives no right to the item, and where the service
+     * later than the old one. Undefined where the old link grants no right to the item, and where the service
      * does not serve it.
      */
     instead: (
@@ -188,7 +188,7 @@ export const createLinks = (
       if (to !== 'signed') return plain(source, path);
       if (from === 'signed')
         return withQuery(source, path, queryUntil(source, path, Number(QUERY.exec(old.query)?.[1])));
-      // A link to a public file gives no right to a file that needs a signature.
+      // A link to a public file grants no right to a file that needs a signature.
       return from === 'protected' ? signed(source, path) : undefined;
     },
     signatureIn,

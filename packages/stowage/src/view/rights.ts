@@ -99,7 +99,7 @@ export const reservedPattern = (settings: ReservingSettings): RegExp => {
  * Compiles the test for reserved names: `excludeDirectoryNames`, the thumbnail folder while thumbnails or
  * variants are enabled, the folder of originals while they are kept, files of operating systems, and all
  * names that begin with `.stowage-`, as the internal folders do. Reserved names are hidden, no action can
- * reach them, and no item can be given one. Letter case is ignored, because a store may hold `_thumbs` and
+ * reach them, and no item can get one. Letter case is ignored, because a store may hold `_thumbs` and
  * also find it as `_THUMBS`. Compile once per request; then about 20 ns a name.
  */
 export const reservedNames = (settings: ReservingSettings): ((name: string) => boolean) => {

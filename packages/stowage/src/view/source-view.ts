@@ -237,7 +237,7 @@ export class SourceView extends Access {
     return (await this[WRITABLE].stat(path, { signal }).catch(ifNoSuch)) === undefined;
   }
 
-  /** The history of a name; empty where the store refuses to show it. @see readHistory */
+  /** The history of a name; empty where the store denies it. @see readHistory */
   async history(path: SourcePath): Promise<NameHistory> {
     return (await readHistory(this[WRITABLE], path, this.#life).catch(ifRefused)) ?? NO_HISTORY;
   }

@@ -30,7 +30,7 @@ const numberOf = (value: unknown): number | undefined => {
 
 /**
  * A count, undefined when absent. A value that is not a number, an empty text included, is the only error
- * with status 422; a negative number or a fraction gives 400.
+ * with status 422; a negative number or a fraction is rejected with 400.
  */
 export const countField = z
   .unknown()

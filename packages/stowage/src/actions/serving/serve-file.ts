@@ -196,7 +196,7 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
 };
 
 /**
- * Makes a thumbnail or variant anew that the store refuses to open, as that of another user after a restore,
+ * Makes a thumbnail or variant anew that the store denies, as that of another user after a restore,
  * and lets the request start again. @throws ChangedMeanwhileError, or the error itself
  */
 export const makingAnew =

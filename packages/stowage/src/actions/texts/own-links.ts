@@ -173,7 +173,7 @@ export const linkLike = (link: OwnLink, source: Source, path: SourcePath): strin
   return (source === link.source ? baseOf(link) : other) + encodedPath(path);
 };
 
-/** Whether the link opens its target for everyone who has it, as far as signatures are concerned. */
+/** Whether the link opens its target for every client that has it, as far as signatures are concerned. */
 export const isOpen = ({ source, signature }: OwnLink): boolean =>
   source.settings.serve !== 'signed' || signature !== undefined;
 

@@ -206,9 +206,9 @@ export class ScanThread {
     worker.once('online', () => {
       this.#isOnline = this.#worker === worker;
     });
-    worker.on('message', (answer: FromScanThread) => {
+    worker.on('message', (message: FromScanThread) => {
       if (this.#worker === worker) this.#owed -= 1;
-      this.#take(answer);
+      this.#take(message);
     });
     worker.on('error', lose);
     worker.on('exit', lose);
@@ -221,12 +221,12 @@ export class ScanThread {
     this.#owed = 0;
   }
 
-  #take(answer: FromScanThread): void {
-    const job = this.#jobs.get(answer.id);
+  #take(message: FromScanThread): void {
+    const job = this.#jobs.get(message.id);
     if (job === undefined || job.failure !== undefined) return;
-    if (answer.type === 'failed')
-      job.failure = Object.assign(new Error(answer.message), { code: answer.code });
-    else job.pages.push(answer);
+    if (message.type === 'failed')
+      job.failure = Object.assign(new Error(message.message), { code: message.code });
+    else job.pages.push(message);
     job.wake?.();
   }
 

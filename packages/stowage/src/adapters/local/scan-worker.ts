@@ -40,9 +40,9 @@ export type FromScanThread =
 
 type Job = Generator<unknown, unknown, undefined>;
 
-const buffersOf = (answer: FromScanThread): ArrayBuffer[] => {
-  if (answer.type === 'failed' || typeof answer.page !== 'object' || answer.page === null) return [];
-  return Object.values(answer.page).flatMap((column: unknown) =>
+const buffersOf = (response: FromScanThread): ArrayBuffer[] => {
+  if (response.type === 'failed' || typeof response.page !== 'object' || response.page === null) return [];
+  return Object.values(response.page).flatMap((column: unknown) =>
     ArrayBuffer.isView(column) ? [column.buffer as ArrayBuffer] : [],
   );
 };
@@ -87,8 +87,8 @@ const serve = (port: MessagePort): void => {
     if (message.type === 'close') return close(id);
     if (message.type === 'begin')
       jobs.set(id, (JOBS[message.kind] as (...args: unknown[]) => Job)(message.request, slice));
-    const answer = nextPage(id);
-    if (answer !== undefined) port.postMessage(answer, buffersOf(answer));
+    const response = nextPage(id);
+    if (response !== undefined) port.postMessage(response, buffersOf(response));
   };
   port.on('message', take);
 };

@@ -17,26 +17,26 @@ export interface ParseLimits {
  */
 export class ParseBudget {
   readonly #limits: ParseLimits;
-  readonly #refuse: (limit: keyof ParseLimits) => Error;
+  readonly #failure: (limit: keyof ParseLimits) => Error;
   #items = 0;
   #depth = 0;
   #bytes = 0;
 
-  /** @param refuse creates the error for the exceeded limit */
-  constructor(limits: ParseLimits, refuse: (limit: keyof ParseLimits) => Error) {
+  /** @param failure creates the error for the exceeded limit */
+  constructor(limits: ParseLimits, failure: (limit: keyof ParseLimits) => Error) {
     this.#limits = limits;
-    this.#refuse = refuse;
+    this.#failure = failure;
   }
 
   /** @throws the caller's error, like all methods that count up */
   spendItems(count = 1): void {
     this.#items += count;
-    if (this.#items > this.#limits.items) throw this.#refuse('items');
+    if (this.#items > this.#limits.items) throw this.#failure('items');
   }
 
   spendBytes(count: number): void {
     this.#bytes += count;
-    if (this.#bytes > this.#limits.bytes) throw this.#refuse('bytes');
+    if (this.#bytes > this.#limits.bytes) throw this.#failure('bytes');
   }
 
   freeBytes(): void {
@@ -45,7 +45,7 @@ export class ParseBudget {
 
   enter(): void {
     this.#depth += 1;
-    if (this.#depth > this.#limits.depth) throw this.#refuse('depth');
+    if (this.#depth > this.#limits.depth) throw this.#failure('depth');
   }
 
   leave(): void {
@@ -61,30 +61,30 @@ export const joined = (chunks: readonly Uint8Array[], length: number): Buffer =>
 
 /**
  * Reads a stream of other people's bytes into memory: at most `most` bytes. The stream is destroyed in every case.
- * @throws the error of `refuse` as soon as it is longer
+ * @throws the error of `failure` as soon as it is longer
  */
 export const boundedBytes = async (
   stream: AsyncIterable<Uint8Array>,
   most: number,
-  refuse: () => Error,
+  failure: () => Error,
 ): Promise<Buffer> => {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of stream) {
     length += chunk.length;
-    if (length > most) throw refuse();
+    if (length > most) throw failure();
     chunks.push(chunk);
   }
   return joined(chunks, length);
 };
 
-/** Passes bytes on, at most `most`. Fails with the error of `refuse` as soon as there are more. */
-export const limitTo = (most: number, refuse: () => Error): Transform => {
+/** Passes bytes on, at most `most`. Fails with the error of `failure` as soon as there are more. */
+export const limitTo = (most: number, failure: () => Error): Transform => {
   let left = most;
   return new Transform({
     transform: (chunk: Buffer, _encoding, done: TransformCallback) => {
       left -= chunk.length;
-      if (left < 0) done(refuse());
+      if (left < 0) done(failure());
       else done(null, chunk);
     },
   });

@@ -114,7 +114,7 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
     await client.eval(TRY_REDIS, 1, `${redis.prefix}:doctor`);
     // Without permission to read the policy, nothing is reported.
     const policy = await client.config('GET', 'maxmemory-policy').then(
-      (answer) => (answer as string[])[1],
+      (pair) => (pair as string[])[1],
       () => undefined,
     );
     if (policy === undefined || policy === 'noeviction') return findings.ok('redis', 'Redis responds');

@@ -74,7 +74,7 @@ const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConf
     : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
 };
 
-const checkAnswer = async (
+const checkResponse = async (
   url: URL,
   response: Response,
   { config, probe, findings }: Search,
@@ -126,7 +126,7 @@ export const checkBaseurl = async (search: Search, addresses: Addresses): Promis
   const { page } = addresses;
   try {
     const response = await ask(url, signal, page === undefined ? {} : { headers: { origin: page } });
-    await checkAnswer(url, response, search);
+    await checkResponse(url, response, search);
     if (page !== undefined) checkPage(url, response, page, findings);
   } catch (error) {
     signal.throwIfAborted();

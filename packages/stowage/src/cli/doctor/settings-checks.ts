@@ -194,7 +194,7 @@ export const createUnguarded = ({ config }: ServiceDefinition, logger: Logger): 
   return createConnector(own, {}, { logger, isInspection: true });
 };
 
-interface Answer {
+interface Envelope {
   readonly success: boolean;
   readonly data: {
     readonly error?: string;
@@ -204,9 +204,9 @@ interface Answer {
   };
 }
 
-const ask = async (fetch: FetchHandler, path: string, body?: FormData): Promise<Answer> => {
+const ask = async (fetch: FetchHandler, path: string, body?: FormData): Promise<Envelope> => {
   const request = new Request(new URL(path, 'http://doctor.invalid/'), body && { method: 'POST', body });
-  return (await (await fetch(request)).json()) as Answer;
+  return (await (await fetch(request)).json()) as Envelope;
 };
 
 const FIXES: Readonly<Record<string, string>> = {

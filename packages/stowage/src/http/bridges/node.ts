@@ -120,7 +120,7 @@ const writeBody = async (
   stallMs: number,
 ): Promise<void> => {
   const { socket } = response;
-  // Adapters to AWS Lambda pass objects that are no real sockets, without timeouts.
+  // Adapters to AWS Lambda pass objects that are not real sockets, without timeouts.
   if (!socket || 'setTimeout' in socket) response.setTimeout(stallMs, () => response.destroy());
   if (body instanceof Readable) {
     // A pipeline would treat it as a disconnected client.

@@ -173,10 +173,10 @@ export class UnfinishedUploads {
   ): Promise<number> {
     const { id, bytes } = upload.announced;
     let position = offset;
-    const refuse = (error: unknown): never => {
+    const rethrow = (error: unknown): never => {
       throw fromSystemError(error, 'continuing an upload');
     };
-    const handle = await open(this.#bytesOf(id), 'r+').catch(refuse);
+    const handle = await open(this.#bytesOf(id), 'r+').catch(rethrow);
     try {
       for await (const chunks of content) {
         const length = lengthOf(chunks);
@@ -189,7 +189,7 @@ export class UnfinishedUploads {
     } finally {
       try {
         // Network file systems report a full disk only here.
-        if (position > offset) await handle.datasync().catch(refuse);
+        if (position > offset) await handle.datasync().catch(rethrow);
       } finally {
         await handle.close();
       }

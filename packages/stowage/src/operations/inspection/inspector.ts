@@ -52,7 +52,7 @@ type InspectionSettings = Pick<Settings, 'inspection'>;
 /** Maximum length of the reason that the client gets. */
 const MOST_REASON_LENGTH = 1000;
 
-const refuse = ({ name }: InspectedUpload, reason: string): RefusedByInspectionError => {
+const rejection = ({ name }: InspectedUpload, reason: string): RefusedByInspectionError => {
   const text = reason.trim().slice(0, MOST_REASON_LENGTH);
   return new RefusedByInspectionError({ details: { name, ...(text === '' ? {} : { reason: text }) } });
 };
@@ -79,7 +79,7 @@ const scan = async (
   const options = { address, timeoutMs: timeout * 1000, signal };
   try {
     const signature = await scanWithClamd(upload.open(), options);
-    if (signature !== undefined) throw refuse(upload, signature);
+    if (signature !== undefined) throw rejection(upload, signature);
     return { verdict: 'clean' };
   } catch (error) {
     if (!(error instanceof InspectionUnavailableError)) throw error;
@@ -112,7 +112,7 @@ const askHost = async (
   };
   try {
     const returned = await orAborted(hook({ ...upload, open }), signal);
-    if (typeof returned === 'string') throw refuse(upload, returned);
+    if (typeof returned === 'string') throw rejection(upload, returned);
     if (returned !== undefined && returned !== null)
       throw new InternalError({ detail: 'the hook inspectUpload returned neither a reason nor nothing' });
   } finally {

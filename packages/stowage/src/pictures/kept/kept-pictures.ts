@@ -244,7 +244,7 @@ export class KeptFolder {
 
 /**
  * Reads which of these names exist in a folder's thumbnail folder, or in that of a preset: one request to the
- * store, none without names. Those that the store refuses to show, such as files of another user after a
+ * store, none without names. Those that the store denies, such as files of another user after a
  * restore, count as missing, and are made again. @throws other errors of the store
  */
 export const openKeptFolder = async (

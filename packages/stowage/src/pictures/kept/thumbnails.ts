@@ -85,7 +85,7 @@ export interface Thumbnails {
     options: {
       readonly preset?: string | undefined;
       readonly opensUpTo?: number | undefined;
-      /** The store has refused to open the picture, which then counts as missing. */
+      /** The store has denied the picture, which then counts as missing. */
       readonly refusal?: StorageDeniedError | undefined;
       readonly signal: AbortSignal;
     },

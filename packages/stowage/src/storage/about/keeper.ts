@@ -75,7 +75,7 @@ export class AboutKeeper {
 
   /**
    * The texts about files of one folder, in the order of their names. Costs one request for the folder, and a
-   * read for each file that has texts which are not cached. Texts that the store refuses to show, such as
+   * read for each file that has texts which are not cached. Texts that the store denies, such as
    * those of another user after a restore, are left out, which is logged.
    * @throws other errors of the store, the signal's reason
    */
@@ -240,7 +240,7 @@ export class AboutKeeper {
     return written;
   }
 
-  /** @throws the error, unless the store has only refused to show texts */
+  /** @throws the error, unless the store has only denied texts */
   #leaveOut(store: ReadableStore, folder: SourcePath, error: unknown): undefined {
     if (!isUnreadable(error)) throw error;
     const level = this.#complained.has(store) ? 'debug' : 'warn';

@@ -51,8 +51,8 @@ export const findInTrash = async (
 /**
  * All items of the trash, newest first. Costs a listing of names, and for each item a stat, and a read where
  * its record is not cached; a few at a time, slightly ahead of the consumer. An item that another instance is
- * erasing may still be listed where its record is cached. Items that the store refuses to show, such as one whose
- * record is in an archive tier, are left out; when it refuses all, the first refusal is thrown.
+ * erasing may still be listed where its record is cached. Items that the store denies, such as one whose
+ * record is in an archive tier, are left out; when it denies all, the first error is thrown.
  */
 export async function* trashContents(
   storage: ReadableStore,

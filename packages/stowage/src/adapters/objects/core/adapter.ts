@@ -92,7 +92,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     if (yield* this.#lookup.entries(folder, options)) return;
     if ((await this.#lookup.isRespelled(folder, options)) && (yield* this.#lookup.entries(folder, options)))
       return;
-    await this.#lookup.refuse(folder, 'folder', options);
+    await this.#lookup.reject(folder, 'folder', options);
   }
 
   async read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
@@ -103,7 +103,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
         return await openObject(this.#objects, path, this.keys.of(path), options);
       } catch (error) {
         if (!(error instanceof NotFoundError) || options.mayMiss === true) throw error;
-        return this.#lookup.refuse(path, 'file', options);
+        return this.#lookup.reject(path, 'file', options);
       }
     });
   }

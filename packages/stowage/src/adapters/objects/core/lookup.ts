@@ -189,7 +189,7 @@ export class Lookup {
   }
 
   /** Throws the reason why no item was found. @throws NotFoundError, WrongKindError */
-  async refuse(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
+  async reject(path: SourcePath, wanted: 'file' | 'folder', options: OperationOptions): Promise<never> {
     const other =
       wanted === 'file'
         ? await this.isFolder(path, options)
@@ -218,7 +218,7 @@ export class Lookup {
     return this.inAnySpelling(path, options, async () => {
       const key = this.#keys.of(path);
       const facts = await this.#objects.find(key, options);
-      return facts === undefined ? this.refuse(path, 'file', options) : this.found(path, key, facts);
+      return facts === undefined ? this.reject(path, 'file', options) : this.found(path, key, facts);
     });
   }
 
@@ -232,7 +232,7 @@ export class Lookup {
       try {
         await work(this.#keys.ofFolder(path));
       } catch (error) {
-        if (error instanceof NotFoundError) return this.refuse(path, 'folder', options);
+        if (error instanceof NotFoundError) return this.reject(path, 'folder', options);
         throw error;
       }
     });

@@ -77,11 +77,11 @@ export class Session implements PathSession {
     );
     const asked = Promise.allSettled(ends.map((end) => this.#lstat(whole.slice(0, end), path)));
     let last: Found | undefined = ROOT;
-    for (const answer of await orAborted(asked, this.signal)) {
+    for (const settled of await orAborted(asked, this.signal)) {
       // Servers respond with various errors for paths below a file.
       if (last?.kind !== 'folder') return undefined;
-      if (answer.status === 'rejected') throw answer.reason;
-      last = answer.value;
+      if (settled.status === 'rejected') throw settled.reason;
+      last = settled.value;
     }
     return last === undefined ? undefined : { ...last, name: path.name };
   }

@@ -73,10 +73,10 @@ export class Connections {
       const agent = isSecure ? agents.https : agents.http;
       const settings: RequestOptions = { method, headers, agent, auth: null, timeout: waitMs, lookup };
       const request = isSecure ? requestHttps(url, settings) : requestHttp(url, settings);
-      let answer: IncomingMessage | undefined;
+      let received: IncomingMessage | undefined;
       const giveUp = (reason: Error): void => {
         reject(reason);
-        answer?.destroy(reason);
+        received?.destroy(reason);
         request.destroy(reason);
       };
       const onAbort = (): void => giveUp(signal?.reason as Error);
@@ -84,15 +84,15 @@ export class Connections {
       request.on('timeout', () => {
         // A slow reader or a slow content is not the server's fault.
         const isOurTurn =
-          answer === undefined
+          received === undefined
             ? !request.writableEnded && !request.writableNeedDrain && !request.socket?.connecting
-            : answer.readableLength > 0;
+            : received.readableLength > 0;
         if (isOurTurn) request.setTimeout(waitMs);
         else giveUp(new SilenceError('no response in time'));
       });
       if (storingMs > 0) request.once('finish', () => request.setTimeout(waitMs + storingMs));
       request.on('error', (error) => {
-        const isLost = answer === undefined && isReset(error);
+        const isLost = received === undefined && isReset(error);
         giveUp(isLost ? new LostConnectionError(request.reusedSocket, error) : error);
       });
       request.once('close', () => {
@@ -100,7 +100,7 @@ export class Connections {
         reject(new LostConnectionError(request.reusedSocket));
       });
       request.once('response', (response) => {
-        answer = response;
+        received = response;
         response.on('error', () => undefined);
         if (typeof body === 'object' && !request.writableEnded) {
           body.unpipe(request);

@@ -6,7 +6,7 @@ import {
   StowageError,
   UnsafeNameError,
 } from '../../../errors/errors.ts';
-import { errorOfStatus as errorOfAnswer } from '../core/http.ts';
+import { errorOfStatus as errorOfResponse } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { SilenceError } from '../core/connections.ts';
 
@@ -44,7 +44,7 @@ export const errorOfStatus = (asked: Asked, status: number): StowageError => {
   // Callers that send conditions handle these statuses themselves.
   if (status === 412 || status === 416 || status === 501)
     return new StorageUnavailableError({ detail, cause });
-  return errorOfAnswer(status, { detail, cause });
+  return errorOfResponse(status, { detail, cause });
 };
 
 /** Converts an error of the connection. StowageErrors stay as they are. */
