@@ -10,8 +10,11 @@ import { isGone, isUnreadable } from './system.ts';
  */
 const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
 
-/** Two changes within this time may have the same timestamp. */
-const TICK_MS = 2000;
+/**
+ * Two changes within this time may have the same timestamp. The clock for timestamps ticks every 10 ms or more
+ * often, but small inodes (ext2, ext3) keep whole seconds.
+ */
+const tickOf = (changedAt: bigint): number => (changedAt % 1_000_000_000n === 0n ? 2000 : 100);
 
 const STABLE = { bigint: true } as const;
 
@@ -23,7 +26,7 @@ const marksOf = (path: string): string | undefined => {
     if (!stats.isDirectory()) return undefined;
     // Changes of the folder's own content do not move a folder.
     const changedAt = at === path ? 0n : stats.ctimeNs;
-    if (changedAt / 1_000_000n > Date.now() - TICK_MS) return undefined;
+    if (changedAt / 1_000_000n > Date.now() - tickOf(changedAt)) return undefined;
     marks.push(`${String(stats.dev)}:${String(stats.ino)}:${String(changedAt)}`);
     if (at === '/') return marks.join();
   }
