@@ -203,6 +203,8 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
 
   it('stops to wait for the answer to a change, and shows what has become of it', async () => {
     const picker = await service().open();
+    // As such a signal is in Safari 26 after a garbage collection.
+    await picker.page.evaluate('void (AbortSignal.any = () => new AbortController().signal)');
     hold('fileRename');
     await rename(picker, 'second');
     await picker.eventually(() => picker.texts('.uploads .line')).toEqual(['The server is still working…']);

@@ -29,9 +29,13 @@ export const patientFetch =
       : setTimeout(() => {
           ended = slow(() => ending.abort(new Stopped()));
         }, SLOW);
-    const signals = [ending.signal, ...(init?.signal ? [init.signal] : [])];
+    const { signal: given } = init ?? {};
+    // Safari 26 forgets a signal of `AbortSignal.any` that only a request uses: it would abort nothing after a while.
+    const follow = (): void => ending.abort(given?.reason);
+    given?.addEventListener('abort', follow);
+    if (given?.aborted === true) follow();
     try {
-      const response = await send(input, { ...init, signal: AbortSignal.any(signals) });
+      const response = await send(input, { ...init, signal: ending.signal });
       // Includes the wait for the body.
       return new Response(await response.blob(), response);
     } catch (error) {
@@ -40,6 +44,7 @@ export const patientFetch =
       throw error instanceof TypeError ? new ConnectorError(0, []) : error;
     } finally {
       clearTimeout(timer);
+      given?.removeEventListener('abort', follow);
       ended?.();
     }
   };

@@ -57,6 +57,8 @@ export const findStored = async (
 ): Promise<FileUploadData | undefined> => {
   const mods = { details: true, sortBy: 'changed-desc' as const, limit: LOOKED_THROUGH };
   const patience = AbortSignal.any([signal, AbortSignal.timeout(SILENCE)]);
+  // Safari 26 forgets such a signal after a while, unless it has a listener: it would abort nothing.
+  patience.addEventListener('abort', () => undefined);
   const { sources } = await client.files({ source, path, mods }, { signal: patience });
   const [listed] = sources;
   for (const item of listed?.files ?? []) {
