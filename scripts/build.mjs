@@ -194,7 +194,8 @@ const stylesAsText = {
   setup: (bundler) =>
     bundler.onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true });
-      return { contents: code, loader: 'text' };
+      // esbuild leaves blanks in custom properties.
+      return { contents: code.replaceAll(/(--[\w-]+:|,) /gu, '$1'), loader: 'text' };
     }),
 };
 

@@ -179,7 +179,7 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
       'The server answered: 502 Bad Gateway',
       'The server answered: Please log in',
       'The server answered: Too fast',
-      'The server gave no answer that can be read.',
+      'The response of the server cannot be read.',
     ];
     for (const [index, refusal] of refusals.entries()) {
       proxy = refusal;

@@ -191,7 +191,7 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     };
     await picker.press('ArrowRight', 'Enter');
     const said = body.startsWith('{')
-      ? 'The server gave no answer that can be read.'
+      ? 'The response of the server cannot be read.'
       : 'The server answered: Site in maintenance';
     await state(picker).toEqual([said]);
     service().proxy = undefined;
@@ -203,8 +203,20 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
 
   it('stops to wait for the answer to a change, and shows what has become of it', async () => {
     const picker = await service().open();
-    // As such a signal is in Safari 26 after a garbage collection.
-    await picker.page.evaluate('void (AbortSignal.any = () => new AbortController().signal)');
+    // As in Safari 26 after a garbage collection: it forgets such a signal unless it has a listener.
+    await picker.page.evaluate(() => {
+      const any = AbortSignal.any.bind(AbortSignal);
+      AbortSignal.any = (signals) => {
+        const kept = any(signals);
+        const forgotten = new AbortController();
+        const add = forgotten.signal.addEventListener.bind(forgotten.signal);
+        forgotten.signal.addEventListener = (...listener: Parameters<typeof add>) => {
+          kept.addEventListener('abort', () => forgotten.abort(kept.reason));
+          add(...listener);
+        };
+        return forgotten.signal;
+      };
+    });
     hold('fileRename');
     await rename(picker, 'second');
     await picker.eventually(() => picker.texts('.uploads .line')).toEqual(['The server is still working…']);

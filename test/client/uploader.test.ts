@@ -75,7 +75,7 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
       },
       'The storage has no room left.',
     ],
-    ['that no byte of a part arrives', 204, undefined, 'The server gave no answer that can be read.'],
+    ['that no byte of a part arrives', 204, undefined, 'The response of the server cannot be read.'],
   ])('says at once %s, instead of sending it again and again', async (_, status, answer, message) => {
     let parts = 0;
     service().proxy = (request, response) => {

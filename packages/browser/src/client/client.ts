@@ -163,7 +163,7 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
         body: toForm(parameters),
         headers: (typeof headers === 'function' ? await headers() : headers) ?? {},
         ...(credentials === undefined ? {} : { credentials }),
-        ...(signal === undefined ? {} : { signal }),
+        signal: signal ?? null,
       });
       const isJson = isOfType(response, 'application/json');
       // No action returns an HTML page: it is one of a login or a proxy, perhaps after a redirect.

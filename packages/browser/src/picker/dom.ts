@@ -69,8 +69,7 @@ export const icon = (name: IconName): SVGElement => {
  * Whether the key was for an input method, as Escape is that drops its suggestion. Safari reports the end of
  * the composition before its last key, which has only the code 229.
  */
-export const isComposing = ({ isComposing: during, keyCode }: KeyboardEvent): boolean =>
-  during || keyCode === 229;
+export const isComposing = (event: KeyboardEvent): boolean => event.isComposing || event.keyCode === 229;
 
 type Clicked = (event: MouseEvent) => void;
 

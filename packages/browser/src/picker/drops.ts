@@ -21,10 +21,6 @@ export interface DropEvents {
   readonly moved: (entries: readonly Entry[], folder: Folder, isCopy: boolean) => void;
 }
 
-// Chromium has the entries, but not the global classes.
-const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;
-const isDirectory = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory;
-
 const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly FileSystemEntry[]> => {
   const all: FileSystemEntry[] = [];
   // A reader returns at most a hundred entries per call.
@@ -46,29 +42,31 @@ const filesDropped = async (
   { source, path }: Folder,
   unreadable: (name: string) => void,
 ): Promise<readonly Wanted[]> => {
-  // The list is empty after the first await. Safari has entries also of files that a script made, and cannot read those.
-  const dropped = [...transfer.items].map((item) => {
-    const entry = item.kind === 'file' ? item.webkitGetAsEntry() : null;
-    return entry?.isDirectory === true ? entry : item.getAsFile();
-  });
-  const readEntry = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
-    if (isFile(entry)) {
-      const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+  const read = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
+    if (entry.isFile) {
+      const file = await new Promise<File>((resolve, reject) =>
+        (entry as FileSystemFileEntry).file(resolve, reject),
+      );
       return [{ file, source, path: way }];
     }
-    if (!isDirectory(entry)) return [];
-    const inside = (await entriesOf(entry.createReader())).filter(({ name }) => !OF_SYSTEM.test(name));
+    const reader = (entry as FileSystemDirectoryEntry).createReader();
+    const inside = (await entriesOf(reader)).filter(({ name }) => !OF_SYSTEM.test(name));
     return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
   };
   const walk = (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> =>
-    readEntry(entry, way).catch(() => {
+    read(entry, way).catch(() => {
       unreadable(entry.name);
       return [];
     });
-  const found = dropped.filter((one) => one !== null);
-  const read = async (one: File | FileSystemEntry): Promise<readonly Wanted[]> =>
-    'isDirectory' in one ? walk(one, path) : [{ file: one, source, path }];
-  return (await Promise.all(found.map(read))).flat();
+  // The list is empty after the first await.
+  const dropped = [...transfer.items].map(async (item) => {
+    const entry = item.webkitGetAsEntry();
+    if (entry?.isDirectory) return walk(entry, path);
+    // Safari has entries also of files that a script made, and cannot read those.
+    const file = item.getAsFile();
+    return file === null ? [] : [{ file, source, path }];
+  });
+  return (await Promise.all(dropped)).flat();
 };
 
 /** Prevents a browser from opening dropped files in place of the page where nothing accepts them. */

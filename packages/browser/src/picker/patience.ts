@@ -1,4 +1,5 @@
 import { ConnectorError } from '../client/index.ts';
+import { anyOf } from '../transfer/request.ts';
 
 /** The user has cancelled the wait for a response. */
 export class Stopped extends Error {}
@@ -24,18 +25,16 @@ export const patientFetch =
     const ending = new AbortController();
     const isLook = typeof input !== 'string' || LOOKS.test(input);
     let ended: (() => void) | undefined;
-    const timer = isLook
-      ? setTimeout(() => ending.abort(new ConnectorError(0, [])), PATIENCE)
-      : setTimeout(() => {
-          ended = slow(() => ending.abort(new Stopped()));
-        }, SLOW);
-    const { signal: given } = init ?? {};
-    // Safari 26 forgets a signal of `AbortSignal.any` that only a request uses: it would abort nothing after a while.
-    const follow = (): void => ending.abort(given?.reason);
-    given?.addEventListener('abort', follow);
-    if (given?.aborted === true) follow();
+    const timer = setTimeout(
+      () => {
+        if (isLook) ending.abort(new ConnectorError(0, []));
+        else ended = slow(() => ending.abort(new Stopped()));
+      },
+      isLook ? PATIENCE : SLOW,
+    );
     try {
-      const response = await send(input, { ...init, signal: ending.signal });
+      const signal = anyOf(init?.signal ? [ending.signal, init.signal] : [ending.signal]);
+      const response = await send(input, { ...init, signal });
       // Includes the wait for the body.
       return new Response(await response.blob(), response);
     } catch (error) {
@@ -44,7 +43,8 @@ export const patientFetch =
       throw error instanceof TypeError ? new ConnectorError(0, []) : error;
     } finally {
       clearTimeout(timer);
-      given?.removeEventListener('abort', follow);
       ended?.();
+      // Lets browsers forget the listener of `anyOf`.
+      ending.abort();
     }
   };

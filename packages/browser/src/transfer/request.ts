@@ -29,6 +29,16 @@ export interface Sent {
 /** Time in milliseconds after which a request without progress fails. Browsers may wait for much longer. */
 export const SILENCE = 90_000;
 
+/**
+ * As `AbortSignal.any`. Safari 26 forgets such a signal after a while if only a request uses it, so that it
+ * aborts nothing; one with a listener is kept.
+ */
+export const anyOf = (signals: AbortSignal[]): AbortSignal => {
+  const signal = AbortSignal.any(signals);
+  signal.addEventListener('abort', () => undefined);
+  return signal;
+};
+
 /** A file that the browser can no longer read: it was changed or removed after it was chosen. */
 export class UnreadableFile extends Error {}
 

@@ -1,5 +1,5 @@
 import type { Client, FileUploadData, FilesData } from '../client/index.ts';
-import { SILENCE } from './request.ts';
+import { anyOf, SILENCE } from './request.ts';
 
 /** Tolerance in milliseconds for a slow clock of the service. */
 const CLOCKS_DIFFER = 300_000;
@@ -56,9 +56,7 @@ export const findStored = async (
   signal: AbortSignal,
 ): Promise<FileUploadData | undefined> => {
   const mods = { details: true, sortBy: 'changed-desc' as const, limit: LOOKED_THROUGH };
-  const patience = AbortSignal.any([signal, AbortSignal.timeout(SILENCE)]);
-  // Safari 26 forgets such a signal after a while, unless it has a listener: it would abort nothing.
-  patience.addEventListener('abort', () => undefined);
+  const patience = anyOf([signal, AbortSignal.timeout(SILENCE)]);
   const { sources } = await client.files({ source, path, mods }, { signal: patience });
   const [listed] = sources;
   for (const item of listed?.files ?? []) {

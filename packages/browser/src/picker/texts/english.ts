@@ -83,7 +83,7 @@ export const englishTexts = {
     unreadable: 'The file cannot be read. It may have been changed or removed since it was chosen.',
     unreachable: 'The file service cannot be reached. Check your connection and try again.',
     foreignAnswer: 'The server answered: {reason}',
-    noAnswer: 'The server gave no answer that can be read.',
+    noAnswer: 'The response of the server cannot be read.',
     gone: 'The folder {folder} does not exist any more.',
     working: 'The server is still working…',
     stopped: 'Waiting was stopped. The server may have finished the task.',
