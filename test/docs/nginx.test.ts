@@ -57,7 +57,7 @@ describe.skipIf(!hasNginx)(`the configuration of nginx${needsNginx}`, () => {
       .replaceAll('listen 80;', `listen unix:${join(folder, 'nginx.sock')};`)
       .replace('http://127.0.0.1:8081/', `http://127.0.0.1:${String(port)}/`)
       .replace('/srv/photos/', `${photos}/`);
-    const http = `types { text/plain txt; text/html html; } ${servers}`;
+    const http = `types { text/plain txt; text/html html; application/pdf pdf; } ${servers}`;
     nginx = await startNginx(folder, http, () => site('/connector/ping'));
   });
 
@@ -120,6 +120,11 @@ describe.skipIf(!hasNginx)(`the configuration of nginx${needsNginx}`, () => {
       'x-content-type-options': 'nosniff',
       'content-security-policy': 'sandbox',
     });
+    // In a sandbox Safari shows an empty window in place of a PDF.
+    await writeFile(join(folder, 'photos', 'letter.pdf'), '%PDF-1.4');
+    const { headers } = await files('/photos/letter.pdf');
+    expect(headers).toMatchObject({ 'content-type': 'application/pdf', 'x-content-type-options': 'nosniff' });
+    expect(headers).not.toHaveProperty('content-security-policy');
     await mkdir(join(folder, 'photos', 'deep', '.stowage-tmp-1'), { recursive: true });
     await writeFile(join(folder, 'photos', 'deep', '.stowage-tmp-1', 'a.txt'), 'unfinished');
     expect((await files('/photos/deep/.stowage-tmp-1/a.txt')).status).toBe(404);
