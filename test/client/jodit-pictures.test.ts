@@ -193,6 +193,28 @@ describe.skipIf(chromium === undefined)(`Pictures that Jodit inserts and uploads
     expect(await page.$$(broken)).toHaveLength(0);
   });
 
+  test('leave the focus at a failed one when the others of its drop are inserted', async () => {
+    const { page } = editor;
+    await editor.write('<p><br></p>');
+    let release: () => void = () => undefined;
+    const reached = new Promise<void>((resolve) => (release = resolve));
+    joined.putInFront(async ({ action, body }, response) => {
+      if (action !== 'fileUpload') return false;
+      if (body.includes('sent.jpg')) await reached;
+      else response.destroy();
+      return !body.includes('sent.jpg');
+    });
+    await upload({ 'lost.jpg': await jpeg(64, 48), 'sent.jpg': await jpeg(80, 60) });
+    await eventually(async () => (await page.$$(broken)).length).toBe(1);
+    await (await inShadow(page, again)).focus();
+    release();
+    await eventually(async () => (await editor.picturesInText()).length).toBe(1);
+    await eventually(() => page.$$('.stowage-notices:focus-within')).toHaveLength(1);
+    joined.putInFront();
+    await page.keyboard.press('Enter');
+    await eventually(async () => (await editor.picturesInText()).length).toBe(2);
+  });
+
   test('are not stored twice when they were stored under other names and the answer got lost', async () => {
     const { page } = editor;
     const others = await jpeg(70, 50, '#123456');

@@ -11,8 +11,8 @@ export interface Surface {
   readonly texts: Texts;
   readonly notices: Notices;
   readonly uploads: Uploads;
-  /** Inserts something into the text, without the focus that Jodit gives the text if the user is here. */
-  readonly keepFocus: (insert: () => void) => void;
+  /** Returns what brings the focus back to an element here: Jodit takes it into the text with what it inserts. */
+  readonly holdFocus: () => () => void;
   /** Removes all elements. */
   readonly remove: () => void;
 }
@@ -47,17 +47,18 @@ export const openSurface = async (
     h('div', { class: 'edge', dir: texts.direction, lang: texts.locale }, notices.element, uploads.element),
   );
   stack.append(host);
-  const keepFocus = (insert: () => void): void => {
+  const holdFocus = (): (() => void) => {
     const focused = root.activeElement;
-    insert();
-    if (focused instanceof HTMLElement) focused.focus();
+    return () => {
+      if (focused instanceof HTMLElement) focused.focus();
+    };
   };
   const remove = (): void => {
     uploads.close();
     host.remove();
     if (stack.childElementCount === 0) stack.remove();
   };
-  return { texts, notices, uploads, keepFocus, remove };
+  return { texts, notices, uploads, holdFocus, remove };
 };
 
 /** Replaces an editor's own messages. Jodit's word for a network failure is replaced by a sentence. */

@@ -56,7 +56,7 @@ export const uploadVisibly = (
   if (options.customUploadFunction !== undefined) return;
   options.customUploadFunction = async (form) => {
     if (!(form instanceof FormData)) return failed();
-    const { texts, uploads, keepFocus } = await surface;
+    const { texts, uploads, holdFocus } = await surface;
     const folder = { source: textIn(form, 'source', options), path: textIn(form, 'path', options) };
     const files = [...form.values()].filter((value) => value instanceof File);
     try {
@@ -71,11 +71,15 @@ export const uploadVisibly = (
       }
       const wanted = files.map((file) => ({ file: named(file), ...folder }));
       const stored = await uploads.store(wanted, (data) => {
-        keepFocus(() => insertPicked(editor, remember(known, data)));
+        const giveBack = holdFocus();
+        insertPicked(editor, remember(known, data));
+        giveBack();
       });
       const [first] = stored;
       if (first === undefined) return failed();
       for (const data of stored) remember(known, data);
+      // Jodit inserts them before the next task.
+      setTimeout(holdFocus());
       return {
         success: true,
         data: {
