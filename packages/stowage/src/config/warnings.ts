@@ -25,7 +25,7 @@ const groupBy = <Item>(items: readonly Item[], keyOf: (item: Item) => string): M
 const named = (sources: readonly SourceConfig[]): string =>
   `source${sources.length === 1 ? '' : 's'} ${sources.map(({ name }) => JSON.stringify(name)).join(', ')}`;
 
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u;
+export const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u;
 
 const tokenWarnings = ({ settings: { auth, refuseCrossSite } }: ConnectorConfig): readonly string[] => {
   const { jwksUrl, audience, cookie } = auth?.jwt ?? {};

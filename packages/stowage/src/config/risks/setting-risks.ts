@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import type { ConnectorConfig } from '../types.ts';
+import { LOOPBACK } from '../warnings.ts';
 import { ONCE, settingMeta, type Settings, settingsSchema, settingsShape } from '../settings.ts';
-import { risk, type SettingRisk, valueRisks } from './value-risks.ts';
+import { riskIf, type SettingRisk, valueRisks } from './value-risks.ts';
 import { pathRisks, ruleRisks, type RuleSurroundings } from './rule-risks.ts';
 import { programRisks, sourceRisks } from './source-risks.ts';
-
-const isHere = (url: URL): boolean => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(url.hostname);
 
 /** Whether a network is so large that it contains a part of the internet. */
 const isWide = (network: string): boolean => {
@@ -19,94 +18,80 @@ const isWide = (network: string): boolean => {
 const OTHER_HEADERS =
   /^(?:accept(?:-.*)?|authorization|connection|content-.*|cookie|forwarded|host|origin|referer|sec-.*|te|transfer-encoding|upgrade|user-agent|via|x-forwarded-(?:for|host|port|prefix|proto|server)|x-real-ip)$/iu;
 
-const proxyRisks = ({ auth, trustedProxies }: Settings): readonly SettingRisk[] => {
-  const risks: SettingRisk[] = [];
-  const wide = (auth?.from ?? []).filter(isWide);
-  if (wide.length > 0)
-    risks.push(
-      ...risk(
-        'auth.from',
-        `has ${wide.join(', ')}: clients of these networks, and so of the internet, name their own role`,
-        'List the addresses of the proxies alone: ["127.0.0.1"].',
-      ),
-    );
-  if (auth?.header !== undefined && OTHER_HEADERS.test(auth.header))
-    risks.push(
-      ...risk(
-        'auth.header',
-        `is "${auth.header}", which clients send with every request for another purpose`,
-        'Let the proxy set a header of its own: "X-Role".',
-      ),
-    );
-  const anybody = trustedProxies.filter(isWide);
-  if (anybody.length > 0)
-    risks.push(
-      ...risk(
-        'trustedProxies',
-        `has ${anybody.join(', ')}: every client chooses the address that it is counted by`,
-        'List the addresses of the proxies alone: ["127.0.0.1"].',
-      ),
-    );
-  return risks;
+const proxyRisks = ({ auth, trustedProxies, rateLimits }: Settings): readonly SettingRisk[] => {
+  const { from = [], header = '' } = auth ?? {};
+  const [wide, trusted] = [from.filter(isWide), trustedProxies.filter(isWide)];
+  return [
+    ...riskIf(
+      wide.length > 0,
+      'auth.from',
+      `has ${wide.join(', ')}: clients of these networks, and so of the internet, name their own role`,
+      'List the addresses of the proxies alone: ["127.0.0.1"].',
+    ),
+    ...riskIf(
+      OTHER_HEADERS.test(header),
+      'auth.header',
+      `is "${header}", which clients send with every request for another purpose`,
+      'Let the proxy set a header of its own: "X-Role".',
+    ),
+    ...riskIf(
+      trusted.length > 0,
+      'trustedProxies',
+      `has ${trusted.join(', ')}: every client chooses the address that it is counted by`,
+      'List the addresses of the proxies alone: ["127.0.0.1"].',
+    ),
+    ...riskIf(
+      rateLimits !== undefined && header !== '' && trustedProxies.length === 0,
+      'trustedProxies',
+      'is empty: behind the proxy of auth all visitors are one client, who share the rateLimits',
+      `Write "trustedProxies": ${JSON.stringify(from)}.`,
+    ),
+  ];
 };
-
-const limitRisks = ({ auth, trustedProxies, rateLimits }: Settings): readonly SettingRisk[] =>
-  rateLimits === undefined || auth?.header === undefined || trustedProxies.length > 0
-    ? []
-    : risk(
-        'trustedProxies',
-        'is empty: behind the proxy of auth all visitors are one client, who share the rateLimits',
-        `Write "trustedProxies": ${JSON.stringify(auth.from)}.`,
-      );
 
 const addressRisks = ({ publicUrl, webhooks }: Settings): readonly SettingRisk[] => {
   const isPlain = (text: string): boolean => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
-    return url?.protocol === 'http:' && !isHere(url);
+    return url?.protocol === 'http:' && !LOOPBACK.test(url.hostname);
   };
   return [
-    ...(publicUrl !== undefined && isPlain(publicUrl)
-      ? risk(
-          'publicUrl',
-          'is not https: browsers block its pictures on https pages, and documents keep the address',
-          'Write the https address, or only its path: "/connector/".',
-        )
-      : []),
+    ...riskIf(
+      publicUrl !== undefined && isPlain(publicUrl),
+      'publicUrl',
+      'is not https: browsers block its pictures on https pages, and documents keep the address',
+      'Write the https address, or only its path: "/connector/".',
+    ),
     ...webhooks.flatMap(({ url, allowPrivate }, index) =>
-      isPlain(url) && !allowPrivate
-        ? risk(
-            `webhooks.${String(index)}.url`,
-            'is not https: names of files and users can be read on the way',
-            'Write an https address.',
-          )
-        : [],
+      riskIf(
+        isPlain(url) && !allowPrivate,
+        `webhooks.${String(index)}.url`,
+        'is not https: names of files and users can be read on the way',
+        'Write an https address.',
+      ),
     ),
   ];
 };
 
 const originRisks = ({ allowCrossOrigin, allowedOrigins }: Settings): readonly SettingRisk[] =>
-  allowCrossOrigin || allowedOrigins === null || allowedOrigins.length === 0
-    ? []
-    : risk(
-        'allowedOrigins',
-        'has no effect while allowCrossOrigin is off: pages of these origins cannot use the service',
-        'Write "allowCrossOrigin": true.',
-      );
+  riskIf(
+    !allowCrossOrigin && allowedOrigins !== null && allowedOrigins.length > 0,
+    'allowedOrigins',
+    'has no effect while allowCrossOrigin is off: pages of these origins cannot use the service',
+    'Write "allowCrossOrigin": true.',
+  );
 
 const protectedRisks = ({ sources }: ConnectorConfig, hasLogin: boolean): readonly SettingRisk[] =>
-  hasLogin
-    ? []
-    : sources
-        .filter(({ settings }) => settings.serve === 'protected')
-        .map(({ key }) => ({
-          key: `sources.${key}.serve`,
-          text: 'is "protected", and no login is configured: everybody has the default role',
-          fix: 'Set auth or a checkAuthentication hook, or write "public".',
-        }));
+  sources.flatMap(({ key, settings }) =>
+    riskIf(
+      settings.serve === 'protected' && !hasLogin,
+      `sources.${key}.serve`,
+      'is "protected", and no login is configured: everybody has the default role',
+      'Set auth or a checkAuthentication hook, or write "public".',
+    ),
+  );
 
 export const serviceRisks = (config: ConnectorConfig, hasLogin: boolean): readonly SettingRisk[] => [
   ...proxyRisks(config.settings),
-  ...limitRisks(config.settings),
   ...addressRisks(config.settings),
   ...originRisks(config.settings),
   ...protectedRisks(config, hasLogin),

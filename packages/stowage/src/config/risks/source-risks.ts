@@ -5,7 +5,7 @@ import { succeeds } from '../../basics/files/system-errors.ts';
 import { orUndefined } from '../../errors/errors.ts';
 import { isPlainObject, type PlainObject } from '../values.ts';
 import type { SourceConfig } from '../types.ts';
-import { risk, type SettingRisk } from './value-risks.ts';
+import { riskIf, type SettingRisk } from './value-risks.ts';
 
 /** Entries that occur in folders of programs, but not in folders of pictures and documents. */
 const OF_PROGRAMS = ['package.json', 'node_modules', '.git', '.env', 'stowage.json', 'composer.json'];
@@ -39,23 +39,26 @@ const strangeRoot = (
   { key, settings }: SourceConfig,
   root: string,
   strange: string,
-): readonly SettingRisk[] =>
-  risk(
-    `sources.${key}.root`,
-    `${root} ${strange}: users of the source can list and change all of it${settings.serve === 'public' ? ', and everybody can download it' : ''}`,
-    'Give the source a folder of its own: "root": "/srv/photos".',
-  );
+): readonly SettingRisk[] => [
+  {
+    key: `sources.${key}.root`,
+    text: `${root} ${strange}: users of the source can list and change all of it${settings.serve === 'public' ? ', and everybody can download it' : ''}`,
+    fix: 'Give the source a folder of its own: "root": "/srv/photos".',
+  },
+];
 
 const rootRisks = (source: SourceConfig): readonly SettingRisk[] => {
   const { key, root, storageAdapter } = source;
   if (storageAdapter !== 'local' || root === undefined) return [];
   const unread = process.platform === 'win32' ? undefined : UNREAD.exec(root)?.[0];
   if (unread !== undefined)
-    return risk(
-      `sources.${key}.root`,
-      `has ${JSON.stringify(unread)}, which is not replaced: the folder has exactly this name`,
-      'Write the whole path, or { "env": "NAME" }.',
-    );
+    return [
+      {
+        key: `sources.${key}.root`,
+        text: `has ${JSON.stringify(unread)}, which is not replaced: the folder has exactly this name`,
+        fix: 'Write the whole path, or { "env": "NAME" }.',
+      },
+    ];
   const strange = strangeIn(root);
   return strange === undefined ? [] : strangeRoot(source, root, strange);
 };
@@ -79,26 +82,24 @@ const REGION =
 const s3Risks = (key: string, { region, endpoint, bucket }: PlainObject): readonly SettingRisk[] => {
   const at = `sources.${key}.s3`;
   if (typeof endpoint !== 'string')
-    return typeof region !== 'string' || REGION.test(region)
-      ? []
-      : risk(
-          `${at}.region`,
-          `"${region}" does not look like a region of Amazon S3`,
-          'Write one such as "eu-central-1", or the endpoint of the service that has it.',
-        );
+    return riskIf(
+      typeof region === 'string' && !REGION.test(region),
+      `${at}.region`,
+      `"${String(region)}" does not look like a region of Amazon S3`,
+      'Write one such as "eu-central-1", or the endpoint of the service that has it.',
+    );
   const { hostname, pathname } = new URL(endpoint);
   const first = pathname.split('/')[1];
   const start = `${String(bucket)}.`;
   // The host of a custom domain may begin with the same word: media.example.com.
   const isBucketHost =
     hostname.startsWith(start) && /^s3[.-]|(?:\.[^.]+){2}$/u.test(hostname.slice(start.length));
-  return isBucketHost || first === bucket
-    ? risk(
-        `${at}.endpoint`,
-        `holds the name of the bucket, which is added to it once more`,
-        'Write the address of the service alone: "https://s3.example.com".',
-      )
-    : [];
+  return riskIf(
+    isBucketHost || first === bucket,
+    `${at}.endpoint`,
+    'holds the name of the bucket, which is added to it once more',
+    'Write the address of the service alone: "https://s3.example.com".',
+  );
 };
 
 /** Maximum plausible timeout; larger values look like milliseconds. */
@@ -107,14 +108,13 @@ const TIMEOUTS = ['timeout', 'connectTimeout', 'readTimeout'];
 
 const timeoutRisks = (key: string, adapter: string, options: PlainObject): readonly SettingRisk[] =>
   TIMEOUTS.flatMap((name) => {
-    const seconds = options[name];
-    return typeof seconds !== 'number' || seconds < MOST_SECONDS
-      ? []
-      : risk(
-          `sources.${key}.${adapter}.${name}`,
-          `is in seconds: a store that is silent is waited for ${String(Math.round(seconds / 60))} minutes`,
-          'Write seconds, not milliseconds: 30.',
-        );
+    const seconds = Number(options[name] ?? 0);
+    return riskIf(
+      seconds >= MOST_SECONDS,
+      `sources.${key}.${adapter}.${name}`,
+      `is in seconds: a store that is silent is waited for ${String(Math.round(seconds / 60))} minutes`,
+      'Write seconds, not milliseconds: 30.',
+    );
   });
 
 const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig): readonly SettingRisk[] =>
@@ -135,13 +135,12 @@ const originalRisks = ({
 }: SourceConfig): readonly SettingRisk[] => {
   const { metadata = '', keepOriginal = false } = uploadImages ?? {};
   const isPublished = baseurl !== undefined && keepOriginal !== false && !keepOriginal.startsWith('.');
-  return isPublished && metadata.startsWith('strip')
-    ? risk(
-        `sources.${key}.uploadImages.keepOriginal`,
-        `is "${keepOriginal}": the web server of baseurl also publishes the originals, with the metadata that metadata "${metadata}" removes`,
-        `Write ".${keepOriginal}", and let the web server refuse names that begin with a dot.`,
-      )
-    : [];
+  return riskIf(
+    isPublished && metadata.startsWith('strip'),
+    `sources.${key}.uploadImages.keepOriginal`,
+    `is "${String(keepOriginal)}": the web server of baseurl also publishes the originals, with the metadata that metadata "${metadata}" removes`,
+    `Write ".${String(keepOriginal)}", and let the web server refuse names that begin with a dot.`,
+  );
 };
 
 const EXTENSIONS_OF_FORMAT = { keep: [], webp: ['webp'], avif: ['avif'], jpeg: ['jpg', 'jpeg'] } as const;
@@ -149,14 +148,13 @@ const EXTENSIONS_OF_FORMAT = { keep: [], webp: ['webp'], avif: ['avif'], jpeg: [
 const formatRisks = ({ key, settings }: SourceConfig): readonly SettingRisk[] => {
   const { uploadImages, extensions, imageExtensions } = settings;
   const { format = 'keep' } = uploadImages ?? {};
-  const [wanted, ...others] = EXTENSIONS_OF_FORMAT[format];
+  const wanted: readonly string[] = EXTENSIONS_OF_FORMAT[format];
   const takesPictures = imageExtensions.some((one) => one !== 'svg' && extensions.includes(one));
-  if (wanted === undefined || !takesPictures) return [];
-  if ([wanted, ...others].some((one) => extensions.includes(one))) return [];
-  return risk(
+  return riskIf(
+    takesPictures && wanted.length > 0 && !wanted.some((one) => extensions.includes(one)),
     `sources.${key}.uploadImages.format`,
     `stores pictures as ${format}, which extensions do not allow: uploads of pictures are refused`,
-    `Add "${wanted}" to extensions.`,
+    `Add "${wanted[0] ?? ''}" to extensions.`,
   );
 };
 

@@ -27,7 +27,8 @@ export const isTransposed = (one: string, other: string): boolean => {
   );
 };
 
-export const risk = (key: string, text: string, fix: string): readonly SettingRisk[] => [{ key, text, fix }];
+export const riskIf = (isThere: boolean, key: string, text: string, fix: string): readonly SettingRisk[] =>
+  isThere ? [{ key, text, fix }] : [];
 
 export const riskLine = ({ key, text, fix }: SettingRisk): string => `${key}: ${text}. ${fix}`;
 
@@ -36,14 +37,13 @@ type Check = (settings: Settings) => readonly SettingRisk[];
 const KB = 1024;
 const HOUR = 3600;
 
-const tooSmall = (key: string, bytes: number | undefined): readonly SettingRisk[] =>
-  bytes === undefined || bytes >= KB
-    ? []
-    : risk(
-        key,
-        `is ${String(bytes)} bytes; a number without a unit counts bytes`,
-        'Write it with kb, mb or gb: "20mb".',
-      );
+const tooSmall = (key: string, bytes = KB): readonly SettingRisk[] =>
+  riskIf(
+    bytes < KB,
+    key,
+    `is ${String(bytes)} bytes; a number without a unit counts bytes`,
+    'Write it with kb, mb or gb: "20mb".',
+  );
 
 const sizes: Check = (settings) => [
   ...tooSmall('maxUploadFileSize', settings.maxUploadFileSize),
@@ -56,27 +56,25 @@ const sizes: Check = (settings) => [
   ...tooSmall('tus.maxBytesPerClient', settings.tus?.maxBytesPerClient),
 ];
 
-const tooLong = (key: string, seconds: number | undefined, most: number): readonly SettingRisk[] =>
-  seconds === undefined || seconds <= most
-    ? []
-    : risk(
-        key,
-        `is in seconds: ${String(seconds)} are ${String(Math.round((seconds / HOUR) * 10) / 10)} hours`,
-        'Write seconds, not milliseconds.',
-      );
+const tooLong = (key: string, seconds = 0): readonly SettingRisk[] =>
+  riskIf(
+    seconds > HOUR,
+    key,
+    `is in seconds: ${String(seconds)} are ${String(Math.round((seconds / HOUR) * 10) / 10)} hours`,
+    'Write seconds, not milliseconds.',
+  );
 
-const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits }) => [
-  ...tooLong('timeoutLimit', timeoutLimit, HOUR),
-  ...(['uploads', 'pictures', 'documents', 'listings'] as const).flatMap((name) =>
-    tooLong(`rateLimits.${name}.seconds`, rateLimits?.[name]?.seconds, HOUR),
+const times: Check = ({ timeoutLimit, dynamicSourcesCache: { ttlMs }, rateLimits = {} }) => [
+  ...tooLong('timeoutLimit', timeoutLimit),
+  ...Object.entries(rateLimits).flatMap(([name, limit]) =>
+    tooLong(`rateLimits.${name}.seconds`, limit?.seconds),
   ),
-  ...(ttlMs >= 1000
-    ? []
-    : risk(
-        'dynamicSourcesCache.ttlMs',
-        `is in milliseconds: the sources of a tenant are built anew after ${String(ttlMs)} ms`,
-        'Write 60000 for a minute.',
-      )),
+  ...riskIf(
+    ttlMs < 1000,
+    'dynamicSourcesCache.ttlMs',
+    `is in milliseconds: the sources of a tenant are built anew after ${String(ttlMs)} ms`,
+    'Write 60000 for a minute.',
+  ),
 ];
 
 const WORDS = ['all', 'any', 'image', 'images', 'none'];
@@ -91,19 +89,17 @@ const misspelt = (extension: string, all: readonly string[]): string | undefined
 };
 
 const extensions: Check = (settings) => [
-  ...(settings.extensions.length > 0
-    ? []
-    : risk(
-        'extensions',
-        'is empty: every folder looks empty, and every upload is refused',
-        'List the extensions that are allowed, or remove the key for the default ones.',
-      )),
+  ...riskIf(
+    settings.extensions.length === 0,
+    'extensions',
+    'is empty: every folder looks empty, and every upload is refused',
+    'List the extensions that are allowed, or remove the key for the default ones.',
+  ),
   ...(['extensions', 'imageExtensions'] as const).flatMap((key) =>
     settings[key].flatMap((extension) => {
       const meant = misspelt(extension, settings[key]);
-      return meant === undefined
-        ? []
-        : risk(key, `has "${extension}", which is not a known extension`, `Did you mean "${meant}"?`);
+      const text = `has "${extension}", which is not a known extension`;
+      return riskIf(meant !== undefined, key, text, `Did you mean "${meant ?? ''}"?`);
     }),
   ),
 ];
@@ -124,32 +120,32 @@ const listings: Check = (settings) => {
   const dates = dateProblem(datetimeFormat);
   const looksLikeContent = createThumb && !/^[^\p{L}\p{N}]|thumb|tmb|preview|cache/iu.test(thumbFolderName);
   return [
-    ...(countInChunk > 0
-      ? []
-      : risk('countInChunk', 'is 0: every listing is empty', 'Write how many items a page has: 100.')),
-    ...(dates === undefined
-      ? []
-      : risk(
-          'datetimeFormat',
-          `is ${JSON.stringify(datetimeFormat)}; ${dates}`,
-          'Write "YYYY-MM-DD HH:mm".',
-        )),
-    ...excludeDirectoryNames
-      .filter((name) => /[*?]/u.test(name))
-      .flatMap((name) =>
-        risk(
-          'excludeDirectoryNames',
-          `has "${name}": only items of exactly this name are hidden`,
-          'Write each name that is to be hidden, without wildcards.',
-        ),
+    ...riskIf(
+      countInChunk === 0,
+      'countInChunk',
+      'is 0: every listing is empty',
+      'Write how many items a page has: 100.',
+    ),
+    ...riskIf(
+      dates !== undefined,
+      'datetimeFormat',
+      `is ${JSON.stringify(datetimeFormat)}; ${dates ?? ''}`,
+      'Write "YYYY-MM-DD HH:mm".',
+    ),
+    ...excludeDirectoryNames.flatMap((name) =>
+      riskIf(
+        /[*?]/u.test(name),
+        'excludeDirectoryNames',
+        `has "${name}": only items of exactly this name are hidden`,
+        'Write each name that is to be hidden, without wildcards.',
       ),
-    ...(looksLikeContent
-      ? risk(
-          'thumbFolderName',
-          `is "${thumbFolderName}": every folder of that name is hidden, with the files in it`,
-          'Use a name that is not taken by folders of your users: "_thumbs".',
-        )
-      : []),
+    ),
+    ...riskIf(
+      looksLikeContent,
+      'thumbFolderName',
+      `is "${thumbFolderName}": every folder of that name is hidden, with the files in it`,
+      'Use a name that is not taken by folders of your users: "_thumbs".',
+    ),
   ];
 };
 
