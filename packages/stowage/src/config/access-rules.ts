@@ -86,42 +86,41 @@ const keyProblem = (key: string): string => {
  */
 export const isRuleKey = (key: string): boolean => accessRuleKeys.includes(key) || ACTION_KEY.test(key);
 
+/** Problems of the keys of access rules, one at most for each key. */
+const keyProblems = (
+  rules: unknown,
+  prefix: readonly PropertyKey[],
+  problemOf: (key: string, value: unknown) => string | undefined,
+): readonly string[] =>
+  (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
+    Object.entries(isPlainObject(rule) ? rule : {}).flatMap(([key, value]) => {
+      const problem = problemOf(key, value);
+      return problem === undefined ? [] : [problemAt([...prefix, index, key], problem)];
+    }),
+  );
+
 /**
  * Problems of access rules that the schema does not report: keys other than `role`, `path` or `extensions`
  * that do not have the form of an action's key. A misspelt rule must prevent the start, because it would deny
  * nothing.
  */
 export const ruleKeyProblems = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
-  (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
-    Object.keys(isPlainObject(rule) ? rule : {})
-      .filter((key) => !isRuleKey(key))
-      .map((key) => problemAt([...prefix, index, key], keyProblem(key))),
-  );
+  keyProblems(rules, prefix, (key) => (isRuleKey(key) ? undefined : keyProblem(key)));
 
 /** Whether `ruleKeyProblems` reports this key of an issue's path, so that it is not reported twice. */
 export const isUnknownRuleKey = (key: PropertyKey | undefined): boolean =>
   typeof key === 'string' && !isRuleKey(key);
 
-const valuelessProblem = (key: string, value: unknown): string | undefined => {
-  if (ACTION_KEY.test(key))
-    return value === undefined || value === null ? 'must be true or false' : undefined;
-  // Databases use null for absent values.
-  return value === undefined ? 'must be a text, or left out where the rule is for all' : undefined;
-};
-
 /**
- * Problems of keys without a value: the rule would allow instead of deny, or apply everywhere instead of in
- * one folder. In code this is a forgotten or misspelt value.
+ * The problem of a key without a value: the rule would allow instead of deny, or apply everywhere instead of
+ * in one folder. In code this is a forgotten or misspelt value.
  */
-const valuelessKeys = (rules: unknown, prefix: readonly PropertyKey[]): readonly string[] =>
-  (Array.isArray(rules) ? rules : []).flatMap((rule: unknown, index) =>
-    Object.entries(isPlainObject(rule) ? rule : {}).flatMap(([key, value]) => {
-      const problem = valuelessProblem(key, value);
-      return problem === undefined
-        ? []
-        : [problemAt([...prefix, index, key], `${problem}, not ${String(value)}`)];
-    }),
-  );
+const valuelessProblem = (key: string, value: unknown): string | undefined => {
+  // Databases use null for absent values.
+  if (value !== undefined && !(value === null && ACTION_KEY.test(key))) return undefined;
+  if (ACTION_KEY.test(key)) return `must be true or false, not ${String(value)}`;
+  return 'must be a text, or left out where the rule is for all, not undefined';
+};
 
 /** Warnings about keys without an action: they have no effect. */
 export const unknownKeyWarnings = (
@@ -146,7 +145,7 @@ export const loadAccessRules = (input: unknown): readonly AccessRule[] => {
   const problems = [
     ...problemsOf(issues, value, () => accessRuleKeys, prefix),
     ...ruleKeyProblems(value, prefix),
-    ...valuelessKeys(input, prefix),
+    ...keyProblems(input, prefix, valuelessProblem),
   ];
   if (problems.length > 0 || parsed.data === undefined) throw new ConfigError(problems);
   return freezeDeep(parsed.data);
