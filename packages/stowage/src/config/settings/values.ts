@@ -51,7 +51,7 @@ const BYTE_SIZE = 'must be a number of bytes, or a number with b, kb, mb or gb';
 export const byteSize = z.union([z.string(), z.number()], BYTE_SIZE).transform((value, context) => {
   const bytes = parseByteSize(value);
   if (bytes !== undefined) return bytes;
-  context.issues.push({ code: 'custom', input: value, message: BYTE_SIZE });
+  context.addIssue(BYTE_SIZE);
   return z.NEVER;
 });
 
@@ -77,11 +77,7 @@ export const segment = z
 export const origin = z.string().transform((text, context) => {
   const parsed = parseOrigin(text);
   if (parsed !== undefined) return parsed;
-  context.issues.push({
-    code: 'custom',
-    input: text,
-    message: 'must be an origin such as https://www.example.com (scheme, host and port only)',
-  });
+  context.addIssue('must be an origin such as https://www.example.com (scheme, host and port only)');
   return z.NEVER;
 });
 
@@ -93,7 +89,7 @@ export const signingKeys = z
   .transform((written, context) => {
     const keys = [written].flat();
     if (keys.every((key) => Buffer.byteLength(key) >= 32)) return keys;
-    context.issues.push({ code: 'custom', input: undefined, message: SIGNING_KEYS });
+    context.addIssue(SIGNING_KEYS);
     return z.NEVER;
   });
 
@@ -120,7 +116,7 @@ export const cacheControl = headerValue.refine(
 export const ownAddress = z.string().transform((text, context) => {
   const message = baseurlProblem(text);
   if (message === undefined) return withSlash(text);
-  context.issues.push({ code: 'custom', input: text, message });
+  context.addIssue(message);
   return z.NEVER;
 });
 
