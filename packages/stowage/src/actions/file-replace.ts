@@ -11,7 +11,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { filesOf } from './editor-responses.ts';
 import { fetchStaged } from './file-upload-remote.ts';
-import { type StoredFiles, storedFilesOf, storedFilesSchema } from './file-upload.ts';
+import { storedFilesOf, storedFilesSchema } from './file-upload.ts';
 
 const KEYS: UploadKeys = ['FILE_REPLACE', 'FILE_REMOVE', 'FILE_UPLOAD'];
 
@@ -41,30 +41,6 @@ const fileOf = (
   return file;
 };
 
-const run = async (context: ActionContext, input: ReplaceParameters): Promise<StoredFiles> => {
-  const view = await context.views.open(input.source);
-  const path = input.path.child(input.name);
-  const keys: UploadKeys = input.url === undefined ? KEYS : ['FILE_UPLOAD_REMOTE', ...KEYS];
-  view.require(keys, path, 'file');
-  const sent = fileOf(context, view, input);
-  await view.find('FILE_REPLACE', path, 'file');
-  const { settings } = view.source;
-  const { url = '' } = input;
-  // Checked before anything is fetched.
-  if (sent === undefined) requireSameType(path, remoteFileName(url));
-  const file =
-    sent ??
-    (await fetchStaged(
-      context,
-      view,
-      { url, path: input.path },
-      // The upload replaces the existing file.
-      { ...settings, saveSameFileNameStrategy: 'replace' },
-    ));
-  const stored = await storeStaged(context, { type: 'replace', open: view, path, file, keys });
-  return storedFilesOf(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
-};
-
 /**
  * Replaces the content of a file by content of the same type, from a form or a URL; its name and link stay.
  */
@@ -79,5 +55,20 @@ export const fileReplaceAction = defineAction({
   filesAreOptional: true,
   parameters,
   result: storedFilesSchema,
-  run,
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    const path = input.path.child(input.name);
+    const keys: UploadKeys = input.url === undefined ? KEYS : ['FILE_UPLOAD_REMOTE', ...KEYS];
+    view.require(keys, path, 'file');
+    const sent = fileOf(context, view, input);
+    await view.find('FILE_REPLACE', path, 'file');
+    const { url = '' } = input;
+    // Checked before anything is fetched.
+    if (sent === undefined) requireSameType(path, remoteFileName(url));
+    // The upload replaces the existing file.
+    const settings = { ...view.source.settings, saveSameFileNameStrategy: 'replace' as const };
+    const file = sent ?? (await fetchStaged(context, view, { url, path: input.path }, settings));
+    const stored = await storeStaged(context, { type: 'replace', open: view, path, file, keys });
+    return storedFilesOf(context, view, stored, (one) => `The file "${one.path.name}" was replaced.`);
+  },
 });

@@ -10,30 +10,14 @@ import type { Settings } from '../config/settings.ts';
 import { FileTooLargeError, RemoteFailedError } from '../errors/errors.ts';
 import { addressField, pathField, sourceField } from '../parameters/fields.ts';
 import { beginningOf } from '../pictures/picture-file.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { uploadResponse, responseTypeField } from './editor-responses.ts';
-import type { EditorResponse } from './responses.ts';
 import { uploadedItem, uploadedItemSchema, urlsOf } from './file-upload.ts';
 
 const KEYS = ['FILE_UPLOAD_REMOTE', 'FILE_UPLOAD'] as const;
-
-const parameters = z.object({
-  source: sourceField,
-  path: pathField,
-  url: addressField.describe('An http or https URL of a public host.'),
-  responseType: responseTypeField,
-});
-
-type RemoteUploadParameters = z.output<typeof parameters>;
-
-const result = z.object({
-  baseurl: z.string(),
-  newfilename: z.string().describe('Path relative to the root of the source.'),
-  isImage: z.boolean(),
-  items: z.array(uploadedItemSchema).describe('The stored file.'),
-});
 
 const PAGE_TYPE = /^\s*(?:text\/html|application\/xhtml\+xml)\b/iu;
 const PAGE_EXTENSIONS: readonly (string | undefined)[] = ['html', 'htm', 'xhtml'];
@@ -57,7 +41,7 @@ const requireFile = async ({ staged, filename }: UploadedFile, contentType = '')
 export const fetchStaged = async (
   context: ActionContext,
   view: SourceView,
-  { url, path: near }: Pick<RemoteUploadParameters, 'url' | 'path'>,
+  { url, path: near }: { readonly url: string; readonly path: SourcePath },
   settings: Settings,
 ): Promise<UploadedFile> => {
   const { services, signal, holdSources } = context;
@@ -85,34 +69,6 @@ export const fetchStaged = async (
   }
 };
 
-const run = async (
-  context: ActionContext,
-  input: RemoteUploadParameters,
-): Promise<z.output<typeof result> | EditorResponse> => {
-  const view = await context.views.open(input.source);
-  const { source } = view;
-  const filename = remoteFileName(input.url);
-  await checkUpload(context, view, { folder: input.path, filename, keys: KEYS });
-  const files = [await fetchStaged(context, view, input, source.settings)];
-  const { path: folder } = input;
-  const stored = await storeStaged(context, {
-    type: 'create',
-    open: view,
-    path: folder,
-    files,
-    keys: KEYS,
-    isForm: false,
-  });
-  const [path = folder] = stored.map((one) => one.path);
-  const data = {
-    baseurl: source.baseurl,
-    newfilename: path.toString(),
-    isImage: source.settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
-    items: stored.map((one) => uploadedItem(context, view, one)),
-  };
-  return uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
-};
-
 /**
  * Fetches a file from another server into a folder. Its name, and whether it is allowed, are decided before
  * the fetch.
@@ -124,7 +80,33 @@ export const fileUploadRemoteAction = defineAction({
   summary: 'Downloads a file from a public http or https address into a folder.',
   changes: true,
   editorResponses: 'upload',
-  parameters,
-  result,
-  run,
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    url: addressField.describe('An http or https URL of a public host.'),
+    responseType: responseTypeField,
+  }),
+  result: z.object({
+    baseurl: z.string(),
+    newfilename: z.string().describe('Path relative to the root of the source.'),
+    isImage: z.boolean(),
+    items: z.array(uploadedItemSchema).describe('The stored file.'),
+  }),
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    const { baseurl, settings } = view.source;
+    const { path: folder, url } = input;
+    await checkUpload(context, view, { folder, filename: remoteFileName(url), keys: KEYS });
+    const files = [await fetchStaged(context, view, input, settings)];
+    const change = { type: 'create', open: view, path: folder, files, keys: KEYS, isForm: false } as const;
+    const stored = await storeStaged(context, change);
+    const [path = folder] = stored.map((one) => one.path);
+    const data = {
+      baseurl,
+      newfilename: path.toString(),
+      isImage: settings.imageExtensions.includes(extensionOf(path.name) ?? ''),
+      items: stored.map((one) => uploadedItem(context, view, one)),
+    };
+    return uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
+  },
 });

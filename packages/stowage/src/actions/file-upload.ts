@@ -14,7 +14,6 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { uploadResponse, filesOf, responseTypeField, type Urls } from './editor-responses.ts';
-import type { EditorResponse } from './responses.ts';
 
 export const uploadedItemSchema = z.object({
   source: z.string().describe('Name of the source.'),
@@ -152,24 +151,6 @@ const messageOf = ({ path, isReduced }: Stored): string =>
     ? ' Scripts, references or other parts that are not allowed in drawings were removed from it.'
     : '');
 
-const run = async (
-  context: ActionContext,
-  input: UploadParameters,
-): Promise<StoredFiles | EditorResponse> => {
-  const view = await context.views.open(input.source);
-  const files = requireFiles(context, view, input);
-  const stored = await carryOut(context, {
-    type: 'create',
-    open: view,
-    path: input.path,
-    files,
-    keys: ['FILE_UPLOAD'],
-    isForm: true,
-  });
-  const data = storedFilesOf(context, view, stored, messageOf);
-  return uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
-};
-
 /** Stores uploaded files: all are validated before the first is stored. */
 export const fileUploadAction = defineAction({
   name: 'fileUpload',
@@ -180,7 +161,19 @@ export const fileUploadAction = defineAction({
   editorResponses: 'upload',
   parameters,
   result: storedFilesSchema,
-  run,
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    const stored = await carryOut(context, {
+      type: 'create',
+      open: view,
+      path: input.path,
+      files: requireFiles(context, view, input),
+      keys: ['FILE_UPLOAD'],
+      isForm: true,
+    });
+    const data = storedFilesOf(context, view, stored, messageOf);
+    return uploadResponse(input.responseType, data, () => urlsOf(context, view, stored[0]));
+  },
 });
 
 export const announcedUploadFields = z.object({

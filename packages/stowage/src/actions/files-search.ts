@@ -27,19 +27,14 @@ class Search {
   readonly #budget = new SearchBudget();
   #searched = 0;
   #failure: unknown;
-  readonly #leftOut: LeftOut;
+  readonly leftOut: LeftOut;
   readonly #sources: readonly Source[];
 
   constructor(context: ActionContext, search: SearchParameters) {
     this.#context = context;
     this.#search = search;
     this.#sources = context.views.named(search.source);
-    this.#leftOut = new LeftOut(context, 'search', this.#sources);
-  }
-
-  /** @see LeftOut.messages */
-  messages(): readonly string[] | undefined {
-    return this.#leftOut.messages();
+    this.leftOut = new LeftOut(context, 'search', this.#sources);
   }
 
   /**
@@ -101,7 +96,7 @@ class Search {
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof NotFoundError || error instanceof WrongKindError))
-        this.#leftOut.add(source, error);
+        this.leftOut.add(source, error);
       this.#failure ??= error;
       return undefined;
     }
@@ -142,7 +137,7 @@ export const filesSearchAction = defineAction({
       return {
         items: search.items(),
         cursor: cursor === undefined ? undefined : context.services.searchCursors.seal(cursor),
-        messages: search.messages(),
+        messages: search.leftOut.messages(),
       };
     } finally {
       leave();

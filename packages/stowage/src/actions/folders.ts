@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from './action.ts';
+import { defineAction } from './action.ts';
 import { listSources, listingMessages, sourceHeader, sourceHeaderShape } from './listing/each-source.ts';
 import { flagField } from './listing/fields.ts';
 import { compareText, scanFolder } from './listing/page.ts';
@@ -7,40 +7,17 @@ import { TimeSlice, sortPatiently } from '../basics/concurrency/time-slice.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
 import type { SourceView } from '../view/source-view.ts';
 
-const parameters = z.object({
-  source: sourceField,
-  path: pathField,
-  dots: flagField.describe('False omits `.` and `..`.'),
-});
-
-type FoldersParameters = z.output<typeof parameters>;
-
-const listSource = async (
-  { services, log }: ActionContext,
-  view: SourceView,
-  { path, dots }: FoldersParameters,
-  signal: AbortSignal,
-): Promise<object> => {
-  const { source } = view;
-  const folder = view.folder(path);
-  const slice = new TimeSlice(signal);
-  const names: string[] = [];
-  const onOmitted = services.omittedEntries.reporter(log, folder);
-  await scanFolder(folder, { wanted: 'folders', detail: 'names', onOmitted, slice }, ({ name }) => {
-    names.push(name);
-  });
-  const sorted = await sortPatiently(names, compareText, slice);
-  const dot = path.isRoot ? '.' : '..';
-  return { ...sourceHeader(source, path), folders: (dots ?? true) ? [dot, ...sorted] : sorted };
-};
-
 /** Lists the sub-folders of a folder by name: in the named source, else in every source. */
 export const foldersAction = defineAction({
   name: 'folders',
   load: 'listings',
   summary: 'Lists the sub-folders of a folder.',
   changes: false,
-  parameters,
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    dots: flagField.describe('False omits `.` and `..`.'),
+  }),
   result: z.object({
     sources: z.array(
       z.object({
@@ -52,11 +29,19 @@ export const foldersAction = defineAction({
     ),
     messages: listingMessages,
   }),
-  run: async (context, input) => ({
-    ...(await listSources(context, {
-      key: 'FOLDERS',
-      ...input,
-      read: (view, signal) => listSource(context, view, input, signal),
-    })),
-  }),
+  run: async (context, { source, path, dots = true }) => {
+    const read = async (view: SourceView, signal: AbortSignal): Promise<object> => {
+      const folder = view.folder(path);
+      const slice = new TimeSlice(signal);
+      const names: string[] = [];
+      const onOmitted = context.services.omittedEntries.reporter(context.log, folder);
+      await scanFolder(folder, { wanted: 'folders', detail: 'names', onOmitted, slice }, ({ name }) => {
+        names.push(name);
+      });
+      const sorted = await sortPatiently(names, compareText, slice);
+      const dot = path.isRoot ? '.' : '..';
+      return { ...sourceHeader(view.source, path), folders: dots ? [dot, ...sorted] : sorted };
+    };
+    return { ...(await listSources(context, { key: 'FOLDERS', source, path, read })) };
+  },
 });

@@ -44,7 +44,7 @@ const lineField = (where: string) =>
 
 const alignField = choice(alignments).describe('Default: center.');
 
-export const documentOptionsField = z
+const documentOptionsField = z
   .object({
     format: choice(paperFormats).describe('Default: A4.'),
     page_orientation: choice(orientations).describe('Default: portrait.'),
@@ -70,7 +70,7 @@ export const documentOptionsField = z
 const lineOf = (text: string | undefined, align: PageLine['align'] = 'center'): PageLine | undefined =>
   text === undefined ? undefined : { parts: readLine(text, new Date()), align };
 
-export const pageSetupOf = (options: z.output<typeof documentOptionsField>): PageSetup => ({
+const pageSetupOf = (options: z.output<typeof documentOptionsField>): PageSetup => ({
   format: options?.format,
   orientation: options?.page_orientation,
   margin: options?.margin,
@@ -95,7 +95,7 @@ const documentName = (text: string, extension: string): string | undefined => {
 /**
  * `name`: saves the document under it instead of returning it. The extension is added where it is missing.
  */
-export const savedNameField = (extension: string) =>
+const savedNameField = (extension: string) =>
   optionalTextField
     .refine(
       (name) => name === undefined || documentName(name, extension) !== undefined,
@@ -106,20 +106,18 @@ export const savedNameField = (extension: string) =>
       'Saves the document in the folder under this name, like an upload, and returns the stored file.',
     );
 
-interface DocumentTarget {
-  readonly source: string | undefined;
-  readonly path: SourcePath;
-  readonly name: string;
-}
-
 /**
  * Saves a document like an upload: by the access rules, limits and conflict strategy of uploads. `make` runs
  * only when name and folder are allowed and the quota is not used up.
  * @throws errors of `make`, and those of uploads
  */
-export const saveDocument = async (
+const saveDocument = async (
   context: ActionContext,
-  { source, path, name }: DocumentTarget,
+  {
+    source,
+    path,
+    name,
+  }: { readonly source: string | undefined; readonly path: SourcePath; readonly name: string },
   keys: UploadKeys,
   make: () => Promise<Uint8Array>,
 ): Promise<StoredFiles> => {
@@ -193,45 +191,6 @@ const ownFiles =
   };
 
 /**
- * Input of the engine of a document action. Uses the settings of the named source, else of the first one.
- * @throws UnknownSourceError
- */
-const documentJob = (
-  context: ActionContext,
-  input: {
-    readonly source: string | undefined;
-    readonly html: string;
-    readonly options?: Parameters<typeof pageSetupOf>[0];
-  },
-): DocumentJob => {
-  const { pdf, maxFileSize, timeoutLimit } = context.views.first(input.source).settings;
-  return {
-    html: input.html,
-    page: pageSetupOf(input.options),
-    resources: { enabled: pdf.isRemoteEnabled, maxBytes: maxFileSize, timeoutMs: timeoutLimit * 1000 },
-    readOwn: ownFiles(context),
-    signal: context.signal,
-  };
-};
-
-const made = async (
-  context: ActionContext,
-  name: string,
-  make: () => Promise<Uint8Array>,
-): Promise<Uint8Array> => {
-  let document: Uint8Array = new Uint8Array();
-  await carryOut(context, {
-    type: 'document',
-    path: SourcePath.root.child(name),
-    make: async () => {
-      document = await make();
-      return document.length;
-    },
-  });
-  return document;
-};
-
-/**
  * Saving a document needs the action's key at the document's path, and the right to upload there; otherwise
  * the key is needed at the folder.
  */
@@ -262,9 +221,23 @@ const documentAction = (
     run: async (context, input): Promise<GeneratedFileResponse | StoredFiles> => {
       const { source, path, name: savedAs } = input;
       if (savedAs === undefined) context.views.require(keys.folder, path, 'folder');
-      const job = documentJob(context, input);
-      const make = (filename: string) =>
-        made(context, filename, () => context.services.documents[extension](job));
+      const { pdf, maxFileSize, timeoutLimit } = context.views.first(source).settings;
+      const job: DocumentJob = {
+        html: input.html,
+        page: pageSetupOf(input.options),
+        resources: { enabled: pdf.isRemoteEnabled, maxBytes: maxFileSize, timeoutMs: timeoutLimit * 1000 },
+        readOwn: ownFiles(context),
+        signal: context.signal,
+      };
+      const make = async (filename: string): Promise<Uint8Array> => {
+        let document: Uint8Array = new Uint8Array();
+        await carryOut(context, {
+          type: 'document',
+          path: SourcePath.root.child(filename),
+          make: async () => (document = await context.services.documents[extension](job)).length,
+        });
+        return document;
+      };
       if (savedAs !== undefined)
         return saveDocument(context, { source, path, name: savedAs }, keys.file, () => make(savedAs));
       const filename = `document.${extension}`;

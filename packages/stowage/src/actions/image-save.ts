@@ -86,22 +86,6 @@ export const savedImageName = async (
 };
 
 const KEY = 'IMAGE_SAVE';
-const parameters = z.object({
-  source: sourceField,
-  path: pathField,
-  name: optionalTextField
-    .refine((name) => name === undefined || segmentOf(name) !== undefined, 'must be a single name')
-    .transform((name) => (name === undefined ? undefined : segmentOf(name)))
-    .describe('The image to replace, unless `newname` is given.'),
-  newname: optionalTextField.describe('The name under which the image is stored.'),
-});
-
-type SaveParameters = z.output<typeof parameters>;
-
-const result = z.object({
-  newPath: z.string().describe('Public URL of the stored file.'),
-  name: z.string().describe('The name under which the image was stored.'),
-});
 
 /** @throws InvalidParametersError without a file, FileTooLargeError */
 const requireUpload = (context: ActionContext, view: SourceView): UploadedFile => {
@@ -143,45 +127,6 @@ const isOverwrite = async (
   return (await view.find(KEY, path, 'file').catch(ifMissing)) !== undefined;
 };
 
-const run = async (context: ActionContext, input: SaveParameters): Promise<z.output<typeof result>> => {
-  const view = await context.views.open(input.source);
-  const sent = requireUpload(context, view);
-  await view.requireFolder(input.path);
-  const inspectedAt = (path: SourcePath, file: UploadedFile): Promise<UploadedFile> =>
-    inspected(context, view, path, file);
-  const bare = bareName(sent, input);
-  // The name depends on the content, which is decoded for it.
-  const named = bare === undefined ? sent : await inspectedAt(input.path.child(bare), sent);
-  const name = await savedImageName(context, view.source.settings, named, input);
-  const path = input.path.child(name);
-  view.require(KEY, path, 'file');
-  requirePictureName(view.source.settings, name);
-  const overwrite = await isOverwrite(view, path, input.name);
-  const upload = await inspectedAt(path, named);
-  const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
-  // Read before the conversion, which discards metadata.
-  const texts = await textsOfSent(context, view.source, upload, name);
-  const made = await verified(context, view, upload, target);
-  try {
-    const [stored] = await carryOut(context, {
-      type: 'edit',
-      open: view,
-      key: KEY,
-      path: input.path.child(made.name),
-      from: input.name === undefined ? undefined : input.path.child(input.name),
-      sent: upload,
-      bytes: made.content.staged.size,
-      isOver: overwrite,
-      make: (store) => store({ ...made, texts }),
-    });
-    if (stored === undefined) throw new InternalError({ detail: 'a saved picture was not stored' });
-    const item = view.stored(stored.path, stored.stat);
-    return { newPath: context.services.links.toWritten(item), name: stored.path.name };
-  } finally {
-    await made.content.staged.discard();
-  }
-};
-
 /**
  * Saves an edited picture: replaces the image `name`, or creates `newname`. The bytes are stored unchanged
  * (SVG sanitized), unless the source converts pictures.
@@ -193,7 +138,55 @@ export const imageSaveAction = defineAction({
   methods: ['POST'],
   changes: true,
   takesFiles: true,
-  parameters,
-  result,
-  run,
+  parameters: z.object({
+    source: sourceField,
+    path: pathField,
+    name: optionalTextField
+      .refine((name) => name === undefined || segmentOf(name) !== undefined, 'must be a single name')
+      .transform((name) => (name === undefined ? undefined : segmentOf(name)))
+      .describe('The image to replace, unless `newname` is given.'),
+    newname: optionalTextField.describe('The name under which the image is stored.'),
+  }),
+  result: z.object({
+    newPath: z.string().describe('Public URL of the stored file.'),
+    name: z.string().describe('The name under which the image was stored.'),
+  }),
+  run: async (context, input) => {
+    const view = await context.views.open(input.source);
+    const sent = requireUpload(context, view);
+    await view.requireFolder(input.path);
+    const inspectedAt = (path: SourcePath, file: UploadedFile): Promise<UploadedFile> =>
+      inspected(context, view, path, file);
+    const bare = bareName(sent, input);
+    // The name depends on the content, which is decoded for it.
+    const named = bare === undefined ? sent : await inspectedAt(input.path.child(bare), sent);
+    const name = await savedImageName(context, view.source.settings, named, input);
+    const path = input.path.child(name);
+    view.require(KEY, path, 'file');
+    requirePictureName(view.source.settings, name);
+    const overwrite = await isOverwrite(view, path, input.name);
+    const upload = await inspectedAt(path, named);
+    const target = { name: overwrite ? name : newFileName(view.source.settings, name), overwrite };
+    // Read before the conversion, which discards metadata.
+    const texts = await textsOfSent(context, view.source, upload, name);
+    const made = await verified(context, view, upload, target);
+    try {
+      const [stored] = await carryOut(context, {
+        type: 'edit',
+        open: view,
+        key: KEY,
+        path: input.path.child(made.name),
+        from: input.name === undefined ? undefined : input.path.child(input.name),
+        sent: upload,
+        bytes: made.content.staged.size,
+        isOver: overwrite,
+        make: (store) => store({ ...made, texts }),
+      });
+      if (stored === undefined) throw new InternalError({ detail: 'a saved picture was not stored' });
+      const item = view.stored(stored.path, stored.stat);
+      return { newPath: context.services.links.toWritten(item), name: stored.path.name };
+    } finally {
+      await made.content.staged.discard();
+    }
+  },
 });

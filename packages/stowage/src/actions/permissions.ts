@@ -17,9 +17,6 @@ export const PROTOCOL: readonly string[] = [
   ...['folderTree', 'imageResize', 'imageCrop', 'imageSave', 'imageLoad', 'generatePdf', 'generateDocx'],
 ];
 
-/** The permissions of a role in a folder: `allowFiles`, `allowFileMove` and so on. */
-type Permissions = Readonly<Record<string, boolean>>;
-
 /** For listings the folder itself is checked; for other actions its content. */
 const OF_THE_FOLDER: ReadonlySet<string> = new Set(['FILES', 'FOLDERS', 'FOLDER_TREE', 'FILES_SEARCH']);
 
@@ -71,22 +68,18 @@ const permissionsAt = (
   access: Access,
   path: SourcePath,
   hasKey: (key: string) => boolean,
-): Permissions => {
-  return record(reports, ({ key, alternatives, ofShown }) => {
+): Readonly<Record<string, boolean>> =>
+  record(reports, ({ key, alternatives, ofShown }) => {
     if (!hasKey(key) || (ofShown && !access.mayList(path))) return false;
     if (OF_THE_FOLDER.has(key)) return access.may(key, path, 'folder');
     return alternatives.some((keys) => keys.every((one) => access.mayAllowIn(one, path)));
   });
-};
 
 /** Actions of the trash need a trash, and `fileUses` the hook. */
-const keysOf = (
-  { services: { findUses } }: ActionContext,
-  { settings }: Source,
-): ((key: string) => boolean) => {
-  return (key) =>
+const keysOf =
+  ({ services: { findUses } }: ActionContext, { settings }: Source) =>
+  (key: string): boolean =>
     key === 'FILE_USES' ? findUses !== undefined : settings.trash !== undefined || !key.startsWith('TRASH_');
-};
 
 /** The role's access in the source; by exact spelling where the store cannot be opened. */
 const accessIn = ({ views }: ActionContext, source: Source): Promise<Access> =>
