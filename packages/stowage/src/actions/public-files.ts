@@ -33,7 +33,7 @@ export const pathOfSegments = (segments: readonly string[]): SourcePath | undefi
 };
 
 /** Host of URLs that have none. */
-const NO_HOST = 'http://no-host.invalid';
+export const NO_HOST = 'http://no-host.invalid';
 
 /** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) is not a public file. */
 const parseUrl = (text: string, base: string): URL | undefined => {

@@ -2,7 +2,7 @@ import type { Token, Tokenizer, TokenizerMode } from 'parse5';
 import type { TimeSlice } from '../../basics/concurrency/time-slice.ts';
 import { InvalidParametersError } from '../../errors/errors.ts';
 import { importOptional } from '../../errors/optional-package.ts';
-import type { Tag, TagAttribute } from './tag.ts';
+import type { Tag, TagAttribute } from './link-attributes.ts';
 
 /** Maximum length of a text in characters: 10 MB and a margin. */
 const MOST_LENGTH = 16 * 1024 * 1024;

@@ -6,7 +6,13 @@ import { encodedPath, type Links } from '../../view/links.ts';
 import { presentOf } from '../../view/moved.ts';
 import type { SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
-import { entryShownAt, filesOfPublicUrl, type PublicFile, type ShownEntry } from '../public-files.ts';
+import {
+  entryShownAt,
+  filesOfPublicUrl,
+  NO_HOST,
+  type PublicFile,
+  type ShownEntry,
+} from '../public-files.ts';
 import { drawnPath } from '../serving/serve-file.ts';
 
 /** Maximum number of different own links in a text. */
@@ -153,9 +159,6 @@ export class OwnLinks {
     }
   }
 }
-
-/** Host of links that have none. */
-const NO_HOST = 'http://no-host.invalid';
 
 const originOf = (url: string): string => /^(?:[a-z]+:)?\/\/[^/?#\\]*/iu.exec(url)?.[0] ?? '';
 

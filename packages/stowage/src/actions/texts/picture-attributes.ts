@@ -4,7 +4,7 @@ import type { SourcePath } from '../../storage/source-path.ts';
 import type { Item } from '../../view/folder-view.ts';
 import { below } from '../../view/links.ts';
 import type { ServingServices } from '../serving/serve-file.ts';
-import type { Tag } from './tag.ts';
+import type { Tag } from './link-attributes.ts';
 import { linkLike, mayName, opensForAll, type OwnLink, type OwnLinks } from './own-links.ts';
 
 /** Further changes that renewing a text makes, besides new signatures. */

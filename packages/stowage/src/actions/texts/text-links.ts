@@ -11,10 +11,10 @@ import {
   editAttribute,
   linkAttributesOf,
   linksOf,
+  type Tag,
 } from './link-attributes.ts';
 import { type OwnLink, OwnLinks, renewedUrl } from './own-links.ts';
 import { pictureAttributes, type PictureOptions, type PictureServices } from './picture-attributes.ts';
-import type { Tag } from './tag.ts';
 
 export interface TextOptions {
   /**
