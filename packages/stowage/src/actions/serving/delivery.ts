@@ -88,13 +88,11 @@ const toApache = ({
   settings,
   file,
   stat: { etag, modifiedAt },
-}: Handover): Readonly<Record<string, string>> => {
-  return {
-    'x-sendfile': Buffer.from(file.pathBelow(settings.deliveryPrefix)).toString('latin1'),
-    ...(etag === undefined ? {} : { etag }),
-    ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
-  };
-};
+}: Handover): Readonly<Record<string, string>> => ({
+  'x-sendfile': Buffer.from(file.pathBelow(settings.deliveryPrefix)).toString('latin1'),
+  ...(etag === undefined ? {} : { etag }),
+  ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),
+});
 
 /**
  * The response that lets the store, or the web server in front, send a file. Undefined: the service sends it

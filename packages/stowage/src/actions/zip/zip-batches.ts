@@ -1,8 +1,7 @@
-import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { fileCopyNames, isWindowsDevice, withoutCase } from '../../basics/content/file-name.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
-import type { ReadResult, ReusedMemory, SourceView } from '../../view/source-view.ts';
+import type { ReusedMemory, SourceView } from '../../view/source-view.ts';
 import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
 
 /** Files up to this size are read whole. */
@@ -44,10 +43,6 @@ class Paths {
     return this.#parent.below(name.slice(end));
   }
 }
-
-/** Reads a small file whole, so that its connection to the store is released before the file is sent. */
-const contentOf = (read: ReadResult): Promise<Uint8Array> | Readable | Uint8Array =>
-  read.bytes ?? (isSmall(read.stat.size) ? buffer(read.stream) : read.stream);
 
 class Batches {
   readonly #view: SourceView;
@@ -106,18 +101,11 @@ class Batches {
     if (small.length === 0) return [];
     const bytesUpTo = small.reduce((sum, { size = 0 }) => sum + size, 0);
     const paths = small.map(({ path }) => path);
-    const read = await (this.#readMany(paths, bytesUpTo, memory) ?? this.#readEach(paths));
+    const together = await this.#view.readMany(paths, { bytesUpTo, memory });
+    const read =
+      together?.map((file) => file && { ...file.stat, content: file.bytes }) ?? (await this.#readEach(paths));
     const files = new Map(small.map((one, index) => [one, read[index]]));
     return located.map((one) => files.get(one));
-  }
-
-  #readMany(
-    paths: readonly SourcePath[],
-    bytesUpTo: number,
-    memory: ReusedMemory,
-  ): Promise<readonly (WholeFile | undefined)[]> | undefined {
-    const reading = this.#view.readMany(paths, { bytesUpTo, memory });
-    return reading?.then((files) => files.map((file) => file && { ...file.stat, content: file.bytes }));
   }
 
   async #readEach(paths: readonly SourcePath[]): Promise<readonly (WholeFile | undefined)[]> {
@@ -135,7 +123,9 @@ class Batches {
   async #open(path: SourcePath): Promise<OpenedFile> {
     const read = await this.#view.file(path).open({ bytesUpTo: SMALL_BYTES });
     const { size, modifiedAt } = read.stat;
-    return { size, modifiedAt, content: await contentOf(read) };
+    // A small file is read whole, so that its connection to the store is released before the file is sent.
+    const content = read.bytes ?? (isSmall(size) ? await buffer(read.stream) : read.stream);
+    return { size, modifiedAt, content };
   }
 }
 
