@@ -4,6 +4,7 @@ import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import type { RemoteFetcher } from '../basics/network/remote.ts';
 import type { ChangeContext, ChangeServices } from '../changes/change.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
+import type { Settings } from '../config/settings.ts';
 import type { DocumentMaker } from '../documents/documents.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { PictureSizes } from '../pictures/kept/sizes.ts';
@@ -86,7 +87,7 @@ export type ListingEditor = (typeof editors.listing)[number];
 export type EditorKind = keyof typeof editors;
 
 /** The expensive resource that an action uses: `rateLimits` has a limit for each. */
-export type Load = 'uploads' | 'pictures' | 'documents' | 'listings';
+export type Load = keyof NonNullable<Settings['rateLimits']>;
 
 /**
  * One action of the protocol. Routes, parameter validation, access keys, permissions and the interface

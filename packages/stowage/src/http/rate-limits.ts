@@ -10,7 +10,6 @@ type Limits = NonNullable<Settings['rateLimits']>;
 
 /** Maximum number of clients that are counted at a time; the least recently seen one is dropped first. */
 const MOST_CLIENTS = 100_000;
-const LOADS = ['uploads', 'pictures', 'documents', 'listings'] as const satisfies readonly Load[];
 
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
   typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
@@ -38,8 +37,7 @@ const createCounters = async (
     }
   }
   const counters = new Map<Load, RateLimiterAbstract>();
-  for (const load of LOADS) {
-    const limit = limits[load];
+  for (const [load, limit] of Object.entries(limits) as [Load, Limits[Load]][]) {
     if (limit === undefined) continue;
     const options = {
       keyPrefix: `${shared?.prefix ?? ''}:rate:${load}`,
