@@ -9,13 +9,7 @@ import { errorEnvelope, jsonResponse } from './run-action.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-interface Rejection {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: string;
-}
-
-const rejectionOf = (code: ErrorCode, more: Headers): Rejection => {
+const rejectionOf = (code: ErrorCode, more: Headers) => {
   const { status, message } = errorTable[code];
   const body = errorEnvelope(status, code, [message]);
   const { headers } = jsonResponse(status, body, { headers: { ...more, connection: 'close' } });

@@ -1,5 +1,5 @@
 import type { Action } from '../actions/action.ts';
-import { InvalidParametersError, MethodNotAllowedError } from '../errors/errors.ts';
+import { InvalidParametersError, MethodNotAllowedError, orUndefined } from '../errors/errors.ts';
 import type { RawParameters } from '../parameters/raw.ts';
 import type { ConnectorRequest, HookRequest } from './message.ts';
 import { FILE_ROUTE } from '../sources/source-group.ts';
@@ -20,13 +20,7 @@ export interface Target {
   readonly query: string;
 }
 
-const decoded = (segment: string): string | undefined => {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
-};
+const decoded = (segment: string): string | undefined => orUndefined(() => decodeURIComponent(segment));
 
 /**
  * Parses the path and query below the mount point. Percent escapes are decoded once; a trailing slash is

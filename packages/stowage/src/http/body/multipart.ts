@@ -110,9 +110,11 @@ class FormReader {
     this.#parser = createParser(contentType, receiver.largestText(this.#fields));
     this.#receiver = receiver;
     this.#parser.on('field', (name: string | undefined, value, info) => {
-      this.#guard(() => {
+      try {
         this.#addField(name, value, info.valueTruncated);
-      });
+      } catch (error) {
+        this.#fail(error as Error);
+      }
     });
     this.#parser.on('file', (name: string | undefined, content, info) => {
       this.#addFile(name, content, (info as { filename?: string }).filename);
@@ -165,16 +167,8 @@ class FormReader {
   async #catchUp(isFull: boolean): Promise<void> {
     await Promise.all([
       isFull ? new Promise((resolve) => this.#parser.once('drain', resolve)) : undefined,
-      this.#caughtUp(),
+      this.#waiting > 1 ? new Promise<void>((resolve) => (this.#wake = resolve)) : undefined,
     ]);
-  }
-
-  /** Resolves when no file waits behind the current one. */
-  #caughtUp(): Promise<void> {
-    if (this.#waiting <= 1) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
   }
 
   #addField(name: string | undefined, value: string, truncated: boolean): void {
@@ -231,14 +225,6 @@ class FormReader {
       return stored;
     });
     await read;
-  }
-
-  #guard(step: () => void): void {
-    try {
-      step();
-    } catch (error) {
-      this.#fail(error as Error);
-    }
   }
 
   #fail(error: Error): void {

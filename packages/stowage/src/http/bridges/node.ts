@@ -222,14 +222,6 @@ export const serveNode = async (
   }
 };
 
-interface MountedUrl {
-  readonly url: string;
-  /** Whether the path is known to begin at the mount. */
-  readonly isExact: boolean;
-  /** The prefix that was removed. */
-  readonly mount: string;
-}
-
 interface HostMarks {
   /** Express: the part of the URL that mounts have removed. */
   readonly baseUrl?: unknown;
@@ -248,7 +240,7 @@ const removedPrefix = (url: string, { baseUrl, originalUrl, route }: HostMarks):
 
 const createMountReader = ({
   basePath,
-}: MountOptions): ((request: IncomingMessage & HostMarks) => MountedUrl) => {
+}: MountOptions): ((request: IncomingMessage & HostMarks) => NodeRequestView) => {
   if (basePath === undefined) {
     return (request) => {
       const url = request.url ?? '/';

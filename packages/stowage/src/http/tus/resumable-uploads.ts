@@ -158,12 +158,7 @@ export class ResumableUploads {
       await orAborted(holder.ended, signal);
     }
     const working = work();
-    const ended = working
-      .then(
-        () => undefined,
-        () => undefined,
-      )
-      .finally(() => this.#holders.delete(id));
+    const ended = Promise.allSettled([working]).then(() => void this.#holders.delete(id));
     this.#holders.set(id, { interrupt, ended, waiting: 0 });
     return working;
   }
