@@ -1,6 +1,6 @@
 import { ifNoSuch } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
-import type { EntryKind, Stat } from '../storage/entry.ts';
+import { type EntryKind, folderNamed, type Stat } from '../storage/entry.ts';
 import type { Glimpse, ReadableStore } from '../storage/readable.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Life } from './folder-view.ts';
@@ -104,14 +104,6 @@ export class StatCache {
   }
 }
 
-const folderStat = ({ name }: SourcePath): Stat => ({
-  name,
-  kind: 'folder',
-  size: undefined,
-  modifiedAt: undefined,
-  etag: undefined,
-});
-
 /**
  * Reads entries with as few requests as possible. For a request that changes something it reads the
  * neighbours of a path too, where the store returns them together: they show that the target is free and that
@@ -138,10 +130,10 @@ export class StatReader {
     const { signal } = this.#life;
     return this.#cache.stat(path, signal, async () => {
       // The root of a store is always a folder.
-      if (path.isRoot) return folderStat(path);
+      if (path.isRoot) return folderNamed(path.name);
       const isFolder = expects === 'folder';
       const glimpse = await this.#glimpse(isFolder ? path : path.parent);
-      if (isFolder && glimpse !== undefined) return folderStat(path);
+      if (isFolder && glimpse !== undefined) return folderNamed(path.name);
       const shown = isFolder ? 'unknown' : await this.#cache.shown(path, signal);
       // A missing entry is looked up by itself: some stores list new entries late.
       if (typeof shown === 'object') return shown;
