@@ -55,11 +55,6 @@ const problemOfAdapter = (name: string, factories: StorageFactories): string => 
   return `unknown storage adapter ${JSON.stringify(name)}${hintAt(name, names)} (known: ${known})`;
 };
 
-interface CheckedStorage {
-  readonly options?: unknown;
-  readonly problems: readonly string[];
-}
-
 /** Suggests the option that an unknown one probably stands for. */
 const hintFor = (adapter: string, problem: string): string => {
   const [, path = '', key] = /^(?:(.+)\.)?([^.]+): is not a known key$/u.exec(problem) ?? [];
@@ -73,7 +68,7 @@ const checkStorage = (
   where: readonly string[],
   { root, storageAdapter: adapter = 'local', ...written }: PlainObject,
   factories: StorageFactories,
-): CheckedStorage => {
+): { readonly options?: unknown; readonly problems: readonly string[] } => {
   // The schema has reported values that are empty or not text.
   if (typeof adapter !== 'string' || adapter === '') return { problems: [] };
   const factory = factories.get(adapter);

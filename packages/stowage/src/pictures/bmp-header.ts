@@ -46,11 +46,11 @@ export interface BitmapHeader {
   readonly end: number;
 }
 
-const FILE_HEADER_BYTES = 14;
+export const FILE_HEADER_BYTES = 14;
 const CORE_HEADER_BYTES = 12;
 /** 16 and 64: OS/2 2. 40 to 124: Windows, versions 1 to 5. */
 const INFO_HEADER_BYTES = new Set([16, 40, 52, 56, 64, 108, 124]);
-const BITFIELDS = 3;
+export const BITFIELDS = 3;
 const ALPHA_BITFIELDS = 6;
 
 const FIVE_BITS: ChannelMasks = { red: 0x7c00, green: 0x03e0, blue: 0x001f, alpha: 0 };

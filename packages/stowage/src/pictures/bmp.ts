@@ -1,8 +1,10 @@
 import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import { BrokenImageError } from '../errors/errors.ts';
 import {
+  BITFIELDS,
   type BitmapHeader,
   type ChannelMasks,
+  FILE_HEADER_BYTES,
   hasEmptyAlpha,
   type Pixels,
   readBmpFileHeader,
@@ -148,12 +150,6 @@ const requireRows = (bytes: Buffer, start: number, header: BitmapHeader): number
   return stride;
 };
 
-interface Rows {
-  readonly write: WriteRow;
-  readonly first: number;
-  readonly stride: number;
-}
-
 /**
  * Maximum number of pixels that two bytes of runs can encode. A picture that claims more is rejected before
  * memory is allocated.
@@ -171,7 +167,7 @@ const rowsOf = async (
   start: number,
   header: BitmapHeader,
   target: { data: Uint8Array; masks: ChannelMasks },
-): Promise<Rows> => {
+): Promise<{ readonly write: WriteRow; readonly first: number; readonly stride: number }> => {
   const { width, bitsPerPixel: bits } = header;
   if (header.compression !== 'none') {
     const indexes = { data: await unpackRuns(bytes, start, header), bits: 8 };
@@ -222,11 +218,9 @@ export const decodeBmp = async (bytes: Buffer): Promise<Pixels> => {
   return hasEmptyAlpha(pixels) ? unpackBitmap(bytes, start, header, { ...header.masks, alpha: 0 }) : pixels;
 };
 
-const FILE_HEADER_BYTES = 14;
 const INFO_HEADER_BYTES = 40;
 /** The version 4 header is the first with a mask of the alpha channel. */
 const V4_HEADER_BYTES = 108;
-const BITFIELDS = 3;
 const SRGB = 0x73524742;
 /** 72 dots per inch. */
 const PIXELS_PER_METER = 2835;

@@ -50,15 +50,6 @@ const rotateFrames = async (
 const rotatedSize = ({ width, height }: PictureSize, { angle }: Rotation): PictureSize =>
   angle === 90 || angle === 270 ? { width: height, height: width } : { width, height };
 
-/** Rotates a decoded upright picture. */
-const rotatePixels = (
-  sharp: SharpLibrary,
-  picture: Sharp,
-  original: OpenedPicture,
-  rotation: Rotation,
-): Sharp | Promise<Sharp> =>
-  original.frames > 1 ? rotateFrames(sharp, picture, original, rotation) : rotateFrame(picture, rotation);
-
 /**
  * Rotates a JPEG losslessly by its EXIF orientation, which browsers and thumbnails respect: its pixels stay
  * unchanged. Undefined when that is not possible.
@@ -215,7 +206,10 @@ const apply = (
   original: OpenedPicture,
   edit: Edit,
 ): Sharp | Promise<Sharp> => {
-  if (edit.kind === 'rotate') return rotatePixels(sharp, picture, original, edit.rotation);
+  if (edit.kind === 'rotate')
+    return original.frames > 1
+      ? rotateFrames(sharp, picture, original, edit.rotation)
+      : rotateFrame(picture, edit.rotation);
   if (edit.kind === 'resize') return picture.resize({ ...edit.to, fit: 'fill' });
   const { x: left, y: top, width, height } = edit.box;
   return picture.extract({ left, top, width, height });

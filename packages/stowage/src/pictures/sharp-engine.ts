@@ -135,31 +135,6 @@ const render = async (sharp: SharpLibrary, picture: OpenedPicture, edit: Edit): 
   return renderEdit(sharp, picture, edit);
 };
 
-interface EngineContext {
-  readonly queues: EngineQueues;
-  readonly memory: number;
-  readonly load: () => Promise<SharpLibrary>;
-  readonly open: (image: Buffer, frames: 'first' | 'all') => Promise<OpenedPicture>;
-}
-
-const receiveWith =
-  ({ queues, memory, load, open }: EngineContext): ImageEngine['receive'] =>
-  async (image, policy, signal) => {
-    const sharp = await load();
-    const opened = await open(image, 'all');
-    const isHeic = opened.format === 'heic';
-    if (isHeic) requireHeicDecoder();
-    else requireWhole(opened);
-    const picture = isHeic ? openHeic(sharp, opened, signal) : opened;
-    const plan = await planReceiving(picture, policy);
-    const bytes = plan.isDrawn
-      ? editingBytes(picture, plan.size, plan.format)
-      : decodingBytes(picture, 'whole');
-    const work = (): Promise<Received> =>
-      asBroken(() => receivePicture(sharp, plan, () => decodeWhole(picture)));
-    return queues.edits.run(work, requireMemory(bytes, memory), signal);
-  };
-
 /**
  * The engine with libvips. Decoding runs outside of the event loop; each task waits until `memory` has room
  * for it.
@@ -188,7 +163,21 @@ export const createSharpEngine = (queues: EngineQueues, memory: number): ImageEn
       const weight = requireMemory(bytes + (edit.kind === 'rotate' ? rotationBytes(picture) : 0), memory);
       return queues.edits.run(() => asBroken(() => render(sharp, picture, edit)), weight, signal);
     },
-    receive: receiveWith({ queues, memory, load, open }),
+    receive: async (image, policy, signal) => {
+      const sharp = await load();
+      const opened = await open(image, 'all');
+      const isHeic = opened.format === 'heic';
+      if (isHeic) requireHeicDecoder();
+      else requireWhole(opened);
+      const picture = isHeic ? openHeic(sharp, opened, signal) : opened;
+      const plan = await planReceiving(picture, policy);
+      const bytes = plan.isDrawn
+        ? editingBytes(picture, plan.size, plan.format)
+        : decodingBytes(picture, 'whole');
+      const work = (): Promise<Received> =>
+        asBroken(() => receivePicture(sharp, plan, () => decodeWhole(picture)));
+      return queues.edits.run(work, requireMemory(bytes, memory), signal);
+    },
     size: async (beginning) => {
       const named = sizeInHeader(beginning);
       if (named !== undefined)

@@ -5,6 +5,7 @@ import type { Picture } from 'stowage-html-docx';
 import { WarmPool } from '../../basics/concurrency/warm-pool.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { BrokenImageError } from '../../errors/errors.ts';
+import type { DocxLimits } from '../documents.ts';
 
 /** Message to the process. */
 export interface DrawingOrder {
@@ -103,17 +104,12 @@ class DrawingProcess {
   }
 }
 
-interface DrawingLimits {
-  readonly drawMs: number;
-  readonly idleMs: number;
-}
-
 /** Draws SVG files. The number of processes is that of concurrent calls. */
 export class Drawings {
   readonly #drawMs: number;
   readonly #pool: WarmPool<DrawingProcess>;
 
-  constructor({ drawMs, idleMs }: DrawingLimits) {
+  constructor({ drawMs, idleMs }: Pick<DocxLimits, 'drawMs' | 'idleMs'>) {
     this.#drawMs = drawMs;
     this.#pool = new WarmPool(() => new DrawingProcess(), idleMs);
   }

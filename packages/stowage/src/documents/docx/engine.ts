@@ -122,12 +122,6 @@ export interface DocxEngineParts {
   readonly limits: DocxLimits;
 }
 
-/** Creates DOCX files in threads. */
-export interface DocxEngine {
-  readonly convert: (job: DocumentJob) => Promise<Uint8Array>;
-  readonly close: () => Promise<void>;
-}
-
 /** Page settings for the converter; without a chosen size the document's own rules apply. */
 const docxPage = (setup: PageSetup = {}): DocxPage => {
   const { margin, header, footer } = setup;
@@ -135,10 +129,10 @@ const docxPage = (setup: PageSetup = {}): DocxPage => {
 };
 
 /**
- * Creates the engine. No thread runs before the first document.
+ * Creates DOCX files in threads. No thread runs before the first document.
  * @throws UnsupportedError when an optional package is missing
  */
-export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): DocxEngine => {
+export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts) => {
   requireInstalled('Making DOCX files', ['docx', 'parse5'], (name) => import.meta.resolve(name));
   const { running: capacity, waiting: maxWaiting, maxWaitMs } = limits;
   const lanes = createTaskQueue({ capacity, maxWaiting, maxWaitMs });
@@ -170,13 +164,15 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts): Docx
     });
 
   return {
-    convert: (job) => {
+    convert: (job: DocumentJob): Promise<Uint8Array> => {
       if (job.html.length > limits.maxHtmlLength) throw new DocumentLimitError();
       return lanes.run(() => convertWithin(job), 1, job.signal);
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       closing.abort(new ShuttingDownError());
       await Promise.all([drawings.close(), pool.close()]);
     },
   };
 };
+
+export type DocxEngine = ReturnType<typeof createDocxEngine>;

@@ -1,4 +1,4 @@
-import { orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
+import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import { createTaskQueue, type TaskQueue } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { RemoteFetcher } from '../../basics/network/remote.ts';
@@ -28,21 +28,17 @@ export interface PrinterParts {
  * it cannot stop.
  * @throws errors of the response; a TimeoutError when there is none in time, and the browser has been killed
  */
-const inTime = async <Result>(
+const inTime = <Result>(
   started: StartedBrowser,
   work: Promise<Result>,
   milliseconds: number,
-): Promise<Result> => {
-  const limit = new TimeLimit(milliseconds);
-  try {
-    return await orAborted(work, limit.signal);
-  } catch (error) {
-    if (limit.isOver) await started.close();
-    throw error;
-  } finally {
-    limit.dispose();
-  }
-};
+): Promise<Result> =>
+  inTimeLimit(milliseconds, undefined, (limit) =>
+    orAborted(work, limit).catch(async (error: unknown) => {
+      if (limit.aborted) await started.close();
+      throw error;
+    }),
+  );
 
 const printIn = async (
   { remote, log, limits, slots }: PrinterParts,
@@ -119,12 +115,6 @@ export interface BrowserChoice {
   readonly browserSandbox: 'auto' | 'required' | 'off';
 }
 
-/** Creates PDF files with a browser. */
-export interface PdfEngine {
-  readonly print: (job: DocumentJob) => Promise<Uint8Array>;
-  readonly close: () => Promise<void>;
-}
-
 /**
  * Creates the function that starts browsers.
  * @throws UnsupportedError, DocumentFailedError
@@ -176,8 +166,8 @@ const printWithin = (parts: PrinterParts, job: DocumentJob): Promise<Uint8Array>
     return pdf;
   });
 
-/** Creates the engine. No browser runs before the first document. */
-export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {
+/** Creates PDF files with a browser. None runs before the first document. */
+export const createPdfEngine = (engine: PdfEngineParts) => {
   const { remote, log, limits } = engine;
   const lanes = createTaskQueue({
     capacity: limits.running,
@@ -193,7 +183,9 @@ export const createPdfEngine = (engine: PdfEngineParts): PdfEngine => {
   });
   const parts: PrinterParts = { remote, log, limits, keeper, slots };
   return {
-    print: (job) => lanes.run(() => printWithin(parts, job), 1, job.signal),
-    close: () => keeper.close(),
+    print: (job: DocumentJob): Promise<Uint8Array> => lanes.run(() => printWithin(parts, job), 1, job.signal),
+    close: (): Promise<void> => keeper.close(),
   };
 };
+
+export type PdfEngine = ReturnType<typeof createPdfEngine>;

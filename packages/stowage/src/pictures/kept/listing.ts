@@ -93,16 +93,11 @@ const DRAWING_PATIENCE_MS = 2000;
 /** Time that programs draw after one listing; the next one continues from there. */
 const DRAWING_REST_MS = 120_000;
 
-interface Views {
-  readonly views: readonly View[];
-  readonly left: readonly Entry[];
-}
-
 /**
  * Shows every entry, and makes at most the source's quota of new thumbnails: for the first entries of the
  * listing.
  */
-const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSignal): Promise<Views> => {
+const showAll = async (view: ThumbnailView, settings: Settings, signal?: AbortSignal) => {
   let patience: TimeLimit | undefined;
   const untilImpatient = (): AbortSignal => {
     patience ??= new TimeLimit(DRAWING_PATIENCE_MS, signal);

@@ -119,17 +119,6 @@ export type Plan =
 
 type IconPlan = Extract<Plan, { kind: 'icon' }>;
 
-/** Decides how the entries of one source are shown. */
-export interface Planner {
-  /** Whether items have their own icons. */
-  readonly hasItemIcons: boolean;
-  plan(entry: Entry): Plan;
-  /** For undrawable images: the same as for ordinary files. */
-  planIcon(entry: Entry): Plan;
-  /** The icon of the entry's kind, for items whose generator failed. */
-  defaultIcon(entry: Entry): Icon;
-}
-
 /** Parameters of the thumbnail of an entry. */
 export const thumbnailOf = (
   { thumbSize, thumbDensity, quality }: Pick<Settings, 'thumbSize' | 'thumbDensity' | 'quality'>,
@@ -160,8 +149,8 @@ export const variantOf = (
   return { entry, name, spec: { width, height, fit, format, quality } };
 };
 
-/** Creates a planner for one listing: icons are drawn once per extension. */
-export const createPlanner = (settings: Settings, hasGenerator: boolean): Planner => {
+/** Decides how the entries of one source are shown, for one listing: icons are drawn once per extension. */
+export const createPlanner = (settings: Settings, hasGenerator: boolean) => {
   const size = { width: settings.svgThumbWidth, height: settings.svgThumbHeight };
   const images = new Set(settings.imageExtensions);
   const programs = drawingPrograms(settings);
@@ -185,8 +174,9 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
     return defaultPlan(entry);
   };
   return {
+    /** Whether items have their own icons. */
     hasItemIcons: hasGenerator && settings.generateSvgThumbs,
-    plan: (entry) => {
+    plan: (entry: Entry): Plan => {
       const extension = (entry.kind === 'file' && extensionOf(entry.name)) || '';
       const program = programs.get(extension);
       if (program !== undefined) return { kind: 'picture', ...previewNameOf(entry.name), program };
@@ -194,25 +184,24 @@ export const createPlanner = (settings: Settings, hasGenerator: boolean): Planne
       if (extension === 'svg') return { kind: 'self' };
       return { kind: 'picture', ...thumbnailNameOf(entry.name, settings.imageExtensions) };
     },
+    /** For undrawable images: the same as for ordinary files. */
     planIcon,
-    defaultIcon: (entry) => defaultPlan(entry).icon,
+    /** The icon of the entry's kind, for items whose generator failed. */
+    defaultIcon: (entry: Entry): Icon => defaultPlan(entry).icon,
   };
 };
 
-/** Names in the thumbnail folder of files that may be derived from an item. */
-interface DrawnNames {
-  readonly thumbnail: string | undefined;
-  /** Icon of the item itself. */
-  readonly icon: string | undefined;
-  readonly variants: readonly { readonly preset: string; readonly name: string }[];
-}
+export type Planner = ReturnType<typeof createPlanner>;
 
-/** Depends only on the item's name and kind. */
+/**
+ * Names in the thumbnail folder of files that may be derived from an item: its thumbnail, its own icon, and
+ * its variants. Depends only on the item's name and kind.
+ */
 export const drawnNamesOf = (
   settings: Settings,
   hasGenerator: boolean,
   { name, kind }: Pick<Entry, 'name' | 'kind'>,
-): DrawnNames => {
+) => {
   const entry: Entry = { name, kind, size: undefined, modifiedAt: undefined };
   const planner = createPlanner(settings, hasGenerator);
   const [plan, icon] = [planner.plan(entry), planner.planIcon(entry)];

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import { extensionOf } from '../../basics/content/file-type.ts';
 import type { Settings } from '../../config/settings.ts';
 import { derivedStoreOf, type Source } from '../../sources/source.ts';
@@ -52,13 +53,6 @@ const isSameVersion = (one: Known['entry'], other: Known['entry']): boolean =>
   // Some listings omit it.
   (one.etag === undefined || other.etag === undefined || one.etag === other.etag);
 
-/** A picture of a page whose size is not cached for its version. */
-interface Unread {
-  readonly index: number;
-  readonly key: string;
-  readonly entry: Entry;
-}
-
 const partReader =
   (storage: ReadableStore, path: SourcePath, size: number, signal: AbortSignal): ReadPart =>
   async (start, length) => {
@@ -106,7 +100,7 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
       const sizes = new Array<PictureSize | undefined>(entries.length).fill(undefined);
       const { files: storage } = await derivedStoreOf(source);
       const prefix = `${keyOf(storage, folder)}/`;
-      const unread: Unread[] = [];
+      const unread: { readonly index: number; readonly key: string; readonly entry: Entry }[] = [];
       // Cached sizes first, without a promise for each.
       let index = -1;
       for (const entry of entries) {
@@ -119,21 +113,16 @@ export const createPictureSizes = ({ engine }: Pick<ImagePool, 'engine'>): Pictu
         if (row !== undefined && isSameVersion(row.entry, entry)) sizes[index] = row.size;
         else unread.push({ index, key, entry });
       }
-      const rest = unread.values();
-      const work = async (): Promise<void> => {
-        for (const one of rest) {
-          try {
-            const { index, key, entry } = one;
-            const path = folder.child(entry.name);
-            const readPart = partReader(storage, path, entry.size ?? HEADER_BYTES, signal);
-            sizes[index] = await read(key, entry, readPart);
-          } catch {
-            // Removed meanwhile, or temporarily unreadable: the listing omits its size.
-            signal.throwIfAborted();
-          }
+      await forEachAtOnce(AT_ONCE, unread, async ({ index: at, key, entry }) => {
+        try {
+          const path = folder.child(entry.name);
+          const readPart = partReader(storage, path, entry.size ?? HEADER_BYTES, signal);
+          sizes[at] = await read(key, entry, readPart);
+        } catch {
+          // Removed meanwhile, or temporarily unreadable: the listing omits its size.
+          signal.throwIfAborted();
         }
-      };
-      await Promise.all(Array.from({ length: Math.min(AT_ONCE, unread.length) }, work));
+      });
       return sizes;
     },
   };

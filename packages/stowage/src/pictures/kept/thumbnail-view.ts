@@ -142,17 +142,12 @@ export class ThumbnailView {
 /** Length from which the memory for each entry of a list matters. */
 const LONG = 20_000;
 
-interface Plans {
-  readonly plans: Seen['plans'];
-  readonly names: Names;
-}
-
 /** Plans how entries are shown, and collects the names in the thumbnail folder that could show them. */
 const planAll = async (
   planner: Planner,
   entries: Entries,
   isBroken: (name: string, entry: Entry) => boolean,
-): Promise<Plans> => {
+): Promise<Pick<Seen, 'plans'> & { readonly names: Names }> => {
   const plans = new Array<Plan | undefined>(entries.length);
   const names = new Set<string>();
   const add = (plan: Plan): void => {

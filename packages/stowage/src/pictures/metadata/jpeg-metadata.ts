@@ -10,6 +10,7 @@ import {
 import {
   encodeSegment,
   headOfJpeg,
+  isMetadata,
   type JpegPicture,
   type JpegSegment,
   readHeader,
@@ -96,10 +97,6 @@ const inOrder = (
     .sort((one, other) => numberOf(one) - numberOf(other))
     .map((content) => content.subarray(headerBytes));
 
-/** Whether a segment has free content, unlike tables, frames and scans. */
-const isFree = ({ marker }: JpegSegment): boolean =>
-  (marker >= APP0 && marker <= APP15) || marker === COMMENT;
-
 const dataOf = ({ marker, content }: JpegSegment): readonly [kind: string, data: Buffer] => {
   const exif = marker === APP1 ? behindExifMark(content) : undefined;
   if (exif !== undefined) return ['exif', exif];
@@ -123,7 +120,7 @@ export const jpegData = (beginning: Buffer): FoundData => {
 
 const blankPicture = ({ header, between }: JpegPicture, budget: ParseBudget): void => {
   const kinds = new Map<string, Buffer[]>();
-  for (const segment of [...header, ...between].filter(isFree)) {
+  for (const segment of [...header, ...between].filter(({ marker }) => isMetadata(marker))) {
     const [kind, data] = dataOf(segment);
     const known = kinds.get(kind);
     if (known === undefined) kinds.set(kind, [data]);
@@ -186,7 +183,7 @@ export const jpegWithoutMetadata = (original: Buffer, budget: ParseBudget): Buff
   const first = picture?.header[0];
   if (picture === undefined || first === undefined) return original;
   const isKept = (segment: JpegSegment): boolean =>
-    !isFree(segment) || segment.marker === APP14 || dataOf(segment)[0] === 'shown';
+    !isMetadata(segment.marker) || segment.marker === APP14 || dataOf(segment)[0] === 'shown';
   for (const segment of picture.between) if (!isKept(segment)) segment.content.fill(0);
   const kept = picture.header.filter(isKept);
   const result = Buffer.concat([

@@ -109,7 +109,8 @@ const MAX_PARTS = 8;
 /** Maximum number of segments before the pixels; cameras and programs write some hundreds. */
 const MAX_SEGMENTS = 10_000;
 
-const isMetadata = (marker: number): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === 0xfe;
+/** Whether a segment has free content, unlike tables, frames and scans. */
+export const isMetadata = (marker: number): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === 0xfe;
 
 const isExif = (segment: Buffer): boolean => segment.toString('latin1', MARKER_BYTES, 8) === 'Exif';
 
