@@ -9,7 +9,7 @@ import { runInNewContext } from 'node:vm';
 import { createApp, registerStorageAdapter, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { SourcePath, StorageDeniedError } from 'stowage/storage';
-import { createEmbeddedState, createQuotas, MemoryAdapter, memoryFactory } from '#internals';
+import { createEmbeddedState, Quotas, MemoryAdapter, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
 import { photo } from '../pictures/pictures.ts';
@@ -131,7 +131,7 @@ describe('quota', () => {
         list: { value: list },
         makeFolder: { value: storage.makeFolder.bind(storage) },
       });
-      const quotas = createQuotas(createEmbeddedState('').records, silent);
+      const quotas = new Quotas(createEmbeddedState('').records, silent);
       const limits = { bytes: 1000 };
       const none = { derivedName: undefined, ignores: /^$./u, hold: () => () => undefined };
       const target = { key: 'files', storage: held, limits, ...none };
@@ -197,7 +197,7 @@ describe('quota', () => {
         throw new Error('the store has failed');
       }
     });
-    const quotas = createQuotas(createEmbeddedState('').records, silent);
+    const quotas = new Quotas(createEmbeddedState('').records, silent);
     const stored: number[] = [];
     const need = { bytes: 500, files: 1 };
     for (let round = 0; round < 2; round += 1) {
@@ -226,7 +226,7 @@ describe('quota', () => {
     const old = folder.child('old.txt');
     await storage.makeFolder(folder);
     await storage.write(old, Readable.from([text(40)]));
-    const quotas = createQuotas(createEmbeddedState('').records, silent);
+    const quotas = new Quotas(createEmbeddedState('').records, silent);
     const target = { ...targetOf(storage), limits: { bytes: 5000 } };
     expect(await quotas.usage(target, unending)).toEqual({ bytes: 990, files: 3 });
     await quotas.forget('files');
@@ -250,7 +250,7 @@ describe('quota', () => {
     for (const name of ['a.txt', 'b.txt']) await put(storage, `dir/${name}`, text(100));
     await put(storage, 'c.txt', text(100));
     const { records } = createEmbeddedState('');
-    const [one, other] = [createQuotas(records, silent), createQuotas(records, silent)];
+    const [one, other] = [new Quotas(records, silent), new Quotas(records, silent)];
     const target = { ...targetOf(storage), limits: { bytes: 1000 } };
     expect(await one.usage(target, unending)).toEqual({ bytes: 300, files: 3 });
     const [bothRemove, begin] = gateOf();
@@ -276,7 +276,7 @@ describe('quota', () => {
     const storage = new MemoryAdapter();
     await put(storage, 'a.txt', text(100));
     const { records } = createEmbeddedState('');
-    const [one, other] = [createQuotas(records, silent), createQuotas(records, silent)];
+    const [one, other] = [new Quotas(records, silent), new Quotas(records, silent)];
     const target = { ...targetOf(storage), limits: { bytes: 1000 } };
     const need = { bytes: 10, files: 0, at: 'a.txt' };
     const rooms = [

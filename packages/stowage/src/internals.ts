@@ -80,7 +80,7 @@ export { passBody } from './adapters/remote/core/body.ts';
 export { Leftovers } from './adapters/remote/core/temporary.ts';
 export { createConnectionSlots } from './adapters/remote/core/connections.ts';
 export { SharedListings } from './adapters/remote/core/shared-listings.ts';
-export { createQuotas } from './operations/quotas/quotas.ts';
+export { Quotas } from './operations/quotas/quotas.ts';
 export { createRemoteFetcher } from './basics/network/remote.ts';
 export { derivedStoreOf } from './sources/source.ts';
 export { createSourceGroup } from './sources/source-group.ts';

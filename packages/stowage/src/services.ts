@@ -12,7 +12,7 @@ import { createYieldToLoop } from './basics/concurrency/time-slice.ts';
 import { createThumbnails } from './pictures/kept/create-thumbnails.ts';
 import { createImageEditor, createImagePool } from './pictures/image-editor.ts';
 import { createPictureSizes } from './pictures/kept/sizes.ts';
-import { createQuotas } from './operations/quotas/quotas.ts';
+import { Quotas } from './operations/quotas/quotas.ts';
 import { createRemoteFetcher } from './basics/network/remote.ts';
 import { createLocationLocks } from './storage/location.ts';
 import type { State } from './operations/state/state.ts';
@@ -34,7 +34,7 @@ export const createServices = (
 ): ActionServices => {
   const remote = createRemoteFetcher({ log, userAgent: settings.remoteUserAgent });
   const locations = createLocationLocks();
-  const quotas = createQuotas(state.records, log);
+  const quotas = new Quotas(state.records, log);
   const pool = createImagePool({ memory: settings.imageMemory, threads: readThreadPoolSize() });
   const about = new AboutKeeper(log);
   const focusOf = about.focusOf.bind(about);

@@ -7,7 +7,7 @@ import type { EventSink, ServiceEvent, WebhookFigures } from '../../config/event
 import type { Settings } from '../../config/settings.ts';
 import { InternalError } from '../../errors/errors.ts';
 import type { State } from '../state/state.ts';
-import { createWebhook, type WebhookSettings } from './webhook.ts';
+import { Webhook, type WebhookSettings } from './webhook.ts';
 
 /** Longest wait of `close()` for hooks of the host. */
 const HOOKS_MS = 10_000;
@@ -107,14 +107,14 @@ export const createSinks = (
   state: State,
   log: Logger,
 ): readonly EventSink[] => {
-  const sinks: EventSink[] = audit === undefined ? [] : [createAuditFile(audit.file, log)];
+  const sinks: EventSink[] = audit === undefined ? [] : [new AuditFile(audit.file, log)];
   const poster = createRemotePoster();
   // Several webhooks may have the same URL, with different secrets or types: each has its own queue.
   const numberOf = ({ url }: WebhookSettings, index: number): number =>
     webhooks.slice(0, index).filter((other) => other.url === url).length;
   return [
     ...sinks,
-    ...webhooks.map((one, index) => createWebhook(one, { poster, state, log, number: numberOf(one, index) })),
+    ...webhooks.map((one, index) => new Webhook(one, { poster, state, log, number: numberOf(one, index) })),
   ];
 };
 
@@ -122,6 +122,10 @@ export const createSinks = (
 const MAX_WAITING = 10_000;
 const RETRY_MS = 1000;
 
+/**
+ * An audit log of JSON lines, one per event, that log rotation may rename at any time. While it cannot be
+ * written, lines wait in memory: bounded, and lost with the process.
+ */
 class AuditFile implements EventSink {
   readonly #path: string;
   readonly #log: Logger;
@@ -204,9 +208,3 @@ class AuditFile implements EventSink {
     return this.#file;
   }
 }
-
-/**
- * An audit log of JSON lines, one per event, that log rotation may rename at any time. While it cannot be
- * written, lines wait in memory: bounded, and lost with the process.
- */
-export const createAuditFile = (path: string, log: Logger): EventSink => new AuditFile(path, log);

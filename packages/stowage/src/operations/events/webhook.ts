@@ -98,7 +98,13 @@ const headersFor = (
   };
 };
 
-class Webhook implements EventSink {
+/**
+ * Posts events to a receiver in order, one or a batch at a time, until it responds with 2xx: at least once.
+ * Waiting events are kept in the state, and sent after a restart or by another instance that shares it; one
+ * instance sends at a time. Pauses between attempts grow from a second to five minutes; events that could not
+ * be delivered for a day are dropped and logged.
+ */
+export class Webhook implements EventSink {
   readonly #settings: WebhookSettings;
   readonly #parts: WebhookParts;
   readonly #host: string;
@@ -255,12 +261,3 @@ class Webhook implements EventSink {
     return delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }
-
-/**
- * Posts events to a receiver in order, one or a batch at a time, until it responds with 2xx: at least once.
- * Waiting events are kept in the state, and sent after a restart or by another instance that shares it; one
- * instance sends at a time. Pauses between attempts grow from a second to five minutes; events that could not
- * be delivered for a day are dropped and logged.
- */
-export const createWebhook = (settings: WebhookSettings, parts: WebhookParts): EventSink =>
-  new Webhook(settings, parts);

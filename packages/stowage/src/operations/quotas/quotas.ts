@@ -68,6 +68,7 @@ export class Quotas {
   readonly #closing = new AbortController();
   readonly #renewing: NodeJS.Timeout;
 
+  /** @param records of this process, or of all instances */
   constructor(records: Records, log: Logger) {
     this.#records = records;
     this.#log = log;
@@ -294,6 +295,3 @@ export class Quotas {
     }
   }
 }
-
-/** Quotas whose accounts are in these records: of this process, or of all instances. */
-export const createQuotas = (records: Records, log: Logger): Quotas => new Quotas(records, log);
