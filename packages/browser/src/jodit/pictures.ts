@@ -1,6 +1,7 @@
 import type { KnownFiles } from '../picker/names.ts';
 import type { PickedFile } from '../picker/options.ts';
 import { type Service, trimmed } from '../picker/service.ts';
+import type { Connection } from './connection.ts';
 import type { Editor } from './editor.ts';
 
 const pathIn = (url: string): string => {
@@ -48,12 +49,6 @@ const sizesFor = (image: HTMLImageElement, natural: number): string => {
   return `(max-width: ${width}) 100vw, ${width}`;
 };
 
-/** Options for inserted pictures. */
-interface PictureOptions {
-  readonly size?: boolean | undefined;
-  readonly srcset?: true | readonly string[] | undefined;
-}
-
 /**
  * Completes inserted pictures: their alternative text, width and height, so that the text below does not
  * shift when they have loaded, and optionally a `srcset`. Jodit 4.15.13 sets only a width
@@ -63,7 +58,7 @@ export const completeInsertedPictures = (
   editor: Editor,
   known: KnownFiles,
   service: Service,
-  { size = true, srcset }: PictureOptions = {},
+  { size = true, srcset }: NonNullable<Connection['pictures']> = {},
 ): void => {
   const addSrcset = async (image: HTMLImageElement, picture: PickedFile): Promise<void> => {
     const url = image.getAttribute('src');
