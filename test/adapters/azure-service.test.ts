@@ -231,7 +231,7 @@ describe.skipIf(azuriteMissing !== undefined)(
       expect(await container.keys(`${options.prefix}/private/`)).toEqual(['a.txt']);
     });
 
-    it('says nothing of the account when the key is wrong or nobody answers', async () => {
+    it('reveals nothing of the account when the key is wrong or the service does not respond', async () => {
       const accountKey = Buffer.from('wrong').toString('base64');
       const secrets = [accountKey, 'stowagetests', container.name, '127.0.0.1'];
       for (const [more, status] of [

@@ -176,7 +176,7 @@ describe('answers that the ftp adapter does not trust', () => {
     expect(await failureOf(namesIn(store))).toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
   });
 
-  it('what nobody has asked for is no answer to the next command', async () => {
+  it('an unrequested reply is not taken for that to the next command', async () => {
     const { store, stub } = await start({ listing: LISTED });
     await namesIn(store);
     stub.say('550 go away\r\n');
@@ -340,7 +340,7 @@ describe('connections of the ftp adapter', () => {
     expect(stub.heard.filter((line) => line === 'MLST /none.txt')).toHaveLength(1);
   });
 
-  it('are bounded, closed when nobody uses them, and all at the end', async () => {
+  it('are bounded, closed when they are unused, and all at the end', async () => {
     const { store, stub } = await start({ listing: LISTED }, { connections: 3, idleTimeout: 0.2 });
     await Promise.all(Array.from({ length: 12 }, () => namesIn(store)));
     expect(stub.made()).toBeLessThanOrEqual(3);

@@ -212,7 +212,7 @@ describe('a source in a bucket of Google Cloud Storage', () => {
     }
   });
 
-  it('says nothing of the bucket when the login is wrong or nobody answers', async () => {
+  it('reveals nothing of the bucket when the login is wrong or the service does not respond', async () => {
     for (const more of [
       { credentialsFile: server.strangersFile },
       { credentialsFile: '/missing/secret.json' },

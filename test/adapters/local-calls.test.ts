@@ -101,7 +101,7 @@ describe.skipIf(process.platform !== 'linux')('the calls of the local adapter (n
     expect(await answerOf('fullDisk')).toEqual(['moved.txt']);
   });
 
-  it('read a folder once for all who ask at the same time for names that are not there', async () => {
+  it('read a folder once for all concurrent lookups of missing names', async () => {
     expect(await answerOf('missing')).toEqual({ found: 0, readings: 1 });
   });
 

@@ -93,7 +93,7 @@ describe('what is swept at the start, and what is not', () => {
       .map((field, index) => fields[index] ?? field)
       .join('-');
 
-  it('files of a running process stay, whoever starts beside it', async () => {
+  it('files of a running process stay when another one starts', async () => {
     const first = await open();
     const staged = await first.stage(content('still wanted'));
     for (let start = 0; start < 3; start += 1) await (await open()).close();
@@ -123,7 +123,7 @@ describe('what is swept at the start, and what is not', () => {
     expect(await everything()).toEqual([]);
   });
 
-  it('nobody waits until many are gone, but the end of the store', async () => {
+  it('no request waits until many are removed, only the end of the store', async () => {
     const name = `${await markWith({ 4: '1' })}-12345678`;
     await plantInstance(name);
     const files = Array.from({ length: 8000 }, (_, index) => join(root, TEMP, name, String(index)));

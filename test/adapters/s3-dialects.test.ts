@@ -47,7 +47,7 @@ const ODD: Dialect = {
 };
 
 describe('dialects of S3', () => {
-  it('a service without conditional writes: names are looked at first, and promised to nobody', async () => {
+  it('a service without conditional writes: names are looked up first, and not reserved', async () => {
     const dialects: readonly Dialect[] = [
       { conditionalPut: 'refused', conditionalCopy: 'refused' },
       { conditionalPut: 'ignored', conditionalCopy: 'unknown' },

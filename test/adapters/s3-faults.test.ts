@@ -132,7 +132,7 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(await text('a.txt')).toBe('recovered');
     });
 
-    it('a port that nobody listens on is an unavailable storage', async () => {
+    it('a port without a listener is an unavailable storage', async () => {
       const { adapter } = openStore({ endpoint: 'http://127.0.0.1:1' });
       expect(await outcomeOf(adapter.stat(at('a.txt')), secrets())).toBe('STORAGE_UNAVAILABLE');
     });

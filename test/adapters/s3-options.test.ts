@@ -236,7 +236,7 @@ describe('how an s3 source finds its bucket', () => {
   });
 });
 
-describe('who signs the requests of an s3 source', () => {
+describe('the signing key of an s3 source', () => {
   const keyOf = ({ requests }: S3Stub): string | undefined =>
     /Credential=([^/]+)\//u.exec(requests[0]?.headers.authorization ?? '')?.[1];
 
@@ -344,7 +344,7 @@ describe('who signs the requests of an s3 source', () => {
     expect(asked).toBe(1);
   });
 
-  it('is nobody where no key is found: an error that says nothing of the machine', async () => {
+  it('is missing where no key is found: an error that reveals nothing of the machine', async () => {
     const { stub, status, text } = await ask({});
     expect(status).toBe(500);
     expect(JSON.parse(text)).toMatchObject({ success: false, data: { code: 500 } });
@@ -354,7 +354,7 @@ describe('who signs the requests of an s3 source', () => {
 });
 
 describe('how long an s3 source waits', () => {
-  it('connectTimeout for each attempt where nobody answers to a connection', async () => {
+  it('connectTimeout for each attempt where no host accepts the connection', async () => {
     const program = fileURLToPath(new URL('../../tools/test-servers/deaf-port.mjs', import.meta.url));
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
     const fillers: Socket[] = [];

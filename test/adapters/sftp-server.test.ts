@@ -186,7 +186,7 @@ describe.skipIf(!hasSshd)(
       expect((await store.stat(at('a.txt'))).size).toBe(1);
     });
 
-    it('closes connections that nobody uses, and all of them at its end', async () => {
+    it('closes unused connections, and all of them at its end', async () => {
       const store = open({ port: inUse.proxy.port, idleTimeout: 0.2, connections: 3 });
       await Promise.all(Array.from({ length: 12 }, () => store.stat(SourcePath.root)));
       expect(inUse.proxy.open()).toBeGreaterThan(0);

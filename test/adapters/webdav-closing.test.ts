@@ -38,7 +38,7 @@ const startClosing = async (content: Buffer): Promise<Server> => {
   return server;
 };
 
-describe('a WebDAV server that closes while nobody reads', () => {
+describe('a WebDAV server that closes while its response is not read', () => {
   const open: { readonly server: Server; readonly adapter: WebdavAdapter }[] = [];
 
   afterEach(async () => {

@@ -438,7 +438,7 @@ describe('requests to WebDAV', () => {
     expect(stub.seen.find(({ method }) => method === 'PUT')?.headers['content-type']).toBe('image/svg+xml');
   });
 
-  it('carry the headers of the options to the server itself, and to nobody else', async () => {
+  it('send the headers of the options to the server itself, and to no other host', async () => {
     const canary = await DavStub.start();
     onTestFinished(() => canary.close());
     const headers = { 'CF-Access-Client-Id': 'id' };

@@ -178,7 +178,7 @@ describe.skipIf(!programs.apache)(
       },
     );
 
-    it('a port that nobody listens on is an unavailable storage', async () => {
+    it('a port without a listener is an unavailable storage', async () => {
       const adapter = openDavStore({ url: 'http://127.0.0.1:1/dav/' }, login);
       open.push(adapter);
       expect(await codeOf(adapter.stat(at('a.txt')))).toBe('STORAGE_UNAVAILABLE');

@@ -128,7 +128,7 @@ describe.skipIf(!programs.apache)(
     const below = async (folder: string): Promise<readonly string[]> =>
       (await readdir(folder, { recursive: true }).catch(() => [])).sort();
 
-    it('a name that a killed process was taking is passed over at first, and free again when nobody can hold it', async () => {
+    it('a name that a killed process was taking is skipped at first, and free again when no process can hold it', async () => {
       const folder = await makeRoot('killed-name');
       const victim = await startInstance(configFor(`${proxy.endpoint}/dav/`, 'killed-name'));
       const [other] = await startInstances(1, configFor(server.url, 'killed-name'));

@@ -71,7 +71,7 @@ describe('a task queue', () => {
     await Promise.all(runs);
   });
 
-  it('refuses when too many wait, and those who wait too long', async () => {
+  it('rejects work when too many tasks wait, and tasks that wait too long', async () => {
     const queue = createTaskQueue({ capacity: 1, maxWaiting: 1, maxWaitMs: 20 });
     const first = controlled([], 'first');
     const running = queue.run(first.work);

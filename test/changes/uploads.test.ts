@@ -44,7 +44,7 @@ describe('simultaneous uploads of one name', () => {
     }
   });
 
-  it('skip what is there, whoever made it, and fill gaps', async () => {
+  it('skip existing names, whatever created them, and fill gaps', async () => {
     const service = await startService();
     const files = service.source('files');
     const old = upTo(40).map((number) => [`sub/a-${String(2 * number + 1)}.txt`, 'old'] as const);

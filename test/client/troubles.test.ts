@@ -165,7 +165,7 @@ describe.skipIf(chromium === undefined)(`What people read when something is wron
     await expectToRead(editor, '413 Payload Too Large', '413');
   });
 
-  it('who is not logged in', async () => {
+  it('a user who is not logged in', async () => {
     const hooks: ConnectorHooks = {
       checkAuthentication: () => {
         throw new HttpError(401, 'Please log in.');

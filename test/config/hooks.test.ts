@@ -17,7 +17,7 @@ const problemsOf = async (hooks: unknown): Promise<readonly string[]> => {
 };
 
 describe('hooks', () => {
-  it('that nobody would call stop the start', async () => {
+  it('with unknown names stop the start', async () => {
     expect(await problemsOf({ check_authentication: () => 'editor', acessControl: () => [] })).toEqual([
       'hooks.check_authentication: is not a known key; did you mean "checkAuthentication"?',
       'hooks.acessControl: is not a known key; did you mean "accessControl"?',

@@ -321,7 +321,7 @@ describe('a plausible and wrong setting', () => {
     expect(warnings).toContainEqual(expect.stringMatching(warning));
   });
 
-  it('is named where nobody logs in', async () => {
+  it('is named without a login', async () => {
     const rule = { accessControl: [{ role: 'guest' }] };
     expect((await start(rule, {})).warnings).toContainEqual(
       expect.stringMatching(/^accessControl: without any login, every request may: .*fileRemove/u),

@@ -92,7 +92,7 @@ describe.skipIf(!isThere)(`Apache sends the files of a protected source${reason}
     expect(page.headers.get('etag')).not.toBe(etag);
   });
 
-  it('to nobody else, and nothing that the connector does not show', async () => {
+  it('to no other role, and nothing that the connector does not show', async () => {
     expect((await ask('/connector/file/photos/page.html', { cookie: '' })).status).toBe(401);
     expect((await ask('/connector/file/photos/link.txt')).status).toBe(404);
     expect((await ask('/connector/file/photos/..%2foutside.txt')).status).toBe(404);

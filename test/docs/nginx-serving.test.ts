@@ -80,7 +80,7 @@ describe.skipIf(!hasNginx)(`nginx sends the files of a protected source${needsNg
     expect(headers['content-security-policy']).toMatch(/^default-src 'none'/u);
   });
 
-  it('to nobody else, and nothing that the connector does not show', async () => {
+  it('to no other role, and nothing that the connector does not show', async () => {
     expect((await ask('/connector/file/photos/page.html', {})).status).toBe(401);
     expect((await ask('/internal/photos/page.html')).status).toBe(404);
     expect((await ask('/connector/file/photos/link.txt')).status).toBe(404);

@@ -226,7 +226,7 @@ describe('limits of DOCX files', () => {
     expect((await documents.docx(jobOf('<p>next</p>'))).length).toBeGreaterThan(1000);
   });
 
-  it('a picture that never comes is left out, a caller who goes away is let go, a full queue refuses', async () => {
+  it('a picture that never comes is left out, the job of a disconnected client is aborted, a full queue rejects work', async () => {
     const waiting: unknown[] = [];
     const site = await startSite((_request, response) => void waiting.push(response));
     const html = `<p>text</p><img src="${site.origin}/a.png">`;

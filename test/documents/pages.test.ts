@@ -101,7 +101,7 @@ describe.skipIf(noTools)(`the pages of a PDF ${noTools}`, () => {
     });
   });
 
-  it('are what the document says where nobody asks', async () => {
+  it('are those of the document where the request names none', async () => {
     const service = await startService();
     const html = `<style>@page { size: A5 landscape; margin: 3cm; @top-left { content: "Draft" }
       @bottom-center { content: counter(page) " / " counter(pages) } }</style>${three}`;

@@ -278,7 +278,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     await Promise.all([first, second]);
   });
 
-  it('a caller who goes away is let go, running or waiting', async () => {
+  it('the job of a disconnected client is aborted, running or waiting', async () => {
     const documents = startDocuments({ remote: door(true), pdfLimits: { running: 1 } });
     const slow = await startSlowSite();
     const [one, two] = [new AbortController(), new AbortController()];

@@ -194,7 +194,7 @@ describe('the log', () => {
   });
 });
 
-describe('a store that cannot discard what nobody wants', () => {
+describe('a store that cannot discard unused uploads', () => {
   it('neither fails the request nor keeps its sources', async () => {
     const inner = new MemoryAdapter();
     const storage = replacing(inner, {

@@ -100,7 +100,7 @@ it('sends a file without a warning of a leak where the host itself waits for the
   expect(warnings).toEqual([]);
 });
 
-it('says in its log who has ended an answer', async () => {
+it('logs that the host has ended a response', async () => {
   const root = await mkdtemp(join(tmpdir(), 'stowage-ended-'));
   onTestFinished(() => rm(root, { recursive: true }));
   await writeFile(join(root, 'a.txt'), Buffer.alloc(FILES * BYTES));

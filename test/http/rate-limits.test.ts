@@ -189,7 +189,7 @@ describe('what counts as one client', () => {
     expect((await list(url)).status).toBe(429);
   });
 
-  it('is who has connected, whatever headers say', async () => {
+  it('is the peer of the connection, whatever headers say', async () => {
     const url = await serve(limits);
     expect((await list(url, { 'x-forwarded-for': '192.0.2.1' })).status).toBe(200);
     expect((await list(url, { 'x-forwarded-for': '192.0.2.2' })).status).toBe(429);
@@ -248,7 +248,7 @@ describe('what counts as one client', () => {
     expect(warnings.filter((text) => text.includes('address'))).toHaveLength(1);
   });
 
-  it('is not the user of another tenant who has the same name', async () => {
+  it('is not the user of another tenant with the same name', async () => {
     const hooks: ConnectorHooks = {
       ...byHeader('x-user'),
       resolveSources: ({ headers }) => ({
@@ -264,7 +264,7 @@ describe('what counts as one client', () => {
     }
   });
 
-  it('is the proxy itself where it names nobody', async () => {
+  it('is the proxy itself where it names no client', async () => {
     const url = await serve(limits, {}, { trustedProxies: ['127.0.0.1'] });
     expect((await list(url, { 'x-forwarded-for': 'unknown' })).status).toBe(200);
     expect((await list(url, { 'x-forwarded-for': '-, <>' })).status).toBe(429);

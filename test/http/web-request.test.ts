@@ -53,7 +53,7 @@ describe('a plain web request', () => {
     expect((await cut.fetch(new Request('https://site.test/ping'))).status).toBe(200);
   });
 
-  it('finds the action below a prefix that nobody has cut or told', async () => {
+  it('finds the action below a prefix that was neither removed nor configured', async () => {
     const mounted = createRouter(memoryConfig, {}, quiet);
     const ask = async (path: string, init: RequestInit = {}) => {
       const answer = await mounted.fetch(new Request(`https://site.test${path}`, init));

@@ -148,7 +148,7 @@ describe('giving up', () => {
     await expect.poll(() => site.sockets.size).toBe(0);
   });
 
-  it('a stream that nobody reads is closed when the time is over, without harm to the process', async () => {
+  it('an unread stream is closed when the time is over, without harm to the process', async () => {
     const { stream } = await fetcher.fetch(`${site.origin}/stall`, { ...options, timeoutMs: 300 });
     await expect.poll(() => site.sockets.size).toBe(0);
     await expect(buffer(stream)).rejects.toMatchObject({ status: 400 });
@@ -191,7 +191,7 @@ describe('giving up', () => {
   });
 });
 
-describe('a server that closes while nobody reads', () => {
+describe('a server that closes while its response is not read', () => {
   // Whole buffers of a socket: nothing is left over that would hide the end from the client.
   const sizes = [128, 192, 256].map((kilobytes) => kilobytes * 1024);
 

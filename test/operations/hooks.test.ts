@@ -31,7 +31,7 @@ const shortly = ({ type, source, path, from, fromSource, bytes }: ServiceEvent):
   [type, source, path, from, fromSource, bytes].filter((value) => value !== undefined);
 
 describe('events', () => {
-  it('tell every change, with who made it, before and after', async () => {
+  it('report every change, with its user, before and after', async () => {
     const { service, before, after } = await start(
       {},
       { sources: { files: {}, other: {} }, saveSameFileNameStrategy: 'replace' },

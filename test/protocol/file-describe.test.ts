@@ -425,7 +425,7 @@ describe('words of files that come and go together', () => {
     expect(await aboutOf(service, 'f0.txt')).toEqual({ title: 'early' });
   });
 
-  it('are told by an upload to those alone who may list the file', async () => {
+  it('are in the response of an upload only for roles that may list the file', async () => {
     let role = 'guest';
     const service = await startService(
       { saveSameFileNameStrategy: 'replace', accessControl: [{ role: 'writer', FILES: false }] },

@@ -205,7 +205,7 @@ describe('fileReplace', () => {
     expect([broken.status, broken.data['error']]).toEqual([400, 'BROKEN_IMAGE']);
   });
 
-  it('keeps the old version in the trash, and tells who it was', async () => {
+  it('keeps the old version in the trash, and reports the user', async () => {
     const events: ServiceEvent[] = [];
     const service = await startService(
       { trash: { keepReplaced: true } },

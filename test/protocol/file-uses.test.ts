@@ -52,7 +52,7 @@ describe('fileUses', () => {
     expect(await flagOf(service)).toBe(false);
   });
 
-  it('asks nothing for those who may not see the file, or may not ask', async () => {
+  it('does not call the hook for roles that may not see the file, or may not use the action', async () => {
     for (const key of ['FILE_USES', 'FILES', 'READ'] as const) {
       let isAsked = false;
       const { service } = await start(

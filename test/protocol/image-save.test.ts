@@ -187,7 +187,7 @@ describe('imageSave', () => {
 });
 
 describe('a full queue of image work', () => {
-  it('answers 503 with Retry-After to those who would wait too long, and serves all others', async () => {
+  it('returns 503 with Retry-After for requests that would wait too long, and serves all others', async () => {
     const images = await startImages();
     await images.put('a.jpg', await quarters(3000, 2000).jpeg().toBuffer());
     const answers = await Promise.all(

@@ -25,7 +25,7 @@ const namesIn = async (service: Service, fields: Record<string, string> = {}): P
   itemsOf(await service.call('trashList', fields)).map(({ name }) => name);
 
 describe('trashList', () => {
-  it('lists what was removed, the newest first, with who removed it and when', async () => {
+  it('lists removed items, the newest first, with the user and the time of each removal', async () => {
     const service = await startService(
       { trash: {} },
       { checkAuthentication: () => ({ role: 'editor', subject: 'ann' }) },

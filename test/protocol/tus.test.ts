@@ -459,7 +459,7 @@ describe('an upload in parts ends as one in a form', () => {
 });
 
 describe('an unfinished upload', () => {
-  it('belongs to who began it', async () => {
+  it('belongs to the client that began it', async () => {
     const service = await startTus(
       {},
       {

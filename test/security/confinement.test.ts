@@ -222,7 +222,7 @@ describe('the names that the adapter keeps for itself', () => {
   });
 });
 
-it('the root itself may be a link: it is the administrator who made it', async () => {
+it('the root itself may be a link: the administrator made it', async () => {
   ground = await prepareGround([]);
   await plant();
   const alias = `${ground.root}-alias`;

@@ -91,7 +91,7 @@ describe('links in answers', () => {
     },
   );
 
-  it('of protected sources open by the rules of who follows them, however they were learnt', async () => {
+  it('of protected sources open by the rules of the requester, wherever the link comes from', async () => {
     const service = await startWithRules({
       imagePresets: { card: { width: 10 } },
       sources: { files: { baseurl: undefined, serve: 'protected' } },
@@ -129,7 +129,7 @@ describe('links in answers', () => {
   });
 });
 
-it('thumbnails that the command line has made open for nobody who may not read their pictures', async () => {
+it('thumbnails of the command line open only for roles that may read their pictures', async () => {
   const service = await startWithRules({ sources: { files: { baseurl: undefined, serve: 'protected' } } });
   const picture = await quarters(600, 300).png().toBuffer();
   await service.source('files').put({ 'd/a.png': picture, 'd/b.txt': CANARY });

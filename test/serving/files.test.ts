@@ -83,7 +83,7 @@ describe('public files', () => {
   });
 
   // nginx with `slice` asks for the first megabyte of every file, and would pass on the 416.
-  it('send an empty file also to those who ask for its first bytes', async () => {
+  it('send an empty file also for a range of its first bytes', async () => {
     const service = await publicFiles();
     await service.source('files').put({ 'empty.txt': '' });
     const response = await fetch(`${service.url}/file/files/empty.txt`, {
@@ -144,7 +144,7 @@ describe('public files', () => {
     expect(await Promise.all(texts)).toEqual(['percent', 'hello', 'city']);
   });
 
-  it('answer errors as short texts that nobody keeps', async () => {
+  it('return errors as short texts that are not cached', async () => {
     const service = await publicFiles();
     const response = await fetch(`${service.url}/file/files/missing.txt`);
     expect(await response.text()).not.toContain('{');
@@ -152,7 +152,7 @@ describe('public files', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('are missing in a source that nobody knows', async () => {
+  it('are missing in an unknown source', async () => {
     const service = await publicFiles();
     const response = await fetch(`${service.url}/file/other/a.txt`);
     expect([response.status, response.headers.get('content-type')]).toEqual([

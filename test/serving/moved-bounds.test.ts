@@ -158,7 +158,7 @@ it('forgets the oldest first, and the rest not by a restart', async () => {
   expect(answers.slice(8)).toEqual(names.slice(8).map((name) => `308 /file/files/new-${name}.txt`));
 });
 
-it('does not tell who may not read a file where it is now', async () => {
+it('reveals the current path of a file only to roles that may read it', async () => {
   const folder = await folderWith({ 'a.txt': 'hello', 'board/x.txt': 'x' });
   const router = routerOf(
     { files: { root: folder.root, serve: 'protected' } },

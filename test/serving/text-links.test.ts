@@ -85,7 +85,7 @@ describe('renewLinks', () => {
     expect(seconds > 90 && seconds <= 100).toBe(true);
   });
 
-  it('gives no access to who writes a link', async () => {
+  it('gives the writer of a link no access', async () => {
     const { router } = await start();
     const old = expiredLink(router, 'cat.png');
     for (const url of [
@@ -278,7 +278,7 @@ describe('renewLinks', () => {
     for (const signal of ofFirst) expect(signals.has(signal)).toBe(false);
   });
 
-  it('says nothing about pictures that not everybody may see, whoever has written the text', async () => {
+  it('reveals nothing about pictures with restricted access, whatever the text is', async () => {
     const { router } = await start();
     const options = { sizes: true, srcset: ['card'] };
     const [unsigned = ''] = router.urlFor('signed', 'cat.png').split('?');

@@ -103,7 +103,7 @@ describe('thumbnails of served sources', () => {
     }
   });
 
-  it('of a thousand broken or missing pictures leave nothing behind and hold up nobody', async () => {
+  it('of a thousand broken or missing pictures leave nothing behind and delay no request', async () => {
     const service = await start();
     const names = [
       '_thumbs/broken.jpg',

@@ -163,7 +163,7 @@ describe('Logins', () => {
     }
   }, 120_000);
 
-  it('by proxy: the role of the header, and nobody without it', async () => {
+  it('by proxy: the role of the header, and no access without it', async () => {
     const program = await start('proxy.ts');
     const may = async (role: string) =>
       (await ask(program, '/permissions', { 'x-role': role })).permissions?.['allowFileRemove'];
@@ -171,7 +171,7 @@ describe('Logins', () => {
     expect(await ask(program, '/permissions', {})).toMatchObject({ status: 401 });
   }, 120_000);
 
-  it('a folder for each user: nobody sees the files of another', async () => {
+  it('a folder for each user: no user sees the files of another', async () => {
     const program = await start('folders.ts');
     const seen = async (user: string) => {
       const { sources = [] } = await ask(program, '/connector/files', { 'x-user': user });
