@@ -241,7 +241,7 @@ const documentAction = (
       if (savedAs !== undefined)
         return saveDocument(context, { source, path, name: savedAs }, keys.file, () => make(savedAs));
       const filename = `document.${extension}`;
-      return new GeneratedFileResponse({ filename, contentType, make: () => make(filename) });
+      return new GeneratedFileResponse({ filename, contentType }, () => make(filename));
     },
   });
 };

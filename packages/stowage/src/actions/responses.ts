@@ -14,21 +14,11 @@ export interface FileResponseFields {
 }
 
 /** A file as the response: the HTTP layer adds ranges, conditional requests and headers. */
-export class FileResponse implements FileResponseFields {
-  readonly filename: string;
-  readonly contentType: string;
-  readonly stat: FileResponseFields['stat'];
-  readonly headers: Readonly<Record<string, string>>;
-  readonly isInline: boolean;
-  readonly open: FileResponseFields['open'];
+export class FileResponse {
+  readonly file: FileResponseFields;
 
-  constructor({ filename, contentType, stat, headers = {}, isInline = false, open }: FileResponseFields) {
-    this.filename = filename;
-    this.contentType = contentType;
-    this.stat = stat;
-    this.headers = headers;
-    this.isInline = isInline;
-    this.open = open;
+  constructor(file: FileResponseFields) {
+    this.file = file;
   }
 }
 
@@ -56,15 +46,13 @@ export class DelegatedResponse {
 
 /** A file that is generated for this request only, when its bytes are needed: HEAD costs nothing. */
 export class GeneratedFileResponse {
-  readonly filename: string;
-  readonly contentType: string;
+  readonly file: Pick<FileResponseFields, 'filename' | 'contentType'>;
   /** Generates the whole file. Called at most once. */
   readonly make: () => Promise<Uint8Array>;
 
-  constructor(fields: { filename: string; contentType: string; make: () => Promise<Uint8Array> }) {
-    this.filename = fields.filename;
-    this.contentType = fields.contentType;
-    this.make = fields.make;
+  constructor(file: GeneratedFileResponse['file'], make: () => Promise<Uint8Array>) {
+    this.file = file;
+    this.make = make;
   }
 }
 

@@ -32,19 +32,12 @@ const parseRange = (header: string | undefined, size: number): ByteRange | 'unsa
   return start >= size ? 'unsatisfiable' : { start, end };
 };
 
-export interface Version {
-  /** Quoted; undefined without one. Those of stores are strong. */
-  readonly etag: string | undefined;
-  /** Milliseconds since 1970; undefined if unknown. */
-  readonly modifiedAt: number | undefined;
-}
-
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 
 /** Store clocks may be ahead or behind by this much. */
 const CLOCK_MS = 60_000;
 
-interface Comparable extends Version {
+interface Comparable extends Pick<Stat, 'etag' | 'modifiedAt'> {
   /** Another version may have the same time. */
   readonly isRecent: boolean;
 }
@@ -55,7 +48,7 @@ interface Comparable extends Version {
  * version from one that replaces it within the same second, so a recent file gets a tag that no later request
  * matches: clients that send a tag do not compare the time.
  */
-const comparable = ({ etag, modifiedAt, size }: Version & Pick<Stat, 'size'>): Comparable => {
+const comparable = ({ etag, modifiedAt, size }: FileResponseFields['stat']): Comparable => {
   if (etag !== undefined || modifiedAt === undefined) return { etag, modifiedAt, isRecent: false };
   const isRecent = Date.now() - modifiedAt < CLOCK_MS;
   const tag = isRecent ? `W/"${randomUUID()}"` : `"${String(size)}-${String(seconds(modifiedAt))}"`;
@@ -116,8 +109,8 @@ const CACHE_CONTROL = 'private, no-cache, no-transform';
 /** Mutates `headers`: nested spreads take a tenth of the time of a small file. */
 const addValidators = (
   headers: Record<string, string>,
-  { etag, modifiedAt }: Version,
-  own: FileResponse['headers'],
+  { etag, modifiedAt }: Comparable,
+  own: FileResponseFields['headers'],
 ): Record<string, string> => {
   if (etag !== undefined) headers['etag'] = etag;
   if (modifiedAt !== undefined) headers['last-modified'] = new Date(modifiedAt).toUTCString();
@@ -157,27 +150,27 @@ const requestedRange = (
  * The file is opened only when its bytes are sent.
  */
 export const fileResponse = async (
-  response: FileResponse,
+  { file }: FileResponse,
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
   const reads = request.method === 'GET' || request.method === 'HEAD';
-  const version = comparable(response.stat);
+  const version = comparable(file.stat);
   const verdict = reads ? checkPreconditions(request.headers, version) : 'send';
   // Not a ChangedMeanwhileError: the file has not changed during the download, so the download is not
   // restarted.
   if (verdict === 'failed') throw new StowageError('CHANGED_MEANWHILE');
   if (verdict === 'not-modified')
-    return { status: 304, headers: addValidators({}, version, response.headers), body: undefined };
-  const { size } = response.stat;
+    return { status: 304, headers: addValidators({}, version, file.headers), body: undefined };
+  const { size } = file.stat;
   const range = requestedRange(size, version, request);
-  const headers = addValidators(contentHeaders(response), version, response.headers);
+  const headers = addValidators(contentHeaders(file), version, file.headers);
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
     if (range !== undefined)
       headers['content-range'] = `bytes ${String(range.start)}-${String(range.end)}/${String(size)}`;
   }
-  const body = request.method === 'HEAD' ? undefined : await response.open(range);
+  const body = request.method === 'HEAD' ? undefined : await file.open(range);
   return { status: range === undefined ? 200 : 206, headers, body };
 };
 
@@ -186,13 +179,11 @@ export const fileResponse = async (
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2
  */
 export const generatedFileResponse = async (
-  response: GeneratedFileResponse,
+  { file, make }: GeneratedFileResponse,
   request: HookRequest,
 ): Promise<ConnectorResponse> => {
-  const { filename, contentType } = response;
   // Generated for every request, so it has no version.
-  if (request.method !== 'HEAD')
-    return fileResponse(bytesResponse(await response.make(), { filename, contentType }), request);
-  const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(response) };
+  if (request.method !== 'HEAD') return fileResponse(bytesResponse(await make(), file), request);
+  const headers = { 'cache-control': CACHE_CONTROL, ...contentHeaders(file) };
   return { status: 200, headers, body: undefined };
 };

@@ -13,12 +13,12 @@ import type { Source } from '../../sources/source.ts';
 import type { Stat } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Item, ViewedFile } from '../../view/folder-view.ts';
-import type { Links } from '../../view/links.ts';
 import { presentOf } from '../../view/moved.ts';
 import { FILE_KEYS, VARIANT_KEYS } from '../../view/rights.ts';
 import type { ReadResult, SourceView } from '../../view/source-view.ts';
 import type { SourceViews } from '../../view/source-views.ts';
-import { bytesResponse, FileResponse, DelegatedResponse } from '../responses.ts';
+import type { ActionServices } from '../action.ts';
+import { bytesResponse, DelegatedResponse, FileResponse, type FileResponseFields } from '../responses.ts';
 import { entryShownBy, pathOfSegments, type ShownEntry } from '../public-files.ts';
 import { handOver, isShownInline, safetyHeaders } from './delivery.ts';
 
@@ -41,10 +41,7 @@ export interface ServingRequest {
   readonly isHead: boolean;
 }
 
-export interface ServingServices {
-  readonly thumbnails: Thumbnails;
-  readonly links: Links;
-}
+export type ServingServices = Pick<ActionServices, 'thumbnails' | 'links'>;
 
 /** Path in the link of an item's thumbnail or variant; undefined where its source has none. */
 export const drawnPath = (
@@ -78,7 +75,7 @@ const seenByAsker = async (item: Item, { view, viewsFor }: ServingRequest): Prom
  * @throws errors of the stores
  */
 export const followMoved = async (
-  { links }: { readonly links: Links },
+  { links }: Pick<ServingServices, 'links'>,
   request: ServingRequest,
   shown: ShownEntry & { readonly isDrawn: boolean },
 ): Promise<DelegatedResponse | undefined> => {
@@ -133,7 +130,7 @@ const openStored = async (
   file: ViewedFile,
   isPlain: boolean,
   { stat: known, read: opened, onError }: Known,
-): Promise<Pick<FileResponse, 'stat' | 'open'>> => {
+): Promise<Pick<FileResponseFields, 'stat' | 'open'>> => {
   if (opened !== undefined || (isPlain && known === undefined)) {
     const read = opened ?? (await file.open({ bytesUpTo: SMALL_BYTES }));
     return { stat: read.stat, open: () => Promise.resolve(read.bytes ?? read.stream) };
