@@ -3,7 +3,7 @@ import { SourcePath } from '../../storage/source-path.ts';
 import { type AccessRule, extensionsOf } from '../access-rules.ts';
 import type { SourceConfig } from '../types.ts';
 import { isThere } from './source-risks.ts';
-import { isTransposed, type SettingRisk } from './value-risks.ts';
+import { isTransposed, riskIf, type SettingRisk } from './value-risks.ts';
 
 export interface RuleSurroundings {
   /** All possible roles of requests; undefined where a hook or a token decides. */
@@ -64,22 +64,22 @@ const roleProblem = (
   role: string,
   others: readonly string[],
   roles: RuleSurroundings['roles'],
-): readonly [text: string, fix: string] | undefined => {
+): Pick<SettingRisk, 'text' | 'fix'> | undefined => {
   if (/[,;|]/u.test(role) || role !== role.trim())
-    return [
-      `is ${JSON.stringify(role)}, and a rule is about one role`,
-      'Write a rule for each role, without spaces around it.',
-    ];
+    return {
+      text: `is ${JSON.stringify(role)}, and a rule is about one role`,
+      fix: 'Write a rule for each role, without spaces around it.',
+    };
   const alike = others.find(
     (other) => other !== role && (other.toLowerCase() === role.toLowerCase() || isTransposed(other, role)),
   );
   if (alike !== undefined)
-    return [`is "${role}", and another rule says "${alike}"`, 'Write both in the same way.'];
+    return { text: `is "${role}", and another rule says "${alike}"`, fix: 'Write both in the same way.' };
   if (roles === undefined || roles.includes(role)) return undefined;
-  return [
-    `is "${role}", which no request has: without another login the roles are ${roles.join(', ')}`,
-    'Set auth or a checkAuthentication hook that gives this role, or correct it.',
-  ];
+  return {
+    text: `is "${role}", which no request has: without another login the roles are ${roles.join(', ')}`,
+    fix: 'Set auth or a checkAuthentication hook that gives this role, or correct it.',
+  };
 };
 
 const namesOf = ({ key, name, storageAdapter, root }: SourceConfig): readonly (readonly string[])[] => [
@@ -104,34 +104,29 @@ const sourceIn = async (
 
 const risksOf = (
   rules: readonly ReadRule[],
+  rule: ReadRule,
   index: number,
   { roles }: RuleSurroundings,
 ): readonly SettingRisk[] => {
   const at = `accessControl.${String(index)}`;
-  const risks: SettingRisk[] = [];
-  const add = (key: string, text: string, fix: string): void => void risks.push({ key, text, fix });
-  const rule = rules[index];
-  if (rule === undefined) return [];
-  const { role, effects } = rule;
-  if (effects.size === 0)
-    add(
+  const earlier = rules.slice(0, index).flatMap((other) => other.role ?? []);
+  const problem = rule.role === undefined ? undefined : roleProblem(rule.role, earlier, roles);
+  const later = rules.findIndex((other, number) => number > index && isOverruledBy(rule, other));
+  return [
+    ...riskIf(
+      rule.effects.size === 0,
       at,
       'names no action, and so decides nothing',
       'Write what it allows or denies: "FILE_REMOVE": false.',
-    );
-  if (role !== undefined) {
-    const earlier = rules.slice(0, index).flatMap((other) => other.role ?? []);
-    const problem = roleProblem(role, earlier, roles);
-    if (problem !== undefined) add(`${at}.role`, ...problem);
-  }
-  const later = rules.findIndex((other, number) => number > index && isOverruledBy(rule, other));
-  if (later !== -1)
-    add(
+    ),
+    ...(problem === undefined ? [] : [{ key: `${at}.role`, ...problem }]),
+    ...riskIf(
+      later !== -1,
       at,
       `never decides: accessControl.${String(later)} says otherwise wherever it applies, and the last rule decides`,
       'Put general rules first, and exceptions after them.',
-    );
-  return risks;
+    ),
+  ];
 };
 
 /** Maximum number of rules that are compared; more would delay the start. */
@@ -144,7 +139,7 @@ export const ruleRisks = (
 ): readonly SettingRisk[] => {
   if (written.length > MOST_RULES) return [];
   const rules = written.map((rule) => readRule(rule, surroundings.ruleKeys));
-  return rules.flatMap((_rule, index) => risksOf(rules, index, surroundings));
+  return rules.flatMap((rule, index) => risksOf(rules, rule, index, surroundings));
 };
 
 /** Paths of rules that seem to begin with a source. */

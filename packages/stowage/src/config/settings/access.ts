@@ -2,10 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
 import { orUndefined } from '../../errors/errors.ts';
 import { accessRuleSchema } from '../access-rules.ts';
-import { global, network, origin, positive, setting, unused } from './values.ts';
-
-const isWebAddress = (text: string): boolean =>
-  URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol) && new URL(text).username === '';
+import { global, isWebAddress, network, origin, positive, setting, unused } from './values.ts';
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
 
@@ -35,17 +32,14 @@ const algorithmsOfKey = (text: string): readonly TokenAlgorithm[] => {
   return algorithmsOfCurve[details?.namedCurve ?? ''] ?? [];
 };
 
-interface TokenKeys {
-  readonly jwksUrl?: string | undefined;
-  readonly publicKey?: string | undefined;
-  readonly secret?: string | undefined;
-}
-
 /**
  * Algorithms that a key can verify. A public key is never used as a shared secret, nor the reverse, whatever
  * the header of a token says.
  */
-export const possibleAlgorithms = ({ publicKey, secret }: TokenKeys): readonly TokenAlgorithm[] => {
+export const possibleAlgorithms = ({
+  publicKey,
+  secret,
+}: Pick<TokenSettings, 'publicKey' | 'secret'>): readonly TokenAlgorithm[] => {
   if (secret !== undefined) return shared;
   return publicKey === undefined ? [...rsa, ...curves] : algorithmsOfKey(publicKey);
 };
@@ -56,7 +50,7 @@ const texts = z.union([z.string(), z.array(z.string()).min(1)], 'must be text or
 const jwtShape = z.strictObject({
   jwksUrl: z
     .string()
-    .refine(isWebAddress, 'must be an http or https URL')
+    .refine((text) => isWebAddress(text) && new URL(text).username === '', 'must be an http or https URL')
     .optional()
     .describe('Address of the keys that the login service publishes (a JSON Web Key Set).'),
   publicKey: z

@@ -5,6 +5,7 @@ import {
   byteSize,
   count,
   global,
+  isWebAddress,
   localPath,
   MAX_TIMER_SECONDS,
   positive,
@@ -50,9 +51,6 @@ const quotaSchema = z.strictObject({
 const auditSchema = z.strictObject({
   file: localPath.describe('A file of JSON lines, one for each change. You can rotate it at any time.'),
 });
-
-const isWebAddress = (text: string): boolean =>
-  URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol);
 
 const webhookSchema = z.strictObject({
   url: z

@@ -38,6 +38,9 @@ export const unused = (meaning: string): SettingMeta => ({
 /** Longest delay of a timer, in seconds. */
 export const MAX_TIMER_SECONDS = 2_147_483;
 
+export const isWebAddress = (text: string): boolean =>
+  URL.canParse(text) && /^https?:$/u.test(new URL(text).protocol);
+
 export const list = (text: string): string[] => text.split(' ');
 
 /** The extensions that a source allows by default. */
