@@ -181,6 +181,3 @@ export const defineAction = <Parameters extends z.ZodType>(
 
 /** Result of actions that only confirm: nothing besides `code`. */
 export const doneSchema = z.object({});
-
-/** Result of actions that confirm with messages. */
-export const messagesSchema = z.object({ messages: z.array(z.string()) });

@@ -86,8 +86,6 @@ const editedImageShape = {
   newname: optionalTextField.describe('The name for the result. Default: the result replaces the original.'),
 };
 
-type EditedImageParameters = z.output<z.ZodObject<typeof editedImageShape>>;
-
 const imageResultSchema = z.object({
   newPath: z.string().describe('Public URL of the written file.'),
 });
@@ -98,11 +96,9 @@ const shared = { load: 'pictures', changes: true, result: imageResultSchema } as
 const requireTarget = async (
   context: ActionContext,
   view: SourceView,
-  {
-    key,
-    path,
-    newname,
-  }: { readonly key: string; readonly path: SourcePath; readonly newname: string | undefined },
+  key: string,
+  path: SourcePath,
+  newname: string | undefined,
 ): Promise<SourcePath | undefined> => {
   if (newname === undefined || newname.normalize('NFC') === path.name) return undefined;
   const { settings } = view.source;
@@ -124,7 +120,7 @@ const requireTarget = async (
 export const editImage = async (
   context: ActionContext,
   key: string,
-  input: EditedImageParameters,
+  input: z.output<z.ZodObject<typeof editedImageShape>>,
   plan: (seen: PictureSize) => Edit,
 ): Promise<z.output<typeof imageResultSchema>> => {
   const { services, signal } = context;
@@ -132,7 +128,7 @@ export const editImage = async (
   const path = input.path.child(input.name);
   const item = await view.find(key, path, 'file');
   if (extensionOf(path.name) === 'svg') throw new BrokenImageError('SVG images cannot be edited this way.');
-  const target = await requireTarget(context, view, { key, path, newname: input.newname });
+  const target = await requireTarget(context, view, key, path, input.newname);
   const isOver = target === undefined;
   let version = item.stat;
   const picture = {

@@ -151,17 +151,13 @@ export const editorFailure = (
   return failed && { status: readsOnly200 ? 200 : status, body: failed(messages.join(' ')) };
 };
 
-/** A picture of a folder, for the image browsers of editors. */
-export interface ListedPicture {
-  readonly url: string;
-  readonly thumb: string;
-  readonly name: string;
-  /** A word for the editor's search: the name of the folder. */
-  readonly tag: string;
-}
+/** A picture of a folder, for the image browsers of editors. `tag` is for their search: the name of the folder. */
+const listedPicture = z.object({ url: z.string(), thumb: z.string(), name: z.string(), tag: z.string() });
+
+export type ListedPicture = z.output<typeof listedPicture>;
 
 export const editorListingSchema = z.union([
-  z.array(z.object({ url: z.string(), thumb: z.string(), name: z.string(), tag: z.string() })),
+  z.array(listedPicture),
   z.object({
     result: z.array(
       z.object({

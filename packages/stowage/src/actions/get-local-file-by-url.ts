@@ -23,10 +23,11 @@ const candidatesFor = (sources: readonly Source[], url: string): PublicFile[] =>
   return [...filesOfPublicUrl(sources, url), ...(path === url ? [] : filesOfPublicUrl(anywhere, path))];
 };
 
-type Outcome = 'denied' | 'missing' | Item;
-
 /** The file that a public URL means, or whose thumbnail or variant it means. */
-const check = async (context: ActionContext, { source, path }: PublicFile): Promise<Outcome> => {
+const check = async (
+  context: ActionContext,
+  { source, path }: PublicFile,
+): Promise<'denied' | 'missing' | Item> => {
   if (!isAllowed(context.views, path)) return 'denied';
   const view = await context.views.of(source);
   try {

@@ -15,7 +15,7 @@ import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from '../view/folder-view.ts';
 import { itemKey, requireBothLocations } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
-import { type ActionContext, type ActionResult, defineAction, doneSchema, messagesSchema } from './action.ts';
+import { type ActionContext, type ActionResult, defineAction, doneSchema } from './action.ts';
 import { forEachItem, itemsDoneSchema, requireOneOrSeveral, severalOf } from './many.ts';
 
 /** `source` is the destination; `fromSource` is the origin, by default the same. */
@@ -149,11 +149,10 @@ const remove =
     input: z.output<typeof removeParameters>,
   ): ReturnType<typeof forEachItem> => {
     const view = await context.views.open(input.source);
-    const several = input.names;
+    const { name: one, names: several } = input;
     // A store with a bulk request combines concurrent removals.
     const isForGood = kind === 'file' && view.source.settings.trash === undefined;
-    const atOnce = isForGood ? { atOnce: REMOVED_AT_ONCE } : {};
-    const wanted = { one: input.name, several, ...atOnce };
+    const wanted = { one, several, atOnce: isForGood ? REMOVED_AT_ONCE : undefined };
     if (kind === 'file' && (several?.length ?? 0) > FEW) await view.prefetch(input.path);
     return forEachItem(context, wanted, async (name) => {
       const path = input.path.child(name);
@@ -222,7 +221,7 @@ export const folderCreateAction = defineAction({
   summary: 'Creates a folder; unsafe characters of its name become an underscore.',
   changes: true,
   parameters: z.object({ source: sourceField, path: pathField, name: newNameField }),
-  result: messagesSchema,
+  result: z.object({ messages: z.array(z.string()) }),
   run: async (context, input) => {
     const view = await context.views.open(input.source);
     const path = input.path.child(newFolderName(view.source.settings, input.name));

@@ -48,13 +48,6 @@ export const itemsDoneSchema = z.object({
     .describe('For several items: the result of each, in the order of the request.'),
 });
 
-interface Selection<Item> {
-  readonly one: Item | undefined;
-  readonly several: readonly Item[] | undefined;
-  /** Default: 4. */
-  readonly atOnce?: number;
-}
-
 /** Whether the order of the items may matter: one lies in another, or two have the same name. */
 const dependOnOrder = (names: readonly string[]): boolean => {
   const all = new Set(names);
@@ -75,7 +68,15 @@ const dependOnOrder = (names: readonly string[]): boolean => {
  */
 export const forEachItem = async <Item extends string | SourcePath>(
   { signal }: Pick<ActionContext, 'signal'>,
-  { one, several, atOnce = AT_ONCE }: Selection<Item>,
+  {
+    one,
+    several,
+    atOnce = AT_ONCE,
+  }: {
+    readonly one: Item | undefined;
+    readonly several: readonly Item[] | undefined;
+    readonly atOnce?: number | undefined;
+  },
   work: (item: Item) => Promise<string | undefined>,
 ): Promise<Record<string, never> | BatchResponse> => {
   if (several === undefined) {

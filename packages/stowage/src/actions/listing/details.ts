@@ -1,5 +1,4 @@
 import { mediaTypeOf } from '../../basics/content/file-type.ts';
-import type { PictureSize } from '../../pictures/engine.ts';
 import type { PictureSizes } from '../../pictures/kept/sizes.ts';
 import type { Entries, Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -35,13 +34,6 @@ const createIsoFormat = (): ((milliseconds: number | undefined) => string | unde
   };
 };
 
-export interface PageDetails {
-  /** The sizes of pictures, in the order of the entries. */
-  readonly seen: readonly (PictureSize | undefined)[];
-  /** Details of an entry by its index, created on demand. */
-  readonly of: (entry: Entry, index: number) => Details;
-}
-
 /** Details of entries. Reads the headers of pictures and no other content. */
 export const detailsOf = async (
   sizes: PictureSizes,
@@ -49,12 +41,14 @@ export const detailsOf = async (
   folder: SourcePath,
   entries: Entries,
   signal: AbortSignal,
-): Promise<PageDetails> => {
+) => {
   const isoTime = createIsoFormat();
   const seen = await sizes.of(source, folder, entries, signal);
   return {
+    /** The sizes of pictures, in the order of the entries. */
     seen,
-    of: ({ name, kind, size, modifiedAt, etag }, index) =>
+    /** Details of an entry by its index, created on demand. */
+    of: ({ name, kind, size, modifiedAt, etag }: Entry, index: number): Details =>
       kind === 'folder'
         ? { modified: isoTime(modifiedAt) }
         : {

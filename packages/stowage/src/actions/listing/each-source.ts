@@ -47,12 +47,6 @@ export interface SourceListing<Result> {
   readonly read: (view: SourceView, signal: AbortSignal) => Promise<Result>;
 }
 
-/** The listings by source, and a message for each source that could not be reached. */
-export interface SourceListings<Result> {
-  readonly sources: readonly Result[];
-  readonly messages?: readonly string[];
-}
-
 export const listingMessages = z
   .array(z.string())
   .optional()
@@ -192,7 +186,7 @@ export const readOneOf = async <Result>(
 export const listSources = async <Result>(
   context: ActionContext,
   listing: SourceListing<Result>,
-): Promise<SourceListings<Result>> => {
+): Promise<{ readonly sources: readonly Result[]; readonly messages?: readonly string[] }> => {
   const { views } = context;
   const sources = views.named(listing.source);
   const failed = new AbortController();

@@ -1,4 +1,5 @@
 import type { SearchParameters } from './parameters.ts';
+import type { SourceFindings } from './search-source.ts';
 import type { ActionServices } from '../action.ts';
 import { holdsWords } from '../../basics/content/file-name.ts';
 import type { About } from '../../storage/about/about.ts';
@@ -40,16 +41,10 @@ export const walkedFor = (
 ): { readonly words: readonly string[]; readonly most: number } =>
   where === 'name' ? { words: query, most: room + 1 } : { words: [], most: Infinity };
 
-interface Matches {
-  readonly found: readonly FoundEntry[];
-  /** Position after the entries that were examined; undefined when the walk already compared them. */
-  readonly position: string | undefined;
-}
-
 /**
  * Yields the matching ones of the entries that a walk has found, group by group: all entries in a search by
  * name, which the walk has compared, else those whose description, or name and description, contains the
- * words. Costs one request for each folder with files, and a read for each description that is not cached.
+ * words. `position` is behind the examined entries; undefined when the walk has compared them. Costs one request for each folder with files, and a read for each description that is not cached.
  * @throws errors of the store
  */
 export async function* matching(
@@ -57,7 +52,7 @@ export async function* matching(
   view: SourceView,
   found: readonly FoundEntry[],
   { query, in: where }: Pick<SearchParameters, 'query' | 'in'>,
-): AsyncGenerator<Matches, void, undefined> {
+): AsyncGenerator<Pick<SourceFindings, 'found' | 'position'>, void, undefined> {
   if (where === 'name') {
     yield { found, position: undefined };
     return;

@@ -1,9 +1,9 @@
 import { hasShapeOf, type PictureSize, sizeWithin } from '../../pictures/engine.ts';
-import { type PictureSizes, variantSizesOf } from '../../pictures/kept/sizes.ts';
+import { variantSizesOf } from '../../pictures/kept/sizes.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { Item } from '../../view/folder-view.ts';
 import { below } from '../../view/links.ts';
-import type { ServingServices } from '../serving/serve-file.ts';
+import type { ActionServices } from '../action.ts';
 import type { Tag } from './link-attributes.ts';
 import { linkLike, mayName, opensForAll, type OwnLink, type OwnLinks } from './own-links.ts';
 
@@ -20,8 +20,7 @@ export interface PictureOptions {
   readonly srcset?: readonly string[] | undefined;
 }
 
-export interface PictureServices extends ServingServices {
-  readonly pictureSizes: PictureSizes;
+export interface PictureServices extends Pick<ActionServices, 'thumbnails' | 'links' | 'pictureSizes'> {
   readonly signal: AbortSignal;
 }
 
