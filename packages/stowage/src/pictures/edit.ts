@@ -172,8 +172,11 @@ const encodeAvif = ({ picture, size, original, quality = AVIF_QUALITY }: Edited)
   return picture.avif({ quality, effort: avifEffort(size), bitdepth }).toBuffer();
 };
 
-/** Encoders; each uses the options of the original if the format is the same. */
-const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
+/**
+ * Encoders; each uses the options of the original if the format is the same.
+ * @throws BrokenImageError; errors of the library
+ */
+export const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buffer>>> = {
   jpeg: encodeJpeg,
   png: ({ picture, size, original: { metadata } }) => {
     const palette = metadata?.isPalette === true && size.width * size.height <= PALETTE_PIXELS;
@@ -195,10 +198,6 @@ const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promise<Buff
   bmp: ({ picture }) => toBmp(picture),
   ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
 };
-
-/** Encodes a picture. @throws BrokenImageError; errors of the library */
-export const encodePicture = (format: WritableFormat, edited: Edited): Promise<Buffer> =>
-  ENCODERS[format](edited);
 
 const apply = (
   sharp: SharpLibrary,
@@ -258,5 +257,5 @@ export const renderEdit = async (
   requireEditable(original, size);
   const applied = await apply(sharp, await decodeUpright(original), original, edit);
   const picture = keepColours(applied, original);
-  return encodePicture(formatOfEdited(original), { picture, size, original });
+  return ENCODERS[formatOfEdited(original)]({ picture, size, original });
 };

@@ -84,9 +84,6 @@ const requireDecodable = ({
   });
 };
 
-const fromPixels = (sharp: SharpLibrary, { data, width, height, channels }: Pixels): Sharp =>
-  sharp(data, { raw: { width, height, channels }, limitInputPixels: MAX_DECODED_PIXELS });
-
 const openUnpacked = (
   sharp: SharpLibrary,
   seen: Pick<OpenedPicture, 'file' | 'format' | 'width' | 'height'>,
@@ -95,7 +92,10 @@ const openUnpacked = (
   ...seen,
   frames: 1,
   metadata: undefined,
-  decode: async () => fromPixels(sharp, await unpack()),
+  decode: async () => {
+    const { data, ...raw } = await unpack();
+    return sharp(data, { raw, limitInputPixels: MAX_DECODED_PIXELS });
+  },
 });
 
 const openEncoded = async (

@@ -5,7 +5,7 @@ import { jpegWithComments } from './metadata/jpeg-metadata.ts';
 import { jpegWithoutPreview } from './metadata/jpeg.ts';
 import { decodeUpright, type OpenedPicture, openPicture, type SharpLibrary } from './open-picture.ts';
 import { extensionsOfFormat, isAnimatedPng, pictureBudget, type WritableFormat } from './picture-file.ts';
-import { encodePicture, keepColours, keepMetadata, requireEditable } from './edit.ts';
+import { ENCODERS, keepColours, keepMetadata, requireEditable } from './edit.ts';
 
 /** The processing of an uploaded picture, decided by its header. */
 export interface ReceivingPlan {
@@ -72,7 +72,7 @@ const draw = async (plan: ReceivingPlan, metadata: 'keep' | 'strip'): Promise<Bu
   const scaled = upright.resize({ width: size.width, height: size.height, fit: 'fill' });
   const picture = keepColours(scaled, original, format);
   if (metadata === 'keep') keepMetadata(picture, original, format);
-  const drawn = await encodePicture(format, { picture, size, original, quality: policy.quality });
+  const drawn = await ENCODERS[format]({ picture, size, original, quality: policy.quality });
   if (metadata === 'strip' || format !== 'jpeg') return drawn;
   const budget = pictureBudget(original.file);
   const commented = original.format === 'jpeg' ? jpegWithComments(drawn, original.file, budget) : drawn;

@@ -96,12 +96,6 @@ interface DecodedHeic {
   readonly decode: () => Promise<{ readonly data: Uint8ClampedArray }>;
 }
 
-interface HeicDecoder {
-  readonly default: {
-    readonly all: (job: { readonly buffer: Uint8Array }) => Promise<readonly DecodedHeic[]>;
-  };
-}
-
 /**
  * The members of `WebAssembly.Memory` used here; the compiler has its types only in the library for browsers.
  */
@@ -129,7 +123,9 @@ const decode = async ({ file, index, memory, chunks, ...seen }: HeicJob): Promis
   limitMemory(memory);
   // The package has no types.
   const name = 'heic-decode';
-  const { default: decoder } = (await import(name)) as HeicDecoder;
+  const { default: decoder } = (await import(name)) as {
+    readonly default: { all(job: { readonly buffer: Uint8Array }): Promise<readonly DecodedHeic[]> };
+  };
   const picture = (await decoder.all({ buffer: file }))[index];
   if (picture === undefined) return { failure: 'no picture' };
   const { width, height } = picture;

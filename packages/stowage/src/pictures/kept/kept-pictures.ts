@@ -170,75 +170,71 @@ const makeByProgram = (
   }, signal);
 };
 
+interface ReadFolder {
+  readonly context: KeptContext;
+  readonly store: DerivedStore;
+  readonly originals: SourcePath;
+  readonly folder: SourcePath;
+  readonly existing: ReadonlyMap<string, Entry>;
+  readonly request: MakingRequest;
+}
+
 /** A folder of derived pictures, as read by one request. */
 export class KeptFolder {
-  readonly #context: KeptContext;
-  readonly #store: DerivedStore;
-  readonly #originals: SourcePath;
-  readonly #folder: SourcePath;
-  readonly #existing: ReadonlyMap<string, Entry>;
-  readonly #request: MakingRequest;
+  readonly #read: ReadFolder;
 
   /** @see openKeptFolder */
-  constructor(
-    context: KeptContext,
-    store: DerivedStore,
-    folders: { readonly originals: SourcePath; readonly kept: SourcePath },
-    existing: ReadonlyMap<string, Entry>,
-    request: MakingRequest,
-  ) {
-    this.#context = context;
-    this.#store = store;
-    this.#originals = folders.originals;
-    this.#folder = folders.kept;
-    this.#existing = existing;
-    this.#request = request;
+  constructor(read: ReadFolder) {
+    this.#read = read;
   }
 
   pathOf(name: string): SourcePath {
-    return this.#folder.child(name);
+    return this.#read.folder.child(name);
   }
 
   has(name: string): boolean {
-    return this.#existing.has(name);
+    return this.#read.existing.has(name);
   }
 
   /** Whether the file of this name exists and was made of the current version of the entry. */
   isFresh(name: string, entry: Entry): boolean {
-    const made = this.#existing.get(name);
-    return made !== undefined && this.#context.memory.isMadeOf(this.#target(name), made, entry);
+    const { existing, context } = this.#read;
+    const made = existing.get(name);
+    return made !== undefined && context.memory.isMadeOf(this.#target(name), made, entry);
   }
 
   /** Whether the entry is known to be undrawable. */
   isBroken(name: string, entry: Entry): boolean {
-    return this.#context.memory.isBroken(this.#target(name), entry);
+    return this.#read.context.memory.isBroken(this.#target(name), entry);
   }
 
   /**
    * Makes the picture unless it exists and is fresh. Rejects only for the signal, by default the request's.
    */
-  async ensure(picture: KeptPicture, signal = this.#request.signal): Promise<Outcome | 'current'> {
+  async ensure(picture: KeptPicture, signal = this.#read.request.signal): Promise<Outcome | 'current'> {
     const { entry, name, program } = picture;
     if (this.isFresh(name, entry)) return 'current';
     const job = { target: this.#target(name), item: entry };
-    const path = this.#originals.child(entry.name);
-    return once(this.#context, job, { ...this.#request, signal }, (aborted) =>
+    const { context, originals, request } = this.#read;
+    const path = originals.child(entry.name);
+    return once(context, job, { ...request, signal }, (aborted) =>
       program === undefined
-        ? makeOfImage(this.#context, job, path, picture, aborted)
-        : makeByProgram(this.#context, job, path, { ...picture, program }, aborted),
+        ? makeOfImage(context, job, path, picture, aborted)
+        : makeByProgram(context, job, path, { ...picture, program }, aborted),
     );
   }
 
   /** Stores markup, or a drawn picture, for the given version of an item. Rejects only for the signal. */
   async put(name: string, item: Entry, draw: () => Promise<string | Buffer>): Promise<Outcome> {
     const job = { target: this.#target(name), item };
-    return once(this.#context, job, this.#request, async (signal) =>
-      store(this.#context, job, Buffer.from(await draw()), signal),
+    const { context, request } = this.#read;
+    return once(context, job, request, async (signal) =>
+      store(context, job, Buffer.from(await draw()), signal),
     );
   }
 
   #target(name: string): Target {
-    return { store: this.#store, path: this.#folder.child(name) };
+    return { store: this.#read.store, path: this.pathOf(name) };
   }
 }
 
@@ -262,5 +258,5 @@ export const openKeptFolder = async (
   const existing = new Map([...(found ?? [])].filter(([, entry]) => isWhole(entry)));
   // Where nothing is shown, the pictures count that this process has made.
   const request = { since: found === undefined ? 0 : since, signal };
-  return new KeptFolder(context, store, { originals: folder, kept }, existing, request);
+  return new KeptFolder({ context, store, originals: folder, folder: kept, existing, request });
 };

@@ -18,18 +18,6 @@ import {
 } from './thumbnail-view.ts';
 import type { ThumbnailPaths, Thumbnails } from './thumbnails.ts';
 
-/** Background work after responses: one piece at a time, each key once. */
-interface Backlog {
-  /**
-   * Queues a piece of work, which starts after a short time without new pieces, so that requests have
-   * priority. `release` is called when it has ended, or immediately when it is not queued: because the key is
-   * already waiting, or too much is.
-   */
-  add(key: string, work: (signal: AbortSignal) => Promise<void>, release: () => void): void;
-  /** Drops waiting work, aborts the running piece, and resolves when it has ended. */
-  close(): Promise<void>;
-}
-
 /** Maximum number of waiting pieces; each is a folder. */
 const MAX_WAITING = 100;
 /** A client that lists a folder usually continues with the next page, or loads its pictures. */
@@ -40,8 +28,11 @@ interface Piece {
   readonly release: () => void;
 }
 
-/** Creates an empty backlog. Its timer does not keep the process alive. */
-export const createBacklog = (): Backlog => {
+/**
+ * Creates a backlog: background work after responses, one piece at a time, each key once. Its timer does not
+ * keep the process alive.
+ */
+export const createBacklog = () => {
   const waiting = new Map<string, Piece>();
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -63,7 +54,12 @@ export const createBacklog = (): Backlog => {
   };
 
   return {
-    add: (key, work, release) => {
+    /**
+     * Queues a piece of work, which starts after a short time without new pieces, so that requests have
+     * priority. `release` is called when it has ended, or immediately when it is not queued: because the key
+     * is already waiting, or too much is.
+     */
+    add: (key: string, work: Piece['work'], release: Piece['release']): void => {
       if (closing.signal.aborted || waiting.has(key) || waiting.size >= MAX_WAITING) return release();
       waiting.set(key, { work, release });
       clearTimeout(timer);
@@ -71,7 +67,8 @@ export const createBacklog = (): Backlog => {
         running ??= runAll();
       }, QUIET_MS).unref();
     },
-    close: async () => {
+    /** Drops waiting work, aborts the running piece, and resolves when it has ended. */
+    close: async (): Promise<void> => {
       clearTimeout(timer);
       closing.abort();
       await running;
@@ -185,7 +182,10 @@ const namesOnDemand = (
 };
 
 /** @see Thumbnails.describe */
-export const describeWith = (context: ViewContext, backlog: Backlog): Thumbnails['describe'] => {
+export const describeWith = (
+  context: ViewContext,
+  backlog: ReturnType<typeof createBacklog>,
+): Thumbnails['describe'] => {
   const complained = new WeakSet<Settings>();
   return async (source, folder, entries, { signal, hold, mayShow }) => {
     const { settings } = source;

@@ -36,21 +36,6 @@ const pngsOf = (file: Buffer): readonly Buffer[] => {
   return pngs;
 };
 
-/** Cleans a file; returns the same bytes when there is nothing to clean. */
-type Clean = (file: Buffer, budget: ParseBudget) => Buffer;
-
-/** Cleans the pictures of an icon file in place. Bytes after the end marker of a PNG file are ignored. */
-const cleanedIcon = (original: Buffer, budget: ParseBudget, clean: Clean): Buffer => {
-  const file = Buffer.from(original);
-  for (const data of pngsOf(file)) {
-    const cleaned = clean(data, budget);
-    // The result may be longer because a text was decompressed.
-    const fitting = cleaned.length > data.length ? pngWithoutMetadata(data, budget) : cleaned;
-    data.fill(0, Buffer.from(fitting).copy(data));
-  }
-  return file.equals(original) ? original : file;
-};
-
 /** Undefined for files that cannot be cleaned this way. */
 type Cleaner = (file: Buffer, budget: ParseBudget, found: FoundMetadata) => Buffer | undefined;
 
@@ -63,10 +48,19 @@ const inCopy =
     return copy.equals(file) ? file : copy;
   };
 
+/** Cleans the pictures of an icon file in place. Bytes after the end marker of a PNG file are ignored. */
 const inIcon =
-  (clean: Clean): Cleaner =>
-  (file, budget) =>
-    cleanedIcon(file, budget, clean);
+  (clean: (file: Buffer, budget: ParseBudget) => Buffer): Cleaner =>
+  (original, budget) => {
+    const file = Buffer.from(original);
+    for (const data of pngsOf(file)) {
+      const cleaned = clean(data, budget);
+      // The result may be longer because a text was decompressed.
+      const fitting = cleaned.length > data.length ? pngWithoutMetadata(data, budget) : cleaned;
+      data.fill(0, Buffer.from(fitting).copy(data));
+    }
+    return file.equals(original) ? original : file;
+  };
 
 /**
  * Cleaners by format; they return the same bytes when there is nothing to remove. `location` removes the

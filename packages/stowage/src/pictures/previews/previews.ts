@@ -155,27 +155,15 @@ const fetchBeginning = async (
   return beginningOfFile(file);
 };
 
-/** Pictures of files that are not images, drawn by programs in separate processes. */
-export interface Previews {
-  /**
-   * Runs drawing work with limited concurrency.
-   * @throws BusyError when too many wait or the wait takes too long, the signal's reason
-   */
-  hold<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result>;
-  /**
-   * Draws a file, with `side` pixels on the longer side. The result is a picture that its program has made of
-   * untrusted content, and equally untrusted. Leaves no files and no processes behind.
-   * @throws BrokenImageError when it cannot be drawn, the signal's reason, errors of the store
-   */
-  draw(program: DrawingProgram, file: StoredFile, side: number, signal: AbortSignal): Promise<Buffer>;
-}
-
 const PREFIX = 'stowage-preview-';
 const RUNNING = 2;
 const WAITING = { maxWaiting: 1000, maxWaitMs: 60_000 };
 
-/** Creates the previews of one connector. Looks for no programs and starts none. */
-export const createPreviews = (log: Logger): Previews => {
+/**
+ * Creates the previews of one connector: pictures of files that are not images, drawn by programs in separate
+ * processes. Looks for no programs and starts none.
+ */
+export const createPreviews = (log: Logger) => {
   const queue = createTaskQueue({ capacity: RUNNING, ...WAITING });
   const missing = new Set<string>();
   let sweeping: Promise<void> | undefined;
@@ -189,8 +177,23 @@ export const createPreviews = (log: Logger): Previews => {
   };
 
   return {
-    hold: (work, signal) => queue.run(work, 1, signal),
-    draw: async ({ kind, command, seconds }, stored, side, signal) => {
+    /**
+     * Runs drawing work with limited concurrency.
+     * @throws BusyError when too many wait or the wait takes too long, the signal's reason
+     */
+    hold: <Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> =>
+      queue.run(work, 1, signal),
+    /**
+     * Draws a file, with `side` pixels on the longer side. The result is a picture that its program has made
+     * of untrusted content, and equally untrusted. Leaves no files and no processes behind.
+     * @throws BrokenImageError when it cannot be drawn, the signal's reason, errors of the store
+     */
+    draw: async (
+      { kind, command, seconds }: DrawingProgram,
+      stored: StoredFile,
+      side: number,
+      signal: AbortSignal,
+    ): Promise<Buffer> => {
       const path = await requireProgram(command);
       await (sweeping ??= sweepTemporaryFolders(PREFIX));
       const folder = await makeTemporaryFolder(PREFIX);
@@ -206,3 +209,5 @@ export const createPreviews = (log: Logger): Previews => {
     },
   };
 };
+
+export type Previews = ReturnType<typeof createPreviews>;
