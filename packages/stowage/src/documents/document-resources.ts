@@ -91,28 +91,13 @@ export const createDocumentResources = (
   };
 };
 
-/**
- * Time limits of one document: its own time, which is paused while resources load, and the time of loading.
- */
-export interface DocumentClock {
-  readonly signal: AbortSignal;
-  /**
-   * The result of the work, or the signal's reason as soon as that aborts; then the work continues and its
-   * result is ignored.
-   */
-  race<Value>(work: Promise<Value>): Promise<Value>;
-  /** Aborts the signal, unless it is aborted already. */
-  abort(reason: Error): void;
-  /** Stops the clock. Must be called in every case. */
-  end(): void;
-  /** Wraps the resources: while any of them loads, the document's own time is paused. */
-  time(resources: DocumentResources): DocumentResources;
-}
-
 const late = (): Error => new DocumentLimitError('The document takes too long to make.');
 
-/** Starts the clock. The sum of both times limits the document. */
-const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal): DocumentClock => {
+/**
+ * Starts the time limits of one document: its own time, which is paused while resources load, and the time of
+ * loading. The sum of both limits the document.
+ */
+const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal) => {
   const limit = new TimeLimit(ownMs + loadingMs, outer, late);
   const { signal } = limit;
   let left = ownMs;
@@ -131,14 +116,18 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
   run();
   return {
     signal,
-    race: (work) => orAborted(work, signal),
-    abort: (reason) => limit.abort(reason),
-    end: () => {
+    /** The result of the work, which continues after an abort, or the signal's reason as soon as that aborts. */
+    race: <Value>(work: Promise<Value>): Promise<Value> => orAborted(work, signal),
+    /** Aborts the signal, unless it is aborted already. */
+    abort: (reason: Error): void => limit.abort(reason),
+    /** Stops the clock. Must be called in every case. */
+    end: (): void => {
       isEnded = true;
       clearTimeout(timer);
       limit.dispose();
     },
-    time: (resources) => ({
+    /** Wraps the resources: while any of them loads, the document's own time is paused. */
+    time: (resources: DocumentResources): DocumentResources => ({
       load: async (url, accept) => {
         loading += 1;
         if (loading === 1) stop();
@@ -152,6 +141,8 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
     }),
   };
 };
+
+export type DocumentClock = ReturnType<typeof startDocumentClock>;
 
 /**
  * Makes a document within its own time and that of loading. @throws DocumentLimitError, the reason of the

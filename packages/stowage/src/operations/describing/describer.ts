@@ -31,28 +31,6 @@ export type DescribePicture = (
   picture: DescribedPicture,
 ) => PictureWords | null | undefined | void | Promise<PictureWords | null | undefined | void>;
 
-/** Asks the host for descriptions of pictures. */
-export interface Describer {
-  /**
-   * The host's description of a picture, validated.
-   * @throws errors of the hook; InternalError for an invalid description; the signal's reason
-   */
-  ask(picture: Omit<DescribedPicture, 'signal'>, signal: AbortSignal): Promise<About>;
-  /**
-   * Runs the description in the background. Failures are logged; `stowage describe` fills in skipped pictures
-   * later.
-   * @param picture its source is for the log and for fairness: sources take turns
-   * @param hold keeps the source open meanwhile, and returns the function that releases it
-   */
-  later(
-    picture: { readonly source: string; readonly tenant: string | undefined; readonly path: string },
-    hold: () => () => void,
-    work: (signal: AbortSignal) => Promise<unknown>,
-  ): void;
-  /** Aborts running descriptions and drops waiting ones; resolves when they have ended. */
-  close(): Promise<void>;
-}
-
 /** Concurrent descriptions; maximum waiting ones for one source, and for all. */
 export const DESCRIBED_AT_ONCE = 2;
 const OF_ONE_MAY_WAIT = 1000;
@@ -107,19 +85,34 @@ const askHost = async (
   }
 };
 
-export const createDescriber = (hook: DescribePicture, log: Logger): Describer => {
+/** Gets descriptions of pictures from the host. */
+export const createDescriber = (hook: DescribePicture, log: Logger) => {
   const slots = createSlots(DESCRIBED_AT_ONCE, MAY_WAIT, { waiting: OF_ONE_MAY_WAIT });
   const background = new Background();
 
   return {
-    ask: (picture, signal) =>
+    /**
+     * The host's description of a picture, validated.
+     * @throws errors of the hook; InternalError for an invalid description; the signal's reason
+     */
+    ask: (picture: Omit<DescribedPicture, 'signal'>, signal: AbortSignal): Promise<About> =>
       inTimeLimit(
         TIME_MS,
         signal,
         (limit) => askHost(hook, picture, limit),
         () => new InternalError({ detail: 'the hook describePicture has taken too long' }),
       ),
-    later: (picture, hold, work) => {
+    /**
+     * Runs the description in the background. Failures are logged; `stowage describe` fills in skipped
+     * pictures later.
+     * @param picture its source is for the log and for fairness: sources take turns
+     * @param hold keeps the source open meanwhile, and returns the function that releases it
+     */
+    later: (
+      picture: { readonly source: string; readonly tenant: string | undefined; readonly path: string },
+      hold: () => () => void,
+      work: (signal: AbortSignal) => Promise<unknown>,
+    ): void => {
       const inTurn = async (signal: AbortSignal): Promise<void> => {
         const release = await slots.take(signal, `${picture.tenant ?? ''}/${picture.source}`);
         try {
@@ -138,6 +131,9 @@ export const createDescriber = (hook: DescribePicture, log: Logger): Describer =
       };
       void background.run(hold, inTurn, failed);
     },
-    close: () => background.close(),
+    /** Aborts running descriptions and drops waiting ones; resolves when they have ended. */
+    close: (): Promise<void> => background.close(),
   };
 };
+
+export type Describer = ReturnType<typeof createDescriber>;

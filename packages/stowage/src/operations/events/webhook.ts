@@ -11,27 +11,24 @@ interface Holding {
   readonly until: number;
 }
 
-/** A lease: at most one instance holds it at a time. */
-export interface Lease {
-  /** Acquires or renews the lease for this time. Returns false when another instance holds it. */
-  claim(milliseconds: number): Promise<boolean>;
-  /** Releases the lease; has no effect when another instance holds it. */
-  release(): Promise<void>;
-}
-
-/** Creates the lease of this name, which expires when its holder does not renew it. */
-export const createLease = (records: Records, key: string): Lease => {
+/**
+ * Creates the lease of this name: at most one instance holds it at a time, and it expires when its holder does
+ * not renew it.
+ */
+const createLease = (records: Records, key: string) => {
   const owner = randomUUID();
   let isHeld = false;
   return {
-    claim: async (milliseconds) => {
+    /** Acquires or renews the lease for this time. Returns false when another instance holds it. */
+    claim: async (milliseconds: number): Promise<boolean> => {
       isHeld = await records.change<Holding, boolean>(key, (holding, now) => {
         if (holding !== undefined && holding.by !== owner && holding.until > now) return [holding, false];
         return [{ by: owner, until: now + milliseconds }, true];
       });
       return isHeld;
     },
-    release: async () => {
+    /** Releases the lease; has no effect when another instance holds it. */
+    release: async (): Promise<void> => {
       if (!isHeld) return;
       isHeld = false;
       await records.change<Holding, void>(key, (holding) => [
@@ -79,17 +76,17 @@ export interface WebhookParts {
   readonly number: number;
 }
 
-/** The signature of a delivery: includes the time, so that an old delivery cannot be replayed. */
-const signatureOf = (secret: string, timestamp: string, body: string): string =>
-  createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
-
 const headersFor = (
   secrets: readonly string[],
   id: string,
   body: string,
 ): Readonly<Record<string, string>> => {
   const timestamp = String(Math.floor(Date.now() / 1000));
-  const signatures = secrets.map((secret) => `sha256=${signatureOf(secret, timestamp, body)}`);
+  // With the time, so that an old delivery cannot be replayed.
+  const signed = `${timestamp}.${body}`;
+  const signatures = secrets.map(
+    (secret) => `sha256=${createHmac('sha256', secret).update(signed).digest('hex')}`,
+  );
   return {
     'content-type': 'application/json',
     'x-stowage-delivery': id,
@@ -109,7 +106,7 @@ export class Webhook implements EventSink {
   readonly #parts: WebhookParts;
   readonly #host: string;
   readonly #queue: DurableQueue;
-  readonly #lease: Lease;
+  readonly #lease: ReturnType<typeof createLease>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #waking = new AbortController();

@@ -32,21 +32,6 @@ export type InspectUpload = (
   upload: InspectedUpload,
 ) => string | null | undefined | void | Promise<string | null | undefined | void>;
 
-/** Inspects content before it is stored. */
-export interface Inspector {
-  /** Whether content of one source (`of`) has passed all inspections of the source it enters (`entering`). */
-  covers(of: InspectionSettings, entering: InspectionSettings): boolean;
-  /**
-   * Has content inspected by clamd, if configured, and by the hook of the host. Undefined without both.
-   * @throws RefusedByInspectionError; InspectionUnavailableError; errors of the hook; the signal's reason
-   */
-  inspect(
-    upload: InspectedUpload,
-    settings: InspectionSettings,
-    signal: AbortSignal,
-  ): Promise<InspectionVerdict | undefined>;
-}
-
 type InspectionSettings = Pick<Settings, 'inspection'>;
 
 /** Maximum length of the reason that the client gets. */
@@ -124,13 +109,23 @@ const askHost = async (
 const hasClamd = ({ inspection }: InspectionSettings): boolean =>
   inspection !== undefined && inspection.clamd !== false;
 
-/** The inspector of one connector. Without a hook and settings it reads nothing. */
+/** Inspects content of one connector before it is stored. Without a hook and settings it reads nothing. */
 export const createInspector = (
   hook: ((upload: InspectedUpload) => Promise<unknown>) | undefined,
   log: Logger,
-): Inspector => ({
-  covers: (of, entering) => hasClamd(of) || !hasClamd(entering),
-  inspect: async (upload, settings, signal) => {
+) => ({
+  /** Whether content of one source (`of`) has passed all inspections of the source it enters (`entering`). */
+  covers: (of: InspectionSettings, entering: InspectionSettings): boolean =>
+    hasClamd(of) || !hasClamd(entering),
+  /**
+   * Has content inspected by clamd, if configured, and by the hook of the host. Undefined without both.
+   * @throws RefusedByInspectionError; InspectionUnavailableError; errors of the hook; the signal's reason
+   */
+  inspect: async (
+    upload: InspectedUpload,
+    settings: InspectionSettings,
+    signal: AbortSignal,
+  ): Promise<InspectionVerdict | undefined> => {
     try {
       const verdict = await scan(upload, settings, { signal, log });
       if (hook === undefined) return verdict;
@@ -144,3 +139,5 @@ export const createInspector = (
     }
   },
 });
+
+export type Inspector = ReturnType<typeof createInspector>;
