@@ -60,22 +60,18 @@ export const globalKeys: readonly string[] = Object.entries(settingsShape)
   .filter(([, schema]) => settingMeta.get(schema)?.scope === 'global')
   .map(([key]) => key);
 
-/** The input without nulls, and the result of the schema: its data, or its problems. */
-export interface Checked<Data> {
-  readonly written: PlainObject;
-  readonly data: Data | undefined;
-  readonly problems: readonly string[];
-}
-
 /** Configurations are parsed only a few times: generating code first would take a tenth of the start. */
 export const ONCE: z.core.ParseContext<z.core.$ZodIssue> = { jitless: true };
 
-/** Validates an object with settings. `where` is its path in the configuration. */
+/**
+ * Validates an object with settings. `where` is its path in the configuration. Returns the input without
+ * nulls, and the result of the schema: its data, or its problems.
+ */
 export const checkWritten = <Schema extends z.ZodObject>(
   schema: Schema,
   input: PlainObject,
   where: readonly string[] = [],
-): Checked<z.output<Schema>> => {
+) => {
   const isKnown = (path: readonly string[], key: string): boolean =>
     path[0] === 'accessControl' ? isRuleKey(key) : (keysAt(schema, path)?.includes(key) ?? true);
   // The result for a plain object is a plain object.

@@ -112,13 +112,6 @@ export const segmentsOf = (url: string): readonly string[] => {
   return path.replace(/^\//u, '').split('/');
 };
 
-/**
- * Possible positions of the route: only at the mount when that is known, else after any prefix that was left
- * in the URL.
- */
-const candidates = (segments: readonly string[], isExact: boolean): readonly number[] =>
-  segments.flatMap((segment, index) => (segment === FILE_ROUTE && (index === 0 || !isExact) ? [index] : []));
-
 /** Whether a request may be for a served file, before the sources are known. */
 export const mayBeServed = ({ method, url }: ConnectorRequest): boolean =>
   method !== 'OPTIONS' && segmentsOf(url).includes(FILE_ROUTE);
@@ -141,11 +134,13 @@ export const findServedPath = (
   sources: SourceSet,
 ): ServedPath | undefined => {
   const segments = segmentsOf(url);
-  for (const index of candidates(segments, isExact || !isMounted)) {
+  for (const [index, segment] of segments.entries()) {
+    // The route is at the mount when that is known, else after any prefix that was left in the URL.
+    if (segment !== FILE_ROUTE || (index > 0 && (isExact || !isMounted))) continue;
     const [name, ...rest] = segments.slice(index + 1).map(decoded);
     const source = name === undefined || rest.length === 0 ? undefined : sources.find(name);
     if (source === undefined || source.settings.serve === 'off') continue;
-    const whole = rest.filter((segment) => segment !== undefined);
+    const whole = rest.filter((one) => one !== undefined);
     return whole.length === rest.length ? { source, segments: whole } : undefined;
   }
   return undefined;
