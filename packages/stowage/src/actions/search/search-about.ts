@@ -1,5 +1,4 @@
 import type { SearchParameters } from './parameters.ts';
-import type { SourceFindings } from './search-source.ts';
 import type { ActionServices } from '../action.ts';
 import { holdsWords } from '../../basics/content/file-name.ts';
 import type { About } from '../../storage/about/about.ts';
@@ -52,7 +51,7 @@ export async function* matching(
   view: SourceView,
   found: readonly FoundEntry[],
   { query, in: where }: Pick<SearchParameters, 'query' | 'in'>,
-): AsyncGenerator<Pick<SourceFindings, 'found' | 'position'>, void, undefined> {
+): AsyncGenerator<{ found: readonly FoundEntry[]; position: string | undefined }, void, undefined> {
   if (where === 'name') {
     yield { found, position: undefined };
     return;
