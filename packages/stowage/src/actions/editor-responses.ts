@@ -151,7 +151,7 @@ export const editorFailure = (
   return failed && { status: readsOnly200 ? 200 : status, body: failed(messages.join(' ')) };
 };
 
-/** A picture of a folder, for the image browsers of editors. `tag` is for their search: the name of the folder. */
+/** A picture of a folder, for the image browsers of editors. They search for `tag`, the name of the folder. */
 const listedPicture = z.object({ url: z.string(), thumb: z.string(), name: z.string(), tag: z.string() });
 
 export type ListedPicture = z.output<typeof listedPicture>;

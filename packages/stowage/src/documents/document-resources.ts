@@ -116,7 +116,7 @@ const startDocumentClock = (ownMs: number, loadingMs: number, outer: AbortSignal
   run();
   return {
     signal,
-    /** The result of the work, which continues after an abort, or the signal's reason as soon as that aborts. */
+    /** The result of the work, or the signal's reason as soon as that aborts; then the work continues. */
     race: <Value>(work: Promise<Value>): Promise<Value> => orAborted(work, signal),
     /** Aborts the signal, unless it is aborted already. */
     abort: (reason: Error): void => limit.abort(reason),

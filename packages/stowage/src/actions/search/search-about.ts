@@ -43,7 +43,8 @@ export const walkedFor = (
 /**
  * Yields the matching ones of the entries that a walk has found, group by group: all entries in a search by
  * name, which the walk has compared, else those whose description, or name and description, contains the
- * words. `position` is behind the examined entries; undefined when the walk has compared them. Costs one request for each folder with files, and a read for each description that is not cached.
+ * words. `position` is behind the examined entries; undefined when the walk has compared them. Costs one
+ * request for each folder with files, and a read for each description that is not cached.
  * @throws errors of the store
  */
 export async function* matching(
