@@ -75,6 +75,24 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     await picker.eventually(() => picker.texts('.count')).toEqual(['0 results']);
   });
 
+  it('says nothing of a search that another replaces, whatever the fetch of the page makes of it', async () => {
+    const picker = await service().open();
+    await picker.press('Escape');
+    await picker.eventually(() => picker.all('.picker')).toEqual([]);
+    await picker.page.evaluate(`window.more = {
+      fetch: (...given) => fetch(...given).catch(() => { throw new TypeError('No response.'); }),
+    }`);
+    await picker.press('Enter');
+    await picker.cell('one.jpg');
+    const held = hold('filesSearch');
+    await (await picker.first('input[type="search"]')).focus();
+    for (const [index, letter] of ['o', 'n'].entries()) {
+      await picker.page.keyboard.type(letter);
+      await picker.eventually(() => held.length).toBe(index + 1);
+    }
+    expect(await picker.texts('.state:not([hidden])')).toEqual(['Loading…']);
+  });
+
   it('uploads nothing of a dropped folder after the picker is closed', async () => {
     await mkdir(service().at('desktop', 'trip'), { recursive: true });
     await writeFile(service().at('desktop', 'trip', 'cat.txt'), 'cat');

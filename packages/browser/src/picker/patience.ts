@@ -23,6 +23,7 @@ export const patientFetch =
   (send: typeof fetch, slow: Slow = () => () => undefined): typeof fetch =>
   async (input, init) => {
     const ending = new AbortController();
+    const signal = anyOf(init?.signal ? [ending.signal, init.signal] : [ending.signal]);
     const isLook = typeof input !== 'string' || LOOKS.test(input);
     let ended: (() => void) | undefined;
     const timer = setTimeout(
@@ -33,13 +34,12 @@ export const patientFetch =
       isLook ? PATIENCE : SLOW,
     );
     try {
-      const signal = anyOf(init?.signal ? [ending.signal, init.signal] : [ending.signal]);
       const response = await send(input, { ...init, signal });
       // Includes the wait for the body.
       return new Response(await response.blob(), response);
     } catch (error) {
-      // For an aborted body, browsers do not report the signal's reason.
-      if (ending.signal.aborted) throw ending.signal.reason;
+      // For an aborted body, browsers do not report the signal's reason, nor may another `fetch`.
+      if (signal.aborted) throw signal.reason;
       throw error instanceof TypeError ? new ConnectorError(0, []) : error;
     } finally {
       clearTimeout(timer);
