@@ -78,7 +78,7 @@ describe.skipIf(chromium === undefined)(`names and folders of the picker${needsC
       const items = [
         { kind: 'file', webkitGetAsEntry: () => trip, getAsFile: () => null },
         { kind: 'file', webkitGetAsEntry: () => entryOf('made.txt', fails), getAsFile: () => new File(['made'], 'made.txt') },
-        { kind: 'string', getAsFile: () => null },
+        { kind: 'string', webkitGetAsEntry: () => null, getAsFile: () => null },
       ];
       const event = new DragEvent('drop', { bubbles: true, composed: true, cancelable: true });
       Object.defineProperty(event, 'dataTransfer', { value: { types: ['Files'], items, files: [] } });
