@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lookByQuietPath } from '#internals';
+import { readByQuietPath } from '#internals';
 
 // The folder for temporary files changes all the time while others test.
 const HOME = '/var/tmp';
@@ -13,7 +13,7 @@ let handle: number;
 let looks: string[];
 
 const look = (act: () => void = () => undefined): string | undefined =>
-  lookByQuietPath(`/proc/self/fd/${String(handle)}`, (path) => {
+  readByQuietPath(`/proc/self/fd/${String(handle)}`, (path) => {
     looks.push(path);
     act();
     return 'seen';

@@ -21,7 +21,7 @@ export { processState, readProcessMark } from './basics/files/temporary-folder.t
 export { spool } from './storage/content.ts';
 export { fromSystemError, systemCode } from './basics/files/system-errors.ts';
 export { capabilitiesOf, declaredCapabilities } from './adapters/capabilities.ts';
-export { lookByQuietPath } from './adapters/local/scanned-folder.ts';
+export { readByQuietPath } from './adapters/local/scanned-folder.ts';
 export { HandleConfinement } from './adapters/local/confinement.ts';
 export { createLocalFactory, openLocalAdapter } from './adapters/local/factory.ts';
 export { restoreName } from './adapters/local/naming.ts';

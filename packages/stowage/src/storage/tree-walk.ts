@@ -195,7 +195,7 @@ class FolderByFolder {
     let looked = 0;
     let behind = 0;
     const isWanted = (entry: Entry): boolean => this.#holdsWords(entry.name) && view.wants(entry);
-    const look = (entry: Entry): void => {
+    const add = (entry: Entry): void => {
       const key = keyOf(entry);
       if (first !== undefined && key < first.key) return;
       const resumed = key === first?.key ? { after: first.below } : undefined;
@@ -213,7 +213,7 @@ class FolderByFolder {
     for await (const page of this.#storage.list(folder, { detail, signal })) {
       signal.throwIfAborted();
       for (const entry of page) {
-        look(entry);
+        add(entry);
         looked += 1;
         if (looked % STRIDE === 0 && this.#slice.due) await this.#slice.rest();
       }

@@ -92,7 +92,7 @@ class Search {
       [view, path] = [await this.#views.of(source), target];
       const { since, next } = await this.#after(view, path, at);
       if (since > at) return 'gone';
-      const end = next === undefined ? await this.#look(view, path) : 'absent';
+      const end = next === undefined ? await this.#lookUp(view, path) : 'absent';
       // Any later arrival at the path is another item.
       if (next?.type !== 'left') return end === 'absent' && hasOwnStep ? 'gone' : end;
       step = next;
@@ -136,7 +136,7 @@ class Search {
     return age > days * DAY_MS || age < -DAY_MS;
   }
 
-  async #look(view: SourceView, path: SourcePath): Promise<End> {
+  async #lookUp(view: SourceView, path: SourcePath): Promise<End> {
     return (await view.lookUp(path).catch(ifMissing)) ?? 'absent';
   }
 

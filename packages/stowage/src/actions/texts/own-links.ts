@@ -122,7 +122,7 @@ export class OwnLinks {
    */
   target(link: OwnLink): Promise<Target | undefined> {
     let target = this.#targets.get(link);
-    if (target === undefined) this.#targets.set(link, (target = this.asked(() => this.#look(link))));
+    if (target === undefined) this.#targets.set(link, (target = this.asked(() => this.#lookUp(link))));
     return target;
   }
 
@@ -149,7 +149,7 @@ export class OwnLinks {
     }
   }
 
-  async #look({ view, entry }: OwnLink): Promise<Target | undefined> {
+  async #lookUp({ view, entry }: OwnLink): Promise<Target | undefined> {
     try {
       return { item: await view.lookUp(entry), isMoved: false };
     } catch (error) {

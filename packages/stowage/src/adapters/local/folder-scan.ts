@@ -33,7 +33,7 @@ const describe = (
   names: readonly ListedName[],
   detail: ListRequest['detail'],
 ): { readonly rows: readonly KeyedEntry[]; readonly strange: number } => {
-  const described = folder.lookAtMany((path) => {
+  const described = folder.readMany((path) => {
     const rows: KeyedEntry[] = [];
     let strange = 0;
     let unreadable: Error | undefined;

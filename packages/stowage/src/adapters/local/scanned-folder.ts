@@ -33,18 +33,18 @@ const marksOf = (path: string): string | undefined => {
 };
 
 /**
- * Calls `look` with the path of the open folder `held`, and returns its result when no folder on that path
+ * Calls `read` with the path of the open folder `held`, and returns its result when no folder on that path
  * was renamed or replaced meanwhile; undefined where that is not certain. Accessing entries through a path
  * costs half as much as through `/proc`.
  */
-export const lookByQuietPath = <Seen>(held: string, look: (path: string) => Seen): Seen | undefined => {
+export const readByQuietPath = <Seen>(held: string, read: (path: string) => Seen): Seen | undefined => {
   try {
     if (!EXACT.has(fs.statfsSync(held).type)) return undefined;
     const path = fs.readlinkSync(held);
     const before = marksOf(path);
     const opened = fs.statSync(held, STABLE);
     if (before?.startsWith(`${String(opened.dev)}:${String(opened.ino)}:`) !== true) return undefined;
-    const seen = look(path);
+    const seen = read(path);
     return marksOf(path) === before ? seen : undefined;
   } catch {
     // Names that are not valid text, or folders that are inaccessible or gone: the caller uses the handle.
@@ -73,8 +73,8 @@ export interface FolderToScan {
 /** A folder that is open in this thread: like the adapter's `OpenFolder`, with synchronous calls. */
 export interface ScannedFolder {
   readonly self: string;
-  /** Reads many entries by the cheapest path. `look` runs again when folders were moved: no side effects. */
-  readonly lookAtMany: <Seen>(look: (folder: string) => Seen) => Seen;
+  /** Reads many entries by the cheapest path. `read` runs again when folders were moved: no side effects. */
+  readonly readMany: <Seen>(read: (folder: string) => Seen) => Seen;
   /** Call it after reading entries. @throws ENOENT when they may have been in another folder */
   readonly verify: () => void;
   readonly close: () => void;
@@ -94,7 +94,7 @@ const openByHandles = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   const self = `/proc/self/fd/${handle}`;
   return {
     self,
-    lookAtMany: (look) => lookByQuietPath(self, look) ?? look(self),
+    readMany: (read) => readByQuietPath(self, read) ?? read(self),
     verify: () => undefined,
     close: () => fs.closeSync(handle),
   };
@@ -113,7 +113,7 @@ const openByPaths = ({ root, diskNames }: FolderToScan): ScannedFolder => {
   const self = chain.at(-1) ?? '';
   return {
     self,
-    lookAtMany: (look) => look(self),
+    readMany: (read) => read(self),
     verify: () => {
       if (chain.every((path, index) => lookAt(path) === opened[index])) return;
       throw systemError('ENOENT', 'the folder was replaced while it was listed');

@@ -83,7 +83,7 @@ const readIn = (
     const opened = openScanned(folder);
     try {
       // For a few files, finding the cheapest path takes longer.
-      const files = names.length < FEW ? readAll(opened.self) : opened.lookAtMany(readAll);
+      const files = names.length < FEW ? readAll(opened.self) : opened.readMany(readAll);
       opened.verify();
       return files;
     } finally {

@@ -55,12 +55,12 @@ export function* tallyTree(request: TallyRequest, slice: TimeSlice): Work<Tally>
 
   /** Counts the entries that are certainly not folders. */
   const take = (folder: Folder, opened: ScannedFolder, names: readonly SeenName[]): void => {
-    const look = (path: string): readonly (Entry | undefined)[] =>
+    const entriesAt = (path: string): readonly (Entry | undefined)[] =>
       names.map(({ raw, name }) => {
         const stats = fs.lstatSync(`${path}/${raw}`, { throwIfNoEntry: false });
         return stats && entryOf(name, stats);
       });
-    const entries = names.length < MANY ? look(opened.self) : opened.lookAtMany(look);
+    const entries = names.length < MANY ? entriesAt(opened.self) : opened.readMany(entriesAt);
     for (const [index, entry] of entries.entries()) {
       const seen = names[index];
       if (entry === undefined || seen === undefined) continue;

@@ -104,10 +104,10 @@ export class BrowserKeeper {
   }
 
   #watch(started: StartedBrowser): () => void {
-    const look = (): void => {
+    const check = (): void => {
       void endGiants(started, this.#limits.maxProcessBytes, this.#log);
     };
-    const timer = setInterval(look, WATCH_MS).unref();
+    const timer = setInterval(check, WATCH_MS).unref();
     return () => clearInterval(timer);
   }
 

@@ -46,7 +46,7 @@ const LAST_RETRY_MS = 5 * 60_000;
 /** Time for which one instance sends exclusively; longer than an attempt. Then another may continue. */
 const LEASE_MS = 20_000;
 /** Interval of checks for events that other instances left. */
-const LOOK_MS = 2000;
+const CHECK_MS = 2000;
 /** Maximum characters of the events in one delivery, except for a single longer one. */
 const MOST_CHARACTERS = 1024 * 1024;
 /** Older events are dropped, so that an unreachable receiver does not keep them forever. */
@@ -168,12 +168,12 @@ export class Webhook implements EventSink {
           continue;
         }
         await this.#lease.release();
-        await this.#pause(LOOK_MS, this.#waking.signal);
+        await this.#pause(CHECK_MS, this.#waking.signal);
       } catch (error) {
         if (!this.#isBroken)
           log.error('The queue of a webhook cannot be used; it is tried again.', { host, error });
         this.#isBroken = true;
-        await this.#pause(LOOK_MS);
+        await this.#pause(CHECK_MS);
       }
     }
     await this.#lease.release().catch(() => undefined);

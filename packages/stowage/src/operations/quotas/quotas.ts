@@ -27,7 +27,7 @@ import {
 } from './account.ts';
 
 /** Interval of reads while another instance counts. */
-const LOOK_MS = 200;
+const CHECK_MS = 200;
 
 export interface QuotaTarget {
   /** Key of the source by its tenant and name: the same in all instances. */
@@ -48,7 +48,7 @@ interface RoomOptions {
   readonly stored?: (() => Measure | undefined) | undefined;
 }
 
-interface Look {
+interface Verdict {
   readonly taken: Measure;
   readonly isFitting: boolean;
 }
@@ -205,32 +205,32 @@ export class Quotas {
   }
 
   /** Checks the usage, and reserves `need` under the id if it fits; waits for a count when that may help. */
-  async #enter(target: QuotaTarget, need: Need, signal: AbortSignal, id?: string): Promise<Look> {
+  async #enter(target: QuotaTarget, need: Need, signal: AbortSignal, id?: string): Promise<Verdict> {
     await this.#restore();
     for (;;) {
-      const look = await this.#look(target, need, id);
-      if (look !== undefined) return look;
+      const verdict = await this.#check(target, need, id);
+      if (verdict !== undefined) return verdict;
       const count = this.#counts.get(target.key);
-      await orAborted(count ?? delay(LOOK_MS, undefined, { ref: false }), signal);
+      await orAborted(count ?? delay(CHECK_MS, undefined, { ref: false }), signal);
       this.#closing.signal.throwIfAborted();
     }
   }
 
   /** Checks once, and starts a count that is due; undefined when a running count may change the result. */
-  async #look(target: QuotaTarget, need: Need, id: string | undefined): Promise<Look | undefined> {
+  async #check(target: QuotaTarget, need: Need, id: string | undefined): Promise<Verdict | undefined> {
     const { key, limits } = target;
     const counter = randomUUID();
-    const { look, countedBy } = await this.#change(key, (found, now) => {
+    const { verdict, countedBy } = await this.#change(key, (found, now) => {
       const account = withCountIfDue(found, counter, now);
       const countedBy = account.counting?.id;
       const taken = takenOf(account, id);
       const isFitting = taken !== undefined && fits(taken, need, limits);
       const isWaiting = !isFitting && countedBy !== undefined;
       const reserved = isFitting && id !== undefined ? withReserved(account, id, need, now) : account;
-      return [reserved, { look: taken && !isWaiting ? { taken, isFitting } : undefined, countedBy }];
+      return [reserved, { verdict: taken && !isWaiting ? { taken, isFitting } : undefined, countedBy }];
     });
     if (countedBy === counter) this.#begin(target, counter);
-    return look;
+    return verdict;
   }
 
   #begin(target: QuotaTarget, id: string): void {

@@ -65,7 +65,7 @@ export async function* trashContents(
     if (!isRefusal(error)) throw error;
     refusal ??= error;
   };
-  const look = async (id: TrashId, text: string | undefined): Promise<TrashRecord | undefined> => {
+  const read = async (id: TrashId, text: string | undefined): Promise<TrashRecord | undefined> => {
     const record =
       text === undefined
         ? (records.get(id) ?? (await readTrashRecord(storage, id, options)))
@@ -90,7 +90,7 @@ export async function* trashContents(
       ahead?.catch(() => undefined);
     }
     const some = ids.slice(start, start + AT_ONCE);
-    const found = await Promise.all(some.map((id, index) => look(id, texts[row + index]).catch(refused)));
+    const found = await Promise.all(some.map((id, index) => read(id, texts[row + index]).catch(refused)));
     for (const record of found) {
       if (record === undefined) continue;
       isEmpty = false;

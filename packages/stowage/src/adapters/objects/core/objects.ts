@@ -195,10 +195,10 @@ export const glimpseOf = (
   fileStat: (path: SourcePath, object: ListedObject) => port.Stat,
 ): port.Glimpse => {
   const known = new Map<string, (() => port.Stat) | 'unknown'>();
-  const add = (written: string, look: (path: SourcePath) => port.Stat): void => {
+  const add = (written: string, statOf: (path: SourcePath) => port.Stat): void => {
     const name = written.normalize('NFC');
     const isClear = name === written && !known.has(name) && isSegment(name);
-    known.set(name, isClear ? () => look(folder.below(name)) : 'unknown');
+    known.set(name, isClear ? () => statOf(folder.below(name)) : 'unknown');
   };
   for (const object of objects)
     if (object.key !== prefix) add(object.key.slice(prefix.length), (path) => fileStat(path, object));

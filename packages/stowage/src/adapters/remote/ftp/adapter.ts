@@ -169,7 +169,7 @@ export class FtpStore extends PathStore<Session> {
   }
 
   async requireRoot(session: Session): Promise<void> {
-    if ((await session.look(SourcePath.root)) === undefined) throw missingRoot();
+    if ((await session.lookUp(SourcePath.root)) === undefined) throw missingRoot();
   }
 
   async #requireFree(session: Session, path: SourcePath): Promise<void> {

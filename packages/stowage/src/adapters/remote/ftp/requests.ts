@@ -30,7 +30,7 @@ export class Commands {
 
   /** Sends a command that only reads. @throws as errorOf, the signal's reason */
   ask(text: string): Promise<FTPResponse> {
-    return this.#look(text, undefined, () => this.connection.command(text));
+    return this.#abortable(text, undefined, () => this.connection.command(text));
   }
 
   /**
@@ -90,12 +90,12 @@ export class Commands {
   }
 
   list(text: string, folder: SourcePath): Promise<string> {
-    return this.#look(text, folder, () => this.connection.list(text));
+    return this.#abortable(text, folder, () => this.connection.list(text));
   }
 
   /** Downloads a file. An accepted download continues until its reader stops. */
   receive(path: SourcePath, whole: string, part: Part): Promise<Received> {
-    return this.#look('RETR', path, () => this.connection.receive(whole, part));
+    return this.#abortable('RETR', path, () => this.connection.receive(whole, part));
   }
 
   /** Stores content; returns its length. @throws errors of the content, errorOf, the signal's reason */
@@ -116,12 +116,12 @@ export class Commands {
     };
     this.signal?.throwIfAborted();
     this.hasChanged = true;
-    await this.#look('STOR', path, () => this.connection.send(whole, sent()));
+    await this.#abortable('STOR', path, () => this.connection.send(whole, sent()));
     if (failure !== undefined) throw failure[0];
     return size;
   }
 
-  async #look<T>(text: string, path: SourcePath | undefined, work: () => Promise<T>): Promise<T> {
+  async #abortable<T>(text: string, path: SourcePath | undefined, work: () => Promise<T>): Promise<T> {
     // A late response would be taken for that of the next command, so the connection is closed.
     const leave = (): void => this.connection.close();
     this.signal?.throwIfAborted();

@@ -55,7 +55,7 @@ export class Session implements PathSession {
    * A link in the path is detected by the server's name for the folder after CWD, and a link to a file by
    * STAT, where the server shows links at all.
    */
-  async look(path: SourcePath): Promise<Found | undefined> {
+  async lookUp(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
     if (path.isRoot) return (await this.#commands.enter(whole)) === 'real' ? ROOT : undefined;
     const { hasFacts } = this.#context.dialect;
@@ -122,7 +122,7 @@ export class Session implements PathSession {
     return { ...FILE, name: path.name, size, modifiedAt: await this.#timeOf(whole) };
   }
 
-  /** Whether a file has the name, by another command than those of `look`. */
+  /** Whether a file has the name, by another command than those of `lookUp`. */
   async isFile(path: SourcePath): Promise<boolean> {
     return (await this.#sizeOf(this.pathOf(path))) !== undefined;
   }
@@ -132,7 +132,7 @@ export class Session implements PathSession {
       const whole = this.pathOf(path);
       await this.#needing(parentOf(whole), () => this.#commands.change(path, `MKD ${whole}`));
     } catch (error) {
-      if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
+      if (isPlainRefusal(error) && (await this.lookUp(path)) !== undefined)
         throw new AlreadyExistsError({ cause: error });
       throw error;
     }

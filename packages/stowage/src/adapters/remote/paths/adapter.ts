@@ -236,7 +236,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     });
     await hiding.catch(async (error: unknown) => {
       if (!isAsked || refusalOf(error) !== undefined) throw error;
-      const looking = store.run({}, async (session) => (await session.look(to)) !== undefined);
+      const looking = store.run({}, async (session) => (await session.lookUp(to)) !== undefined);
       const isHidden = await looking.catch(() => undefined);
       if (isHidden === true) return;
       const since = isHidden === undefined ? 0 : Date.now() + LATE_MS;

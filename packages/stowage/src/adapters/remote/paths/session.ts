@@ -51,7 +51,7 @@ export interface PathSession {
   unbound(): PathSession;
   pathOf(path: SourcePath): string;
   /** The entry at a path, if all its parents are folders and not links. */
-  look(path: SourcePath): Promise<Found | undefined>;
+  lookUp(path: SourcePath): Promise<Found | undefined>;
   /** The kind of an entry on the server itself, whatever listings show; its parent must be a real folder. */
   kindAt(path: SourcePath, whole: string): Promise<Found['kind'] | undefined>;
   /** All entries of a folder, as the server has them. No other request is sent before the last one. */
@@ -117,7 +117,7 @@ export const removeTree = async (session: PathSession, path: SourcePath, whole: 
 
 /** Removes a temporary entry; returns whether it is gone. Does nothing when its path contains a link. */
 export const removeTemporary = async (session: PathSession, { path, kind }: Leftover): Promise<boolean> => {
-  const found = await session.look(path);
+  const found = await session.lookUp(path);
   if (found === undefined) return true;
   if (kind === 'file' || found.kind !== 'folder') await session.unlink(path);
   else await removeTree(session, path, session.pathOf(path));

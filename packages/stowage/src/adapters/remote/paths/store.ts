@@ -152,7 +152,7 @@ export abstract class PathStore<Session extends PathSession> {
    */
   async moveByAside(session: Session, { from, to }: Names): Promise<void> {
     const aside = to.parent.below(newAsideName());
-    this.#asides.set(to.toString(), { from: aside, to, next: await session.look(from) });
+    this.#asides.set(to.toString(), { from: aside, to, next: await session.lookUp(from) });
     await session.rename({ from: to, to: aside });
     const unbound = session.unbound();
     await unbound.rename({ from, to });
@@ -185,11 +185,11 @@ export abstract class PathStore<Session extends PathSession> {
    */
   #bringBack({ from, to, next }: Aside): Promise<boolean> {
     return this.run({}, async (session) => {
-      const found = await session.look(to);
+      const found = await session.lookUp(to);
       const isNext =
         next !== undefined && found?.kind === 'file' && isSameVersion(found as port.Stat, next as port.Stat);
       if (isNext) await session.unlink(from).catch(ifMissing);
-      else if (found === undefined && (await session.look(from)) !== undefined)
+      else if (found === undefined && (await session.lookUp(from)) !== undefined)
         await session.rename({ from, to });
       return isNext || found === undefined;
     });
@@ -205,7 +205,7 @@ export abstract class PathStore<Session extends PathSession> {
       const free = to.parent.below(names.at(number));
       const showing = this.lock(free, {}, () =>
         this.run({}, async (session) => {
-          if ((await session.look(from)) === undefined) return;
+          if ((await session.lookUp(from)) === undefined) return;
           if ((await this.find(session, free)) !== undefined) throw new AlreadyExistsError();
           await this.moveToNewName(session, { from, to: free }, kind);
         }),
@@ -229,21 +229,21 @@ export abstract class PathStore<Session extends PathSession> {
 
   /** The entry at a path, links and special files included. */
   async find(session: Session, path: SourcePath): Promise<Found | undefined> {
-    const found = await session.look(path);
+    const found = await session.lookUp(path);
     if (found !== undefined) return found;
     if (path.isRoot) return undefined;
-    const exists = async (one: SourcePath): Promise<boolean> => (await session.look(one)) !== undefined;
-    return (await respell(this.spellings, path, exists)) ? session.look(path) : undefined;
+    const exists = async (one: SourcePath): Promise<boolean> => (await session.lookUp(one)) !== undefined;
+    return (await respell(this.spellings, path, exists)) ? session.lookUp(path) : undefined;
   }
 
   /** Detects letter case with an existing entry. Costs nothing once it is known. */
   async learnCase(session: Session, path: SourcePath, options: port.OperationOptions): Promise<void> {
-    const look = async (one: SourcePath): Promise<port.Stat> => {
-      const found = await session.look(one);
+    const statOf = async (one: SourcePath): Promise<port.Stat> => {
+      const found = await session.lookUp(one);
       if (found === undefined) throw new NotFoundError();
       return found as port.Stat;
     };
-    await this.letterCase.learn({ stat: look }, path, options);
+    await this.letterCase.learn({ stat: statOf }, path, options);
   }
 
   /** @throws AlreadyExistsError when an entry has the name, NotFoundError when a parent is not a folder */
@@ -262,7 +262,7 @@ export abstract class PathStore<Session extends PathSession> {
     await this.ensureFolder(session, path.parent);
     // Another writer may be faster.
     await session.mkdir(path).catch(ifOnly(AlreadyExistsError));
-    if ((await session.look(path))?.kind !== 'folder')
+    if ((await session.lookUp(path))?.kind !== 'folder')
       throw new NotFoundError({ detail: 'a parent is a file or a link' });
   }
 }

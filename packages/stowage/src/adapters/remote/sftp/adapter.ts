@@ -121,13 +121,13 @@ export class SftpStore extends PathStore<Session> {
       const isUnknown = error instanceof UnsupportedError;
       if (!isUnknown && statusOf(error) === undefined) throw error;
       // Or the file system has no links: on FAT Linux calls that a lack of permission.
-      if (isUnknown || (await session.look(to)) === undefined)
+      if (isUnknown || (await session.lookUp(to)) === undefined)
         return this.moveToNewName(session, names, 'file');
       this.decidesNames = true;
       throw new AlreadyExistsError({ cause: error });
     }
     // Check that the link exists before the only copy is removed.
-    this.#makesLinks ??= (await session.unbound().look(to)) !== undefined;
+    this.#makesLinks ??= (await session.unbound().lookUp(to)) !== undefined;
     this.decidesNames = this.#makesLinks;
     if (!this.#makesLinks) return this.moveToNewName(session, names, 'file');
     const removal = session.unbound().unlink(from);
@@ -167,7 +167,7 @@ export class SftpStore extends PathStore<Session> {
       try {
         return await session.replace(names);
       } catch (error) {
-        if (isPlainRefusal(error) && (await session.look(names.to))?.kind === 'folder')
+        if (isPlainRefusal(error) && (await session.lookUp(names.to))?.kind === 'folder')
           throw new WrongKindError({ cause: error });
         if (!(error instanceof UnsupportedError)) throw error;
         this.#canReplace = false;

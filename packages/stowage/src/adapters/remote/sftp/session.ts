@@ -69,7 +69,7 @@ export class Session implements PathSession {
    * The entry at a path, if all its parents are folders and not links: they are checked concurrently. For the
    * root, only the folders below its directory are checked.
    */
-  async look(path: SourcePath): Promise<Found | undefined> {
+  async lookUp(path: SourcePath): Promise<Found | undefined> {
     const whole = this.pathOf(path);
     const own = this.#base.directory.replace(/\/$/u, '').length + 1;
     const ends = [...whole.slice(own).matchAll(/[^/]+/gu)].map(
@@ -212,7 +212,7 @@ export class Session implements PathSession {
     const unbound = this.unbound();
     // The server removes a folder only while it is empty.
     if (kind === 'folder') await unbound.rmdir(to);
-    else if ((await unbound.look(to))?.size === 0) await unbound.unlink(to);
+    else if ((await unbound.lookUp(to))?.size === 0) await unbound.unlink(to);
   }
 
   /** The next entries of an open folder; undefined at its end. */
@@ -255,7 +255,7 @@ export class Session implements PathSession {
 
   /** @throws AlreadyExistsError when the rejection means that, else `error` */
   async #throwConflict(path: SourcePath, error: unknown): Promise<never> {
-    if (isPlainRefusal(error) && (await this.look(path)) !== undefined)
+    if (isPlainRefusal(error) && (await this.lookUp(path)) !== undefined)
       throw new AlreadyExistsError({ cause: error });
     throw error;
   }

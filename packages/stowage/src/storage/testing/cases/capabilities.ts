@@ -21,15 +21,15 @@ const isThere = (adapter: StorageAdapter, path: SourcePath): Promise<boolean> =>
     },
   );
 
-/** Repeats `look` until the work is done. Rejects with the first failure. */
-const during = async (work: Promise<unknown>, look: () => Promise<void>): Promise<void> => {
+/** Repeats `check` until the work is done. Rejects with the first failure. */
+const during = async (work: Promise<unknown>, check: () => Promise<void>): Promise<void> => {
   let isDone = false;
   const ended = work.finally(() => {
     isDone = true;
   });
   const looking = async (): Promise<void> => {
     // Without this turn, a store in memory would never let the work run.
-    for (; !isDone; await turn()) await look();
+    for (; !isDone; await turn()) await check();
   };
   const outcomes = await Promise.allSettled([ended, looking()]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
