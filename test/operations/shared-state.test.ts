@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { join } from 'node:path';
 import { type App, createApp, type ConfigInput, type ServiceEvent } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startService } from '../robustness/service.ts';
 import { ask, create } from '../protocol/tus-client.ts';
 import { createRedisConnection, createRedisQueue } from '#internals';
@@ -282,8 +282,12 @@ describe.skipIf(redisMissing !== undefined)(
       const ages = { first: day + 1000, second: day + 1000, third: 1000, fourth: day + 1000 };
       for (const [id, age] of Object.entries(ages))
         await redis.client.rpush(key, JSON.stringify({ id, addedAt: Date.now() - age, value: {} }));
+      vi.useFakeTimers({ toFake: ['performance'] });
+      onTestFinished(() => void vi.useRealTimers());
       const { figures } = await startInstance(await scratch(), { webhooks, redis: { url: redis.url } });
-      await expect.poll(() => redis.client.llen(key)).toBe(2);
+      await expect.poll(async () => (await figures())[0]?.failed).toBe(1);
+      vi.advanceTimersByTime(11 * 60_000);
+      await expect.poll(() => redis.client.llen(key), { timeout: 5000 }).toBe(2);
       await expect.poll(async () => (await figures())[0]).toMatchObject({ dropped: 2, waiting: 2 });
     });
 

@@ -340,25 +340,61 @@ describe('webhooks', () => {
     expect(await queue.oldest(2)).toMatchObject([{ value: 2 }]);
   });
 
-  it('give up all that is older than a day after one attempt', async () => {
+  /** A stopped service with so many events of yesterday in its queue; `vi` moves the clock from then on. */
+  const leaveOld = async (receiver: { url: string }, number: number) => {
     const folder = await scratch();
-    let status = 204;
-    const receiver = await startReceiver(() => status);
-    const before = await start(folder, { url: receiver.url, allowPrivate: true });
+    const webhook = { url: receiver.url, allowPrivate: true };
+    const before = await start(folder, webhook);
     expect(await before.upload('first.txt')).toBe(200);
-    await expect.poll(() => receiver.deliveries.length).toBe(1);
+    await expect.poll(() => waitingIn(folder)).toBe(0);
     await before.stop();
-    status = 500;
     const queue = await queueIn(folder);
     const old = (Date.now() - 25 * 60 * 60_000).toString(36).padStart(9, '0');
-    for (let number = 1; number <= 50; number += 1) {
-      const name = `${old}-${String(number).padStart(6, '0')}-0123456789abcdef.json`;
-      await writeFile(join(queue, name), '{"path":"old.txt"}');
+    for (let index = 1; index <= number; index += 1) {
+      const name = `${old}-${String(index).padStart(6, '0')}-0123456789abcdef.json`;
+      await writeFile(join(queue, name), `{"path":"old-${String(index)}.txt"}`);
     }
-    const again = await start(folder, { url: receiver.url, allowPrivate: true });
-    await expect.poll(async () => (await again.figures())[0]?.dropped).toBe(50);
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    return { folder, webhook };
+  };
+
+  it('keep what is older than a day for a receiver that starts after the service', async () => {
+    let isUp = true;
+    const receiver = await startReceiver(() => (isUp || receiver.deliveries.length > 2 ? 204 : 500));
+    const { folder, webhook } = await leaveOld(receiver, 3);
+    isUp = false;
+    const { figures } = await start(folder, webhook);
+    await expect.poll(() => waitingIn(folder), { timeout: 5000 }).toBe(0);
+    expect(receiver.paths()).toEqual(['first.txt', 'old-1.txt', 'old-1.txt', 'old-2.txt', 'old-3.txt']);
+    expect(await figures()).toMatchObject([{ delivered: 3, failed: 1, dropped: 0 }]);
+  });
+
+  it('give up all that is older than a day while their receiver is unavailable', async () => {
+    let status = 204;
+    const receiver = await startReceiver(() => status);
+    const { folder, webhook } = await leaveOld(receiver, 50);
+    status = 500;
+    const { figures } = await start(folder, webhook);
+    await expect.poll(async () => (await figures())[0]?.failed).toBe(1);
+    vi.advanceTimersByTime(11 * 60_000);
+    await expect.poll(async () => (await figures())[0]?.dropped, { timeout: 5000 }).toBe(50);
     expect(await waitingIn(folder)).toBe(0);
-    expect(receiver.deliveries.length).toBe(2);
+    expect(receiver.paths()).toEqual(['first.txt', 'old-1.txt', 'old-1.txt', 'old-2.txt']);
+  });
+
+  it('get what waits behind an event that their receiver rejects for a day', async () => {
+    const receiver = await startReceiver(() => (receiver.paths().at(-1) === 'bad.txt' ? 422 : 204));
+    const folder = await scratch();
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { upload, figures } = await start(folder, { url: receiver.url, allowPrivate: true });
+    for (const name of ['bad.txt', 'a.txt', 'b.txt']) expect(await upload(name)).toBe(200);
+    await expect.poll(() => receiver.deliveries.length).toBe(1);
+    vi.advanceTimersByTime(25 * 60 * 60_000);
+    await expect.poll(() => waitingIn(folder), { timeout: 5000 }).toBe(0);
+    expect(receiver.paths()).toEqual(['bad.txt', 'bad.txt', 'a.txt', 'b.txt']);
+    expect(await figures()).toMatchObject([{ delivered: 2, failed: 2, dropped: 1 }]);
   });
 
   it('are reported once for each webhook, not one by one, while none of them can be kept', async () => {

@@ -52,6 +52,8 @@ const MOST_CHARACTERS = 1024 * 1024;
 /** Older events are dropped, so that an unreachable receiver does not keep them forever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const STALE_AT_ONCE = 100;
+/** No event is dropped so soon after the start: the receiver may start later, after a day of both being off. */
+const GRACE_MS = 10 * 60_000;
 const PAYLOAD_TOO_LARGE = 413;
 
 const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
@@ -99,7 +101,7 @@ const headersFor = (
  * Posts events to a receiver in order, one or a batch at a time, until it responds with 2xx: at least once.
  * Waiting events are kept in the state, and sent after a restart or by another instance that shares it; one
  * instance sends at a time. Pauses between attempts grow from a second to five minutes; events that could not
- * be delivered for a day are dropped and logged.
+ * be delivered for a day are dropped and logged. Until then all later events wait.
  */
 export class Webhook implements EventSink {
   readonly #settings: WebhookSettings;
@@ -111,7 +113,10 @@ export class Webhook implements EventSink {
   readonly #running: Promise<void>;
   #waking = new AbortController();
   readonly #counts = { delivered: 0, failed: 0, dropped: 0 };
+  readonly #startedAt = performance.now();
   #failures = 0;
+  /** Events were dropped since the last successful delivery. */
+  #hasDropped = false;
   /** Events that fit into one delivery, as the receiver has shown by 413. */
   #fitting = Infinity;
   #isBroken = false;
@@ -209,14 +214,16 @@ export class Webhook implements EventSink {
         await this.#post(`${id}-${String(entries.length)}`, body, entries.length);
       }
       this.#failures = 0;
+      this.#hasDropped = false;
       this.#counts.delivered += 1;
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#failures += 1;
       this.#counts.failed += 1;
       if (this.#failures === 1)
-        log.warn('A webhook cannot be delivered; it is tried again.', { host, error });
-      if (isStale(addedAt)) await this.#giveUpStale(error);
+        log.warn('A webhook cannot be delivered; it is tried again.', { host, delivery: id, error });
+      if (isStale(addedAt) && performance.now() - this.#startedAt > GRACE_MS)
+        return this.#giveUpStale(entries, error);
       const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
       // Another instance would start with a wait of a second.
       await this.#lease.claim(wait + LEASE_MS);
@@ -226,18 +233,23 @@ export class Webhook implements EventSink {
     await this.#queue.remove(entries);
   }
 
-  /** Drops all expired entries in one step: newer ones would be rejected while the queue is full. */
-  async #giveUpStale(error: unknown): Promise<void> {
+  /**
+   * Drops the expired of these entries; the next are sent immediately, because the receiver may reject only the
+   * dropped ones. If they fail too, drops all expired ones: newer ones would be rejected while the queue is full.
+   */
+  async #giveUpStale(sent: readonly QueueEntry[], error: unknown): Promise<void> {
     let dropped = 0;
-    while (!this.#closing.signal.aborted) {
-      const oldest = await this.#queue.oldest(STALE_AT_ONCE);
+    let oldest = sent;
+    do {
       // A shared queue removes only its first entries: expired ones behind a younger one stay.
       const end = oldest.findIndex(({ addedAt }) => !isStale(addedAt));
       const stale = end === -1 ? oldest : oldest.slice(0, end);
       if (stale.length === 0) break;
       await this.#queue.remove(stale);
       dropped += stale.length;
-    }
+      oldest = await this.#queue.oldest(STALE_AT_ONCE);
+    } while (this.#hasDropped && !this.#closing.signal.aborted);
+    this.#hasDropped = true;
     this.#counts.dropped += dropped;
     const host = this.#host;
     this.#parts.log.error('Events for a webhook were given up after a day.', { host, dropped, error });
