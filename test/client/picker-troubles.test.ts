@@ -319,6 +319,17 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     expect(asked).toBe(2);
   });
 
+  it('shows what has changed meanwhile when a person comes back to the page, and inserts nothing that is gone', async () => {
+    const picker = await service().open();
+    await picker.choose('two.jpg');
+    await rm(service().inPhotos('two.jpg'));
+    await writeFile(service().inPhotos('three.jpg'), await jpeg(40, 30));
+    // Pages of a headless browser are never hidden.
+    await picker.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await names(picker).toEqual(['closed', 'pets', 'one.jpg', 'three.jpg']);
+    expect(await picker.texts('.chosen')).toEqual(['']);
+  });
+
   it('leads to the nearest folder that exists when another has removed what was open', async () => {
     await mkdir(service().inPhotos('pets', 'cats', 'young'), { recursive: true });
     const picker = await service().open();

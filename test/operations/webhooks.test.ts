@@ -432,6 +432,25 @@ describe('webhooks', () => {
     expect(flushed).toEqual(['unfinished', 'json']);
   });
 
+  it('are kept while the next process starts before this one has ended, as in a rolling restart', async () => {
+    const folder = join(await scratch(), 'queue');
+    const queue = createFileQueue(folder, 10);
+    await queue.oldest(1);
+    const died = (Date.now() - 2 * 60 * 60_000).toString(36).padStart(9, '0');
+    await writeFile(join(folder, `${died}-000001-0123456789abcdef.json.unfinished`), '{"path":');
+    const handle = await open(folder);
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const next = createFileQueue(folder, 10);
+    const sync = vi.spyOn(prototype, 'sync').mockImplementation(async () => {
+      await next.oldest(1);
+    });
+    onTestFinished(() => sync.mockRestore());
+    await queue.add('event');
+    expect(await createFileQueue(folder, 10).oldest(2)).toMatchObject([{ value: 'event' }]);
+    expect(await readdir(folder)).toHaveLength(1);
+  });
+
   it('leave nothing behind of an event that a full disk does not take', async () => {
     const folder = join(await scratch(), 'queue');
     const queue = createFileQueue(folder, 10);

@@ -80,6 +80,12 @@ export class Browsing {
     const { signal } = this.#ending;
     addEventListener('online', () => this.reload(), { signal });
     addEventListener('offline', () => parts.notices.warn(parts.texts.trouble.offline), { signal });
+    const refresh = (): void => {
+      // In the meantime files may have been changed elsewhere. A search would start from its beginning.
+      const isListed = this.#listing?.count !== undefined && !this.isSearch;
+      if (document.visibilityState === 'visible' && isListed) this.reload();
+    };
+    document.addEventListener('visibilitychange', refresh, { signal });
   }
 
   close(): void {

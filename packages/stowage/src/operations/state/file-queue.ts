@@ -7,6 +7,8 @@ import { cannotFlush } from '../../basics/files/system-errors.ts';
 
 const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
+/** After this time no process still writes an entry. */
+const ABANDONED_MS = 60 * 60 * 1000;
 
 export interface QueueEntry {
   /** Unique, also across restarts. */
@@ -67,7 +69,10 @@ const stateOf = (names: readonly string[]): QueueState => {
 const openFolder = async (folder: string): Promise<string[]> => {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const names = await readdir(folder);
-  for (const name of names) if (name.endsWith(UNFINISHED)) await rm(join(folder, name), { force: true });
+  for (const name of names)
+    // In a rolling restart the former process may still write its last entries.
+    if (name.endsWith(UNFINISHED) && timeOf(name) < Date.now() - ABANDONED_MS)
+      await rm(join(folder, name), { force: true });
   return names.filter((name) => ENTRY.test(name)).sort();
 };
 
