@@ -95,10 +95,16 @@ describe.skipIf(missing)(`a PDF ${missing}`, () => {
     expect(Math.abs(count(2, 0) / half - 1)).toBeLessThan(0.03);
   });
 
-  it('shows all columns of a wide table', async () => {
-    const words = await wordsOf(await print(`<table><tr>${'<td>unbreakable</td>'.repeat(60)}</tr></table>`));
-    const seen = words.filter(({ right }) => right < 595).map(({ text }) => text);
-    expect(seen.join('').match(/k/gu)).toHaveLength(60);
+  it('shows all columns of wide tables, also of one in the cell of another', async () => {
+    const wide = `<table><tr>${'<td>unbreakable</td>'.repeat(60)}</tr></table>`;
+    for (const [html, columns] of [
+      [wide, 60],
+      [`${wide}<table><tr><td>${wide}</td><td>k</td></tr></table>${wide}`, 181],
+    ] as const) {
+      const words = await wordsOf(await print(html));
+      const seen = words.filter(({ right }) => right < 595).map(({ text }) => text);
+      expect(seen.join('').match(/k/gu)).toHaveLength(columns);
+    }
   });
 
   it('shows the text of tables as that around them, and that in cells without margins', async () => {

@@ -91,6 +91,7 @@ interface PageElement {
   readonly attributes: Iterable<{ readonly localName: string; value: string }>;
   readonly localName: string;
   readonly style: { setProperty(name: string, value: string, priority: string): void };
+  contains(other: PageElement): boolean;
   getBoundingClientRect(): { readonly width: number; readonly height: number };
   removeAttributeNode(attribute: unknown): void;
   replaceWith(text: string): void;
@@ -125,18 +126,30 @@ const replaceMissing = (pictures: readonly PageElement[]): void => {
 
 /**
  * Runs in the page. Chromium prints the whole document smaller, at most by a third, where something is wider
- * a page, and cuts off the rest. Pictures are scaled down instead; tables may use those two widths.
+ * a page, and cuts off the rest. Pictures are scaled down instead; tables may use those two widths. Elements
+ * in wide ones are measured again once these fit: a layout for each element would take seconds.
  */
 const fitWide = (elements: readonly PageElement[], pageWidth: number): void => {
-  for (const element of elements) {
-    const { width, height } = element.getBoundingClientRect();
-    const isTable = element.localName === 'table';
-    const room = isTable ? 1.5 * pageWidth : pageWidth;
-    if (width <= room) continue;
-    const fitting = isTable
-      ? { width: `${room}px`, 'overflow-wrap': 'anywhere' }
-      : { 'max-width': '100%', height: 'auto', 'aspect-ratio': `${width} / ${height}` };
-    for (const [name, value] of Object.entries(fitting)) element.style.setProperty(name, value, 'important');
+  for (let rest = elements; rest.length > 0;) {
+    const sizes = rest.map((element) => [element, element.getBoundingClientRect()] as const);
+    let outer: PageElement | undefined;
+    const inner: PageElement[] = [];
+    for (const [element, { width, height }] of sizes) {
+      const isTable = element.localName === 'table';
+      const room = isTable ? 1.5 * pageWidth : pageWidth;
+      if (width <= room) continue;
+      if (outer?.contains(element) === true) {
+        inner.push(element);
+        continue;
+      }
+      outer = element;
+      const fitting = isTable
+        ? { width: `${room}px`, 'overflow-wrap': 'anywhere' }
+        : { 'max-width': '100%', height: 'auto', 'aspect-ratio': `${width} / ${height}` };
+      for (const [name, value] of Object.entries(fitting))
+        element.style.setProperty(name, value, 'important');
+    }
+    rest = inner;
   }
 };
 
