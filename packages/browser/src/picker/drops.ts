@@ -1,5 +1,5 @@
 import { type Entry, type Folder, joined } from './service.ts';
-import type { Wanted } from './upload-folders.ts';
+import type { Dropped } from './upload-folders.ts';
 
 /** Data type of entries that are dragged from a list of this page. */
 const OWN = 'application/x-stowage-entries';
@@ -15,7 +15,7 @@ export interface DropEvents {
     target: { readonly folder: Folder; readonly isMove: boolean } | undefined,
     at: EventTarget | undefined,
   ) => void;
-  readonly dropped: (wanted: readonly Wanted[], folder: Folder) => void;
+  readonly dropped: (wanted: readonly Dropped[], folder: Folder) => void;
   /** Called with the name of a dropped file or folder that the browser could not read. */
   readonly unreadable: (name: string) => void;
   readonly moved: (entries: readonly Entry[], folder: Folder, isCopy: boolean) => void;
@@ -34,15 +34,15 @@ const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly Fi
 };
 
 /**
- * The dropped files, including those in folders, each with its destination folder. `unreadable` is called
+ * The dropped files and empty folders, including those in folders, each with its destination folder. `unreadable` is called
  * with the name of each file or folder that the browser cannot read; the others are still returned.
  */
 const filesDropped = async (
   transfer: DataTransfer,
   { source, path }: Folder,
   unreadable: (name: string) => void,
-): Promise<readonly Wanted[]> => {
-  const read = async (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> => {
+): Promise<readonly Dropped[]> => {
+  const read = async (entry: FileSystemEntry, way: string): Promise<readonly Dropped[]> => {
     if (entry.isFile) {
       const file = await new Promise<File>((resolve, reject) =>
         (entry as FileSystemFileEntry).file(resolve, reject),
@@ -51,9 +51,11 @@ const filesDropped = async (
     }
     const reader = (entry as FileSystemDirectoryEntry).createReader();
     const inside = (await entriesOf(reader)).filter(({ name }) => !OF_SYSTEM.test(name));
-    return (await Promise.all(inside.map((one) => walk(one, joined(way, entry.name))))).flat();
+    const own = joined(way, entry.name);
+    if (inside.length === 0) return [{ source, path: own }];
+    return (await Promise.all(inside.map((one) => walk(one, own)))).flat();
   };
-  const walk = (entry: FileSystemEntry, way: string): Promise<readonly Wanted[]> =>
+  const walk = (entry: FileSystemEntry, way: string): Promise<readonly Dropped[]> =>
     read(entry, way).catch(() => {
       unreadable(entry.name);
       return [];

@@ -1,5 +1,6 @@
 import { ConnectorError } from '../client/index.ts';
 import { type Folder, joined, parentOf } from './service.ts';
+import { counted, fill, type Texts } from './texts.ts';
 
 /** A file to store, with its destination folder. */
 export interface Wanted extends Folder {
@@ -8,12 +9,29 @@ export interface Wanted extends Folder {
   readonly replaces?: string | undefined;
 }
 
+/** A dropped file, or without one an empty folder. */
+export type Dropped = Wanted | (Folder & { readonly file?: undefined });
+
+/** A stored file, as in the response, or a created folder. */
+export interface Stored extends Folder {
+  readonly name: string;
+  readonly isFolder?: true;
+}
+
+/** The message about stored files, or without any about the first created folder. */
+export const summaryOf = (stored: readonly Stored[], texts: Texts): string => {
+  const files = stored.filter(({ isFolder }) => isFolder !== true);
+  const values = { name: (files[0] ?? stored[0])?.name ?? '' };
+  if (files.length === 0) return fill(texts.done.created, values);
+  return counted(texts, texts.uploaded, files.length, values);
+};
+
 /**
- * Creates the folders of the files by `make`, which returns the name that a folder has at the connector.
+ * Creates the empty folders and those of the files by `make`, which returns the name that a folder has at the connector.
  * Returns the files with these names, without those whose folder is rejected.
  */
 export const withFolders = async (
-  wanted: readonly Wanted[],
+  wanted: readonly Dropped[],
   { source, path: base }: Folder,
   make: (above: Folder, name: string) => Promise<string>,
   rejected: (name: string, error: unknown) => void,
@@ -39,7 +57,7 @@ export const withFolders = async (
   const placed: Wanted[] = [];
   for (const one of wanted) {
     const path = await folderAt(one.path);
-    if (path !== undefined) placed.push({ ...one, path });
+    if (path !== undefined && one.file !== undefined) placed.push({ ...one, path });
   }
   return placed;
 };

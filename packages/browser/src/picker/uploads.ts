@@ -5,16 +5,11 @@ import { button, h, iconButton } from './dom.ts';
 import { isKept } from './names.ts';
 import type { Notices } from './notices.ts';
 import { type Folder, isAbort, type Service } from './service.ts';
-import { counted, fill, humanSize, type Texts } from './texts.ts';
-import { type Wanted, withFolders } from './upload-folders.ts';
+import { fill, humanSize, type Texts } from './texts.ts';
+import { type Dropped, type Stored, summaryOf, type Wanted, withFolders } from './upload-folders.ts';
 
 /** Concurrent uploads. */
 const AT_ONCE = 3;
-
-/** A stored file, as in the response. */
-export interface Stored extends Folder {
-  readonly name: string;
-}
 
 /** A row of the list, with progress and buttons. */
 interface Row {
@@ -58,7 +53,7 @@ export class Uploads {
     service: Service,
     notices: Notices,
     texts: Texts,
-    /** Called with the stored files when all uploads have ended. */
+    /** Called with the stored files and created folders when all uploads have ended. */
     stored: (stored: readonly Stored[]) => void,
   ) {
     this.#service = service;
@@ -86,7 +81,7 @@ export class Uploads {
   }
 
   /** Creates missing folders, and stores the files. */
-  async add(wanted: readonly Wanted[], base: Folder): Promise<void> {
+  async add(wanted: readonly Dropped[], base: Folder): Promise<void> {
     this.#preparing += 1;
     const placed = await withFolders(
       wanted,
@@ -138,6 +133,7 @@ export class Uploads {
     const { signal } = this.#ending;
     try {
       await client.folderCreate({ ...above, name }, { signal });
+      this.#done.push({ ...above, name, isFolder: true });
       if (isKept(name)) return name;
       // The response does not contain the name; an error for an existing folder does.
       await client.folderCreate({ ...above, name }, { signal });
@@ -220,9 +216,7 @@ export class Uploads {
     if (this.isRunning || this.#done.length === 0) return;
     const stored = this.#done;
     this.#done = [];
-    this.#notices.tell(
-      counted(this.#texts, this.#texts.uploaded, stored.length, { name: stored[0]?.name ?? '' }),
-    );
+    this.#notices.tell(summaryOf(stored, this.#texts));
     this.#service.forgetRights();
     this.#stored(stored);
   }
