@@ -70,7 +70,7 @@ describe('what a DOCX does load', () => {
       asked.push(request.url ?? '');
       if (request.url === '/css/a.css') {
         response.setHeader('content-type', 'text/css; charset=utf-8');
-        response.end('@import url("b.css"); p { color: #00f }');
+        response.end('@import url("b.css") layer(base) print; p { color: #00f }');
       } else if (request.url === '/css/b.css') {
         response.setHeader('content-type', 'text/css');
         response.end('p { color: red; font-weight: bold }');

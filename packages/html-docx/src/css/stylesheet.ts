@@ -53,7 +53,8 @@ const blockEnd = (text: string, open: number): number => {
 };
 
 const readStatement = (prelude: string, imports: string[]): void => {
-  const [, target, media = ''] = /^@import\s+(url\([^)]*\)|"[^"]*"|'[^']*')\s*([^;]*)$/iu.exec(prelude) ?? [];
+  const [, target, media = ''] =
+    /^@import\s+(url\([^)]*\)|"[^"]*"|'[^']*')\s*(?:layer\b(?:\([^)]*\))?)?([^;]*)$/iu.exec(prelude) ?? [];
   if (target !== undefined && isForPaper(media)) imports.push(unquoted(target));
 };
 
