@@ -1,9 +1,10 @@
 import { getRequestListener } from '@hono/node-server';
+import { serveStatic } from '@hono/node-server/serve-static';
 import { Hono } from 'hono';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { createRouter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hosts, listening, quiet } from '../http/hosts.ts';
@@ -95,6 +96,35 @@ describe('files below a mount', () => {
     expect(seen.sources[0]?.baseurl).toBe(`${publicUrl}/file/my%20photos/`);
     expect(known.urlFor('my photos', 'a b.txt')).toBe(`${publicUrl}/file/my%20photos/a%20b.txt`);
     await Promise.all([withBase.close(), known.close()]);
+  });
+
+  it('links of files open at servers that decode only a part of an address, and at stores that read a plus as a space', async () => {
+    const name = 'Smith & Sons, 2 @ $5 = 1:1.txt';
+    const root = await withPhoto();
+    await writeFile(join(root, name), 'hello');
+    const off = { title: 'Static', root, serve: 'off' as const, baseurl: '/media/' };
+    const router = createRouter(
+      { sources: { off, own: { title: 'Own', root, serve: 'public' } } },
+      {},
+      quiet,
+    );
+    // Leaves the escapes of `decodeURI`, as sirv, @fastify/static and Astro 5 do.
+    const files = serveStatic({
+      root: relative(process.cwd(), root),
+      rewriteRequestPath: (path) => path.replace(/^\/media/u, ''),
+    });
+    const app = new Hono().use('/media/*', files).mount('/', router.fetch);
+    const listener = getRequestListener(app.fetch);
+    const { origin } = new URL(await serve((request, response) => void listener(request, response)));
+    for (const source of ['off', 'own']) {
+      const response = await fetch(origin + router.urlFor(source, name));
+      expect([source, response.status, await response.text()]).toEqual([source, 200, 'hello']);
+    }
+    // Links that were encoded by others still open.
+    const encoded = await fetch(`${origin}/file/own/${encodeURIComponent(name)}`);
+    expect(await encoded.text()).toBe('hello');
+    expect(router.urlFor('off', 'a+b.txt')).toBe('/media/a%2Bb.txt');
+    await router.close();
   });
 
   it('links in code are made for whole seconds, and for no others', async () => {

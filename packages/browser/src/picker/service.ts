@@ -61,6 +61,10 @@ export const trimmed = (path: string): string => path.replaceAll(/^\/+|\/+$/gu, 
 
 export const joined = (path: string, name: string): string => (path === '' ? name : `${path}/${name}`);
 
+/** Encodes a path for a URL, in the spelling of the connector's own links. */
+const encoded = (path: string): string =>
+  encodeURIComponent(path).replace(/%(?:2[46CF]|3[AD]|40)/gu, decodeURIComponent);
+
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
 export const isSameFolder = (one: Folder, other: Folder): boolean =>
@@ -196,7 +200,7 @@ export class Service {
   entriesOf(listed: ListedSource, variants: true | readonly string[] = true): readonly Entry[] {
     const base = `${listed.baseurl.replace(/\/*$/u, '')}/`;
     const path = trimmed(listed.path);
-    const folder = path === '' ? base : `${base}${path.split('/').map(encodeURIComponent).join('/')}/`;
+    const folder = path === '' ? base : `${base}${encoded(path)}/`;
     return listed.files.map((item) => this.#entry(item, { source: listed.name, path }, folder, variants));
   }
 
@@ -233,9 +237,7 @@ export class Service {
   ): Entry {
     // In subfolders names are encoded, in the folder itself they are not.
     const link = (value: string, isAbsolute: boolean | undefined): string =>
-      this.#resolve(
-        isAbsolute === true ? value : `${folder}${value.includes('/') ? value : encodeURIComponent(value)}`,
-      );
+      this.#resolve(isAbsolute === true ? value : `${folder}${value.includes('/') ? value : encoded(value)}`);
     const thumb = item.thumb === undefined ? undefined : link(item.thumb, item.thumbIsAbsolute);
     const { name, modified } = item;
     if (item.type === 'folder') return { source, path, name, type: 'folder', thumb, modified };
