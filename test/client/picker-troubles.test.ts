@@ -325,7 +325,9 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     await rm(service().inPhotos('two.jpg'));
     await writeFile(service().inPhotos('three.jpg'), await jpeg(40, 30));
     // Pages of a headless browser are never hidden.
-    await picker.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await picker.page.evaluate(() =>
+      document.dispatchEvent(new Event('visibilitychange', { bubbles: true })),
+    );
     await names(picker).toEqual(['closed', 'pets', 'one.jpg', 'three.jpg']);
     expect(await picker.texts('.chosen')).toEqual(['']);
   });

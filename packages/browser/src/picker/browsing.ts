@@ -80,12 +80,9 @@ export class Browsing {
     const { signal } = this.#ending;
     addEventListener('online', () => this.reload(), { signal });
     addEventListener('offline', () => parts.notices.warn(parts.texts.trouble.offline), { signal });
-    const refresh = (): void => {
-      // In the meantime files may have been changed elsewhere. A search would start from its beginning.
-      const isListed = this.#listing?.count !== undefined && !this.isSearch;
-      if (document.visibilityState === 'visible' && isListed) this.reload();
-    };
-    document.addEventListener('visibilitychange', refresh, { signal });
+    // In the meantime files may have been changed elsewhere. A search would start from its beginning.
+    const refresh = (): void => void (document.hidden || this.isSearch || this.reload());
+    addEventListener('visibilitychange', refresh, { signal });
   }
 
   close(): void {

@@ -62,8 +62,7 @@ export const trimmed = (path: string): string => path.replaceAll(/^\/+|\/+$/gu, 
 export const joined = (path: string, name: string): string => (path === '' ? name : `${path}/${name}`);
 
 /** Encodes a path for a URL, in the spelling of the connector's own links. */
-const encoded = (path: string): string =>
-  encodeURIComponent(path).replace(/%(?:2[46CF]|3[AD]|40)/gu, decodeURIComponent);
+const encoded = (path: string): string => encodeURI(path).replace(/[+;?#]/gu, encodeURIComponent);
 
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 

@@ -20,15 +20,16 @@ export interface Stored extends Folder {
 
 /** The message about stored files, or without any about the first created folder. */
 export const summaryOf = (stored: readonly Stored[], texts: Texts): string => {
-  const files = stored.filter(({ isFolder }) => isFolder !== true);
-  const values = { name: (files[0] ?? stored[0])?.name ?? '' };
-  if (files.length === 0) return fill(texts.done.created, values);
-  return counted(texts, texts.uploaded, files.length, values);
+  const files = stored.filter(({ isFolder }) => !isFolder);
+  const [{ name } = { name: '' }] = [...files, ...stored];
+  return files.length === 0
+    ? fill(texts.done.created, { name })
+    : counted(texts, texts.uploaded, files.length, { name });
 };
 
 /**
- * Creates the empty folders and those of the files by `make`, which returns the name that a folder has at the connector.
- * Returns the files with these names, without those whose folder is rejected.
+ * Creates the empty folders and those of the files by `make`, which returns the name that a folder has at the
+ * connector. Returns the files with these names, without those whose folder is rejected.
  */
 export const withFolders = async (
   wanted: readonly Dropped[],

@@ -24,13 +24,10 @@ export type UrlFor = (
 
 /**
  * A path, percent-encoded for a URL. Characters that a path may contain stay: many static servers decode as
- * `decodeURI` does, which leaves their escapes. Object stores decode a plus in a path as a space.
+ * `decodeURI` does, which leaves their escapes. But object stores decode a plus in a path as a space.
  */
-export const encodedPath = ({ segments }: SourcePath): string =>
-  segments
-    .map(encodeURIComponent)
-    .join('/')
-    .replace(/%(?:2[46C]|3[AD]|40)/gu, decodeURIComponent);
+export const encodedPath = (path: SourcePath): string =>
+  encodeURI(path.toString()).replace(/[+;?#]/gu, encodeURIComponent);
 
 /**
  * The path of a thumbnail or variant, given relative to a folder: names below the first segment are encoded;
