@@ -61,6 +61,7 @@ describe('sanitizeName', () => {
     ['a\u200bb\u200dc\u2060d\ufeff.png', 'abcd.png'],
     ['\ud83d.png', '_.png'],
     ['caf\ufffd.png', 'caf_.png'],
+    ['a\uffffb\ufffec\ufdd0d\u{1ffff}e.png', 'a_b_c_d_e.png'],
     ['\u200b', ''],
     ['', ''],
   ])('makes %j into %j', (given, expected) => {

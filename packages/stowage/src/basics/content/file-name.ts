@@ -9,8 +9,10 @@ const END_UNITS = 512;
 // Invisible characters: zero-width ones, and those that change the reading direction.
 const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
 // Rejected by some file systems, or with a meaning in URLs and HTML, where editors insert names unencoded;
-// also control characters, line separators, lone surrogates and the replacement character (bytes of no text).
-const UNSAFE = /[/?<>\\:*|"#%;\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd]|\p{Surrogate}/gu;
+// also control characters, line separators, lone surrogates, the replacement character (bytes of no text), and
+// noncharacters: XML cannot hold them, so a store that lists in XML may fail for the whole folder.
+const UNSAFE =
+  /[/?<>\\:*|"#%;\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd\p{Surrogate}\p{Noncharacter_Code_Point}]/gu;
 const ONLY_DOTS = /^\.+$/u;
 const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³])(?:\..*)?$/iu;
 
