@@ -146,10 +146,10 @@ export interface Actions {
 ${actions.map(entryOf).join('\n')}
 }
 
-/** Content of the response of an action: data or a file. */
-export const answerKinds = {
-${actions.map(({ name, isFile }) => `${name}: '${isFile ? 'file' : 'data'}',`).join('\n')}
-} as const satisfies Readonly<Record<keyof Actions, 'data' | 'file'>>;
+/** Whether the response of an action is a file. */
+export const hasFile: Readonly<Record<keyof Actions, boolean>> = {
+${actions.map(({ name, isFile }) => `${name}: ${isFile},`).join('\n')}
+};
 `,
 });
 

@@ -67,6 +67,38 @@ describe.skipIf(chromium === undefined)(`createUploader on a page${needsChromium
 
   it.each([
     [
+      'Safari, which sends a removed file empty',
+      "Blob.prototype.arrayBuffer = () => Promise.reject(new Error('NotFoundError'))",
+    ],
+    [
+      'Firefox, which sends the remaining parts from a changed file',
+      "window.asked === 4 && (window.content = new Blob(['b'.repeat(bytes)]))",
+    ],
+  ])('stores nothing in place of a chosen file in %s', async (_, change) => {
+    const bytes = 9 * 2 ** 20;
+    const file = `await (() => {
+      const bytes = ${String(bytes)};
+      window.content = new Blob(['a'.repeat(bytes)]);
+      const file = new File([content], 'big.txt');
+      file.slice = (...range) => content.slice(...range);
+      sessionStorage.setItem('stowage-part-bytes', bytes / 2);
+      window.change = () => ${change};
+      return file;
+    })()`;
+    // The third request sends the first part.
+    const headers = `headers: () => {
+      window.asked = (window.asked ?? 0) + 1;
+      window.change?.();
+      return {};
+    }`;
+    expect(await upload(file, headers)).toBe(
+      'The file cannot be read. It may have been changed or removed since it was chosen.',
+    );
+    expect(await service().namesIn()).not.toContain('big.txt');
+  });
+
+  it.each([
+    [
       'that the storage is full',
       500,
       {

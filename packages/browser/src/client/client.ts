@@ -1,4 +1,4 @@
-import { type Actions, answerKinds } from '../generated/actions.ts';
+import { type Actions, hasFile } from '../generated/actions.ts';
 import { type Answer, beginningOf, isEnvelope, parsed, reasonOf } from './foreign-answer.ts';
 
 /** An unsuccessful response of the service, or of something in front of it. */
@@ -168,12 +168,12 @@ export const createClient = ({ url, headers, credentials, fetch: own }: ClientOp
       const isJson = isOfType(response, 'application/json');
       // No action returns an HTML page: it is one of a login or a proxy, perhaps after a redirect.
       const isOther = isJson || isOfType(response, 'text/html');
-      if (answerKinds[name] === 'file' && response.ok && !isOther) return response;
+      if (hasFile[name] && response.ok && !isOther) return response;
       const text = isJson ? await response.text() : await beginningOf(response);
       return dataOf({ status: response.status, phrase: response.statusText, text });
     };
 
-  const methods = Object.keys(answerKinds).map((name) => [name, methodOf(name as keyof Actions)]);
+  const methods = Object.keys(hasFile).map((name) => [name, methodOf(name as keyof Actions)]);
   // Has the same names as `Actions`, and each method returns the result of its action: the types are
   // generated from the same registry.
   return Object.fromEntries(methods) as Client;

@@ -54,7 +54,7 @@ export const contentOfCell = (
   view: View,
   texts: Texts,
   menuWanted: (at: { readonly x: number; readonly y: number }) => void,
-): readonly Node[] => {
+): readonly (Node | string)[] => {
   const { name, type, thumb } = entry;
   // The folder icon of the picker is sharper than that of the service, and follows the theme.
   const picture =
@@ -75,13 +75,13 @@ export const contentOfCell = (
   const menu = iconButton('more', fill(texts.more, { name }), openMenu, attributes);
   const facts = factsOf(entry, view, texts).flatMap(([kind, text]) => [
     h('span', { class: `fact ${kind}` }, text),
-    document.createTextNode(' '),
+    ' ',
   ]);
   return [
     h('span', { class: 'check', 'aria-hidden': 'true' }, icon('check')),
     h('span', { class: 'picture', part: 'thumbnail' }, picture),
     h('span', { class: 'name', dir: 'auto', title: name }, name),
-    document.createTextNode(' '),
+    ' ',
     ...facts,
     menu,
   ];

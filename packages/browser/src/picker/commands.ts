@@ -1,7 +1,7 @@
 import type { AboutChange } from './about-form.ts';
 import type { Dialogs, Note } from './dialogs.ts';
 import { saveFile } from './dom.ts';
-import { type AskForMany, doToMany, folderOf, groupBy, type Outcome, requireAll } from './many.ts';
+import { type AskForMany, doToMany, folderOf, type Outcome, requireAll } from './many.ts';
 import { renamedAs } from './names.ts';
 import type { Notices } from './notices.ts';
 import type { About } from './options.ts';
@@ -167,7 +167,7 @@ export class Commands {
   async #moveBack(before: readonly Entry[], there: readonly Entry[]): Promise<void> {
     const pairs = there.map((entry, index) => ({ entry, folder: folderOf(before[index] ?? entry) }));
     const outcomes: Outcome[] = [];
-    for (const group of groupBy(pairs, ({ folder }) => JSON.stringify(folder)).values()) {
+    for (const group of Map.groupBy(pairs, ({ folder }) => JSON.stringify(folder)).values()) {
       const [first] = group;
       if (first === undefined) continue;
       const entries = group.map(({ entry }) => entry);
@@ -187,7 +187,7 @@ export class Commands {
   async download(entries: readonly Entry[]): Promise<void> {
     const { client } = this.#surroundings.service;
     await this.#trying(async () => {
-      for (const group of groupBy(entries, (entry) => JSON.stringify(folderOf(entry))).values()) {
+      for (const group of Map.groupBy(entries, (entry) => JSON.stringify(folderOf(entry))).values()) {
         const [first] = group;
         if (first === undefined) continue;
         const { source, path, name } = first;

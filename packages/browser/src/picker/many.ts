@@ -36,20 +36,6 @@ export type AskForMany = (isFolder: boolean, from: Folder, names: readonly strin
 
 export const folderOf = ({ source, path }: Folder): Folder => ({ source, path });
 
-export const groupBy = <Item>(
-  items: readonly Item[],
-  keyOf: (item: Item) => string,
-): ReadonlyMap<string, readonly Item[]> => {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
-};
-
 /**
  * Sends one request for the files and one for the folders of each folder; the connector returns a result for
  * each item.
@@ -59,7 +45,7 @@ export const doToMany = async (
   ask: AskForMany,
   messageOf: (error: unknown) => string,
 ): Promise<Outcome> => {
-  const groups = groupBy(entries, ({ source, path, type }) =>
+  const groups = Map.groupBy(entries, ({ source, path, type }) =>
     JSON.stringify([source, path, type === 'folder']),
   );
   const parts = [...groups.values()].flatMap((group) =>

@@ -1,5 +1,6 @@
 import { ConnectorError, type FileUploadData } from '../client/index.ts';
-import { type Begun, removeParts } from '../transfer/parts.ts';
+import { removeParts } from '../transfer/parts.ts';
+import type { Begun } from '../transfer/request.ts';
 import { uploadFile } from '../transfer/upload.ts';
 import { button, h, iconButton } from './dom.ts';
 import { isKept } from './names.ts';
@@ -27,9 +28,8 @@ interface Job extends Wanted, Row {
   /** Where the connector has the parts that were sent. */
   readonly begun: Begun;
   ending: AbortController;
-  sent: number;
   /** Time of the first attempt. */
-  since: number | undefined;
+  since?: number;
 }
 
 /** Running uploads, with buttons for each. */
@@ -160,7 +160,7 @@ export class Uploads {
 
   #job(wanted: Wanted, settled: Job['settled'], late: Job['late']): Job {
     const row = this.#row(wanted.file.name, Math.max(1, wanted.file.size));
-    const state = { ending: new AbortController(), sent: 0, since: undefined, begun: {} };
+    const state = { ending: new AbortController(), begun: {} };
     const job: Job = { ...wanted, ...row, ...state, settled, late };
     this.#offerCancel(job);
     this.#progress(job, 0);
@@ -196,7 +196,6 @@ export class Uploads {
   }
 
   #progress(job: Job, sent: number): void {
-    job.sent = sent;
     job.bar.value = sent;
     const { name, size } = job.file;
     const values = { name, sent: humanSize(this.#texts, sent), total: humanSize(this.#texts, size) };
@@ -249,7 +248,7 @@ export class Uploads {
   /** After the last byte the connector may have stored the file before it noticed the abort. */
   #cancelled(job: Job): void {
     const { name, size } = job.file;
-    const wasSent = job.sent >= size;
+    const wasSent = job.bar.value >= size;
     this.#notices.tell(fill(wasSent ? this.#texts.sending.stopped : this.#texts.sending.cancelled, { name }));
     this.#ended(job);
     job.settled();

@@ -1,5 +1,5 @@
 import { ConnectorError, dataOf } from '../client/client.ts';
-import { type Reach, type Reply, request, type Sent } from './request.ts';
+import { type Begun, type Reach, type Reply, request, type Sent } from './request.ts';
 
 /** The version of the tus protocol. */
 const VERSION = { 'Tus-Resumable': '1.0.0' };
@@ -65,14 +65,6 @@ const mayPass = ({ status, text }: Reply): boolean =>
  * received a part of the first one.
  */
 const mayBeTooLong = ({ status }: Reply): boolean => [0, 408, 409, 413].includes(status);
-
-/** What the attempts for a file share: a later one continues where an earlier has ended. */
-export interface Begun {
-  /** Address of the parts; undefined before the first one. */
-  url?: string | undefined;
-  /** Something in front of the connector passes only POST. */
-  isPostOnly?: boolean;
-}
 
 export interface PartsUpload {
   readonly file: File;
@@ -153,6 +145,7 @@ class PartsSender {
     const offset = this.#offset;
     onProgress(offset);
     const part = {
+      of: this.#upload,
       body: file.slice(offset, offset + this.#partBytes),
       onProgress: (sent: number) => onProgress(Math.min(offset + sent, file.size)),
     };

@@ -19,6 +19,8 @@ export interface Sent {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: Blob | FormData | undefined;
+  /** The file of which the body has bytes. */
+  readonly of?: { readonly file: File; readonly begun: Begun } | undefined;
   readonly signal: AbortSignal;
   /** Called with the bytes of the body sent so far. */
   readonly onProgress?: ((sent: number) => void) | undefined;
@@ -42,17 +44,28 @@ export const anyOf = (signals: AbortSignal[]): AbortSignal => {
 /** A file that the browser can no longer read: it was changed or removed after it was chosen. */
 export class UnreadableFile extends Error {}
 
-/** Browsers report an unreadable body like a lost connection. @throws UnreadableFile */
-const requireReadable = async (body: Blob | FormData | undefined): Promise<void> => {
-  const files = body instanceof FormData ? [...body.values()] : [body];
-  for (const file of files)
-    if (typeof file === 'object')
-      await file
-        .slice(0, 1)
-        .arrayBuffer()
-        .catch(() => {
-          throw new UnreadableFile();
-        });
+/** What the attempts for a file share: a later one continues where an earlier has ended. */
+export interface Begun {
+  /** Address of the parts; undefined before the first one. */
+  url?: string | undefined;
+  /** Something in front of the connector passes only POST. */
+  isPostOnly?: boolean;
+  /** Both ends of the file that is sent. */
+  ends?: string;
+}
+
+/** Bytes of an end. */
+const END = 2 ** 16;
+
+/**
+ * Of a file that cannot be read, Chrome reports a lost connection, Firefox sends nothing and waits, and Safari
+ * sends an empty one. Firefox also mixes parts from before and after a change. @throws UnreadableFile
+ */
+const requireUnchanged = async ({ file, begun }: NonNullable<Sent['of']>): Promise<void> => {
+  const both = new Blob([file.slice(0, END), file.slice(-END)]);
+  const bytes = new Uint8Array(await both.arrayBuffer().catch(() => new ArrayBuffer()));
+  const ends = bytes.join();
+  if (bytes.length < both.size || (begun.ends ??= ends) !== ends) throw new UnreadableFile();
 };
 
 const NO_REPLY: Reply = { status: 0, phrase: '', text: '', header: () => null };
@@ -63,15 +76,16 @@ const NO_REPLY: Reply = { status: 0, phrase: '', text: '', header: () => null };
  * @throws UnreadableFile; the signal's reason; other errors of the page's headers
  */
 export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
-  const { method, url, body, signal, onProgress, isPatient } = sent;
+  const { method, url, body, of, signal, onProgress, isPatient } = sent;
   const own = await reach.headers().catch((error: unknown) => {
     if (error instanceof TypeError) return undefined;
     throw error;
   });
+  if (of) await requireUnchanged(of);
   signal.throwIfAborted();
   if (own === undefined) return NO_REPLY;
   const headers = { ...own, ...sent.headers };
-  const reply = await new Promise<Reply>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
     const abort = (): void => sending.abort();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -100,6 +114,4 @@ export const request = async (reach: Reach, sent: Sent): Promise<Reply> => {
     wait(onProgress !== undefined);
     sending.send(body);
   });
-  if (reply.status === 0) await requireReadable(body);
-  return reply;
 };

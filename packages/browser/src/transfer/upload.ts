@@ -1,7 +1,7 @@
 import { ConnectorError, createClient, dataOf } from '../client/client.ts';
 import type { FileUploadData, PermissionsData } from '../client/index.ts';
-import { type Begun, removeParts, sendInParts, whileUnreachable } from './parts.ts';
-import { type Reach, request, UnreadableFile } from './request.ts';
+import { removeParts, sendInParts, whileUnreachable } from './parts.ts';
+import { type Begun, type Reach, request, UnreadableFile } from './request.ts';
 import { findStored } from './stored.ts';
 
 /** Larger files are sent in parts if the connector supports that: no byte is sent twice. */
@@ -31,6 +31,8 @@ export interface FileUpload {
   readonly onProgress: (sent: number) => void;
 }
 
+type Attempt = FileUpload & { readonly begun: Begun };
+
 /** The reason why a file cannot be stored, known before it is sent. */
 export type Obstacle = 'type' | 'size' | 'room';
 
@@ -49,10 +51,8 @@ export const obstacleOf = (file: File, limits: Limits | undefined): Obstacle | u
 const mayPassInParts = (error: unknown): error is ConnectorError =>
   error instanceof ConnectorError && error.messages.length === 0 && [0, 408, 413].includes(error.code);
 
-const sendWhole = async (
-  reach: Reach,
-  { file, source, path, replaces, limits, signal, onProgress }: FileUpload,
-): Promise<FileUploadData> => {
+const sendWhole = async (reach: Reach, upload: Attempt): Promise<FileUploadData> => {
+  const { file, source, path, replaces, limits, signal, onProgress } = upload;
   const form = new FormData();
   form.append('source', source);
   form.append('path', path);
@@ -65,6 +65,7 @@ const sendWhole = async (
       method: 'POST',
       url,
       body: form,
+      of: upload,
       signal,
       onProgress: (sent) => onProgress(Math.min(sent, file.size)),
       // Aborting it would abort storing. Parts, which are sent then, are stored nevertheless.
@@ -93,10 +94,7 @@ const findEarlier = (reach: Reach, upload: FileUpload, since: number) => {
   return limits === undefined ? find() : whileUnreachable(find, signal);
 };
 
-const send = async (
-  reach: Reach,
-  upload: FileUpload & { readonly begun: Begun },
-): Promise<FileUploadData> => {
+const send = async (reach: Reach, upload: Attempt): Promise<FileUploadData> => {
   const { file, source, path, limits, begun, signal, onProgress, since } = upload;
   if (upload.replaces !== undefined) return sendWhole(reach, upload);
   const startedAt = Date.now();
