@@ -591,6 +591,26 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     expect(await picker.page.evaluate(() => document.documentElement.scrollWidth <= 390)).toBe(true);
   });
 
+  it('leaves the page behind where it is, which telephones load anew when they pull it down', async () => {
+    const picker = await service().open();
+    const { page } = picker;
+    await page.evaluate(() => (document.body.style.height = '5000px'));
+    const scrollOver = async (selector: string): Promise<void> => {
+      const box = await (await picker.first(selector)).boundingBox();
+      await page.mouse.move((box?.x ?? 0) + 10, (box?.y ?? 0) + 10);
+      const wheel = page.evaluate(() => new Promise((resolve) => addEventListener('wheel', resolve, true)));
+      await page.mouse.wheel({ deltaY: 500 });
+      await wheel;
+      for (let frames = 0; frames < 3; frames += 1)
+        await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+    };
+    await scrollOver('.scroller');
+    await scrollOver('.foot');
+    await picker.tool('newFolder');
+    await scrollOver('dialog.dialog');
+    expect(await page.evaluate(() => scrollY)).toBe(0);
+  });
+
   it('inserts the file that was pressed first where the list moves below more tools', async () => {
     const picker = await service().open({}, { width: 390, height: 844 });
     const file = await picker.cell('one.jpg');

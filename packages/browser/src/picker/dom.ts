@@ -83,8 +83,12 @@ export const iconButton = (
   onclick: Clicked,
   attributes: Attributes = {},
 ): HTMLButtonElement => {
-  const named = { class: 'button icon-only', 'aria-label': label, title: label };
-  const made = button('', onclick, { ...named, ...attributes });
+  const made = button('', onclick, {
+    class: 'button icon-only',
+    'aria-label': label,
+    title: label,
+    ...attributes,
+  });
   made.append(icon(name));
   return made;
 };

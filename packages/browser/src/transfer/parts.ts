@@ -1,4 +1,5 @@
-import { ConnectorError, dataOf } from '../client/client.ts';
+import { ConnectorError } from '../client/client.ts';
+import { isEnvelope, parsed } from '../client/foreign-answer.ts';
 import { type Begun, type Reach, type Reply, request, type Sent } from './request.ts';
 
 /** The version of the tus protocol. */
@@ -189,19 +190,9 @@ class PartsSender {
   }
 }
 
-/**
- * Whether something in front of the connector has rejected the method: the connector's own rejections contain
- * a reason.
- */
-const isOfBlocked = (reply: Reply): boolean => {
-  if (![403, 405, 501].includes(reply.status)) return false;
-  try {
-    dataOf(reply);
-    return false;
-  } catch (error) {
-    return !(error instanceof ConnectorError && error.messages.length > 0);
-  }
-};
+/** Whether something in front of the connector has rejected the method: the connector has its own form. */
+const isOfBlocked = ({ status, text }: Reply): boolean =>
+  [403, 405, 501].includes(status) && !isEnvelope(parsed(text));
 
 /**
  * Sends a file in parts (tus 1.0), and continues after connection failures. Parts become smaller, down to 512
