@@ -8,19 +8,21 @@ import { installPackages } from './setup/debian-packages.mjs';
 import { installDependencies } from './setup/dependencies.mjs';
 import { fetchNodes, nodesToTest } from './setup/other-node.mjs';
 import { npm, npmAside } from './setup/process.mjs';
-import { runTests } from './setup/vitest.mjs';
+import { startTests } from './setup/vitest.mjs';
 
 /**
  * Tests that exercise browsers, stores, image libraries and other programs more than Node itself, or code
- * that does not depend on the version of Node: they run on one Node, to save minutes. On the other Node run
- * the tests of the HTTP layer, bridges, package, configuration and local disk.
+ * that does not depend on the version of Node: they run on one Node, to save minutes. On the other Node run,
+ * at the same time, the tests of the HTTP layer, bridges, package, configuration and local disk.
  */
 const ONCE = [
   'test/adapters/{azure,gcs}*.test.ts',
   'test/{basics,changes,client,docs,documents,interface,model,network,operations,pictures,protocol}/**',
   'test/{robustness,security,serving,sources,start}/**',
   'test/adapters/{s3,sftp-,ftp-,path-,webdav-,local-,across-,remote-,shared-,trash-,tus-,memory,example,conformance}*.test.ts',
+  'test/adapters/{action,store}-costs.test.ts',
   'test/cli/{doctor-*,init,thumbs}.test.ts',
+  'test/package/types.test.ts',
   'test/config/{generated,schema}.test.ts',
   'test/http/{access,languages,rate-limits}.test.ts',
 ];
@@ -39,14 +41,17 @@ if (process.env.STOWAGE_ALL_SERVERS !== '1')
   );
 
 const chosen = process.argv.slice(2);
-const results = [];
-for (const node of nodes) {
-  const without = results.length > 0 && chosen.length === 0 ? ONCE : [];
+const runs = nodes.map((node, index) => {
+  const without = index > 0 && chosen.length === 0 ? ONCE : [];
   if (without.length > 0)
     leftOut.push(`Left out on ${node.version}, run on ${nodes[0].version}: ${without.join(', ')}`);
   const args = [...chosen, ...without.flatMap((pattern) => ['--exclude', pattern])];
-  results.push({ node, ...(await runTests(node, args)) });
-}
+  return { node, ...startTests(node, args, { isAside: index > 0 }) };
+});
+// What is run once more, alone, waits until both have ended.
+await Promise.all(runs.map(({ ended }) => ended));
+const results = [];
+for (const { node, result } of runs) results.push({ node, ...(await result()) });
 
 const { status, output } = await checking;
 process.stdout.write(`\nChecks: types, lint, rooms, format, generated files\n${output}`);

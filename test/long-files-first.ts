@@ -7,14 +7,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const SECONDS: Readonly<Record<string, number>> = {
   start: 160,
-  'model/model': 40,
+  'model/model': 30,
   'adapters/s3': 50,
   'adapters/webdav-': 50,
   'adapters/sftp-': 40,
   'adapters/ftp-': 40,
   'adapters/local.': 40,
   'documents/pdf-browser': 60,
-  'package/pack': 40,
+  'package/pack': 15,
+  'package/types': 30,
   'robustness/trash-kill': 20,
   'security/confinement': 25,
   'security/denied-everywhere': 30,

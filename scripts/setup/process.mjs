@@ -55,14 +55,11 @@ const npmCommand = (args) => {
 /** Runs npm like `run`. */
 export const npm = (args) => run(...npmCommand(args));
 
-/**
- * Runs npm with low priority. Resolves to its exit status and its output, which can then be printed in one
- * piece.
- */
-export const npmAside = async (args) => {
-  const [command, all] = npmCommand(args);
-  const child = spawn(command, all, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+/** Runs a program like `run`. Resolves to its exit status and its output, which can then be printed in one piece. */
+export const runAside = async (command, args, environment = {}, priority = undefined) => {
+  const env = { ...process.env, ...environment };
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env });
+  if (child.pid !== undefined && priority !== undefined) setPriority(child.pid, priority);
   const stopWatching = whenOrphaned(() => child.kill('SIGTERM'));
   const pass = (signal) => child.kill(signal);
   for (const signal of SIGNALS) process.on(signal, pass);
@@ -77,6 +74,9 @@ export const npmAside = async (args) => {
   for (const signal of SIGNALS) process.off(signal, pass);
   return { status, output };
 };
+
+/** Runs npm like `runAside`, with low priority. */
+export const npmAside = (args) => runAside(...npmCommand(args), {}, constants.priority.PRIORITY_LOW);
 
 /** Output of a program, or undefined when it could not run or failed. */
 export const outputOf = (command, args) => {

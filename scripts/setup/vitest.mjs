@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { root, run } from './process.mjs';
+import { root, run, runAside } from './process.mjs';
 
 const CRASHED = {
   passed: 0,
@@ -21,11 +21,11 @@ const readReport = async (file) => {
 };
 
 /** Runs vitest once. Without a report, because the run was aborted, `files` is undefined. */
-const runOnce = async ({ binary, version, environment }, args) => {
+const runOnce = async ({ binary, version, environment }, args, runProgram = run) => {
   const report = join(root, '.cache', `tests-${version}.json`);
   await mkdir(join(root, '.cache'), { recursive: true });
   await rm(report, { force: true });
-  const status = await run(
+  const status = await runProgram(
     binary,
     [
       join('node_modules', 'vitest', 'vitest.mjs'),
@@ -72,14 +72,12 @@ const countsOf = (files) => {
 };
 
 /**
- * Runs the tests on one Node and counts them. Files with a failure run once more, alone: a test that waits
- * for real servers may exceed its time on a busy machine. Tests that fail again are failures, and those that
- * pass only then are in `onlyAlone`; in `test/robustness`, `test/security` and `test/model` they are failures
+ * Counts the tests of a run. Files with a failure run once more, alone: a test that waits for real servers may
+ * exceed its time on a busy machine. Tests that fail again are failures, and those that pass only then are in
+ * `onlyAlone`; in `test/robustness`, `test/security` and `test/model` they are failures
  * as well. A run that ends without a report counts as one failure.
  */
-export const runTests = async (node, args) => {
-  process.stdout.write(`\nTests on Node ${node.version}\n`);
-  const { status, files } = await runOnce(node, args);
+const resultOf = async (node, { status, files }) => {
   if (files === undefined) return { ...CRASHED, onlyAlone: [] };
 
   const failed = failedFiles(files).map(({ name }) => name);
@@ -112,4 +110,26 @@ export const runTests = async (node, args) => {
     failures,
     onlyAlone: onlyAlone.filter((failure) => !found.includes(failure)),
   };
+};
+
+/**
+ * Starts the tests on one Node. `ended` resolves when they have run, `result` counts them. Aside, they have one
+ * process, which works while others wait, and `result` prints their output in one piece.
+ */
+export const startTests = (node, args, { isAside = false } = {}) => {
+  const title = `\nTests on Node ${node.version}\n`;
+  if (!isAside) process.stdout.write(title);
+  let output = '';
+  const aside = async (...program) => {
+    const { status, output: printed } = await runAside(...program);
+    output = `${title}${printed}`;
+    return status;
+  };
+  const ended = isAside ? runOnce(node, ['--maxWorkers=1', ...args], aside) : runOnce(node, args);
+  const result = async () => {
+    const first = await ended;
+    process.stdout.write(output);
+    return resultOf(node, first);
+  };
+  return { ended, result };
 };

@@ -1,87 +1,24 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join, posix, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { join, posix } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { installPacked, root, run, unpack, type Packed } from './packed.ts';
 
-const run = promisify(execFile);
-const root = resolve(import.meta.dirname, '../..');
-
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly exports: Readonly<Record<string, unknown>>;
-  readonly bundleDependencies: readonly string[];
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-}
-
-let manifest: Manifest;
-/** The paths of what the archive of the server holds. */
-let files: readonly string[];
-/**
- * A project that has the packed server installed, and beside it only what the package says that it depends
- * on and does not bring along.
- */
-let project: string;
-/** The archives, by the name of their package. */
-let archives: Readonly<Record<string, string>>;
-
-const unpack = async (archive: string, folder: string): Promise<string> => {
-  await mkdir(folder, { recursive: true });
-  await run('tar', ['-xzf', archive, '--strip-components=1', '-C', folder]);
-  return folder;
-};
-
-const link = async (name: string): Promise<void> => {
-  const target = join(project, 'node_modules', name);
-  await mkdir(dirname(target), { recursive: true });
-  await symlink(join(root, 'node_modules', name), target);
-};
+let packed: Packed;
+let { project, manifest, files, archives } = {} as Packed;
 
 beforeAll(async () => {
-  project = await mkdtemp(join(tmpdir(), 'stowage-package-'));
-  await run(process.execPath, ['scripts/pack.mjs', project], { cwd: root });
-  archives = Object.fromEntries(
-    (await readdir(project)).map((name) => [name.replace(/-\d.*$/u, ''), join(project, name)]),
-  );
-  const installed = await unpack(archives['stowage'] ?? '', join(project, 'node_modules/stowage'));
-  files = (await readdir(installed, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile())
-    .map((entry) => posix.relative(installed, posix.join(entry.parentPath, entry.name)));
-  manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
-  await writeFile(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-  for (const name of Object.keys(manifest.dependencies))
-    if (!manifest.bundleDependencies.includes(name)) await link(name);
+  packed = await installPacked();
+  ({ project, manifest, files, archives } = packed);
 });
-
-afterAll(() => rm(project, { recursive: true, force: true }));
+afterAll(() => packed?.remove());
 
 const node = async (...words: string[]): Promise<string> =>
   (await run(process.execPath, words, { cwd: project, env: { PATH: process.env['PATH'] ?? '' } })).stdout;
-
-/** What the compiler has to say of a file of the project. */
-const compile = async (file: string, options: object): Promise<string> => {
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    target: 'es2022',
-    exactOptionalPropertyTypes: true,
-    ...options,
-  };
-  const config = join(project, 'tsconfig.json');
-  await writeFile(config, JSON.stringify({ compilerOptions, files: [file] }));
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const { stdout } = await run(process.execPath, [tsc, '-p', config], { cwd: project }).catch(
-    (error: unknown) => error as { stdout: string },
-  );
-  return stdout;
-};
 
 describe('the packed package', () => {
   it('holds the build, the schema and the texts, and nothing else', () => {
@@ -204,139 +141,6 @@ describe('the packed package', () => {
   it('runs its command', async () => {
     expect(await node(join('node_modules', manifest.name, 'dist/cli.js'), '--version')).toBe(
       `${manifest.version}\n`,
-    );
-  });
-
-  it('has declarations that a strict project can use', async () => {
-    for (const name of ['@types/node', 'fastify']) await link(name);
-    await writeFile(
-      join(project, 'host.ts'),
-      `import { createApp, createRouter, ConfigError, HttpError, type ConfigInput, type ConnectorHooks, type SourcesInput } from '${manifest.name}';
-       import { fastifyConnector } from '${manifest.name}/fastify';
-       const config: ConfigInput = {
-         quality: null,
-         pdf: { isRemoteEnabled: false },
-         sources: {
-           photos: { title: 'Photos', root: 'photos', baseurl: 'https://cdn.example.com/', thumbSize: 100 },
-           vault: { title: 'Vault', baseurl: 'https://v.example.com/', storageAdapter: 'vault', vault: { key: 1 } },
-         },
-       };
-       declare module '${manifest.name}' {
-         interface StorageAdapterOptions { readonly vault?: { readonly key: number } }
-       }
-       // @ts-expect-error: not a setting
-       export const misspelt: ConfigInput = { qualty: 1 };
-       const titled = { title: 'T', baseurl: 'https://t.example.com/' };
-       export const rightSources: SourcesInput = {
-         bucket: { ...titled, storageAdapter: 's3', s3: { bucket: 'b', prefix: null, credentials: null } },
-         server: { ...titled, storageAdapter: 'webdav', webdav: { url: 'https://dav.example.com/', headers: { a: 'b' } } },
-         box: { ...titled, storageAdapter: 'sftp', sftp: { host: 'h', username: 'u', password: { env: 'P' }, hostKey: ['k'] } },
-         old: { ...titled, storageAdapter: 'ftp', ftp: { host: 'h', username: 'u', password: { env: 'P' }, tls: true } },
-         own: { ...titled, baseurlAliases: ['https://u.example.com/'], storageAdapter: 'plain', s3: null, pdf: null },
-       };
-       const wrong: SourcesInput[] = [];
-       // @ts-expect-error: maxUploadFileSize is meant
-       wrong.push({ files: { ...titled, maxUploadFilesize: '1gb' } });
-       // @ts-expect-error: not a setting
-       wrong.push({ files: { ...titled, readOnly: true } });
-       // @ts-expect-error: bucket is meant
-       wrong.push({ files: { ...titled, s3: { bukket: 'b' } } });
-       // @ts-expect-error: the bucket is missing
-       wrong.push({ files: { ...titled, s3: {} } });
-       // @ts-expect-error: not an object
-       wrong.push({ files: { ...titled, webdav: 5 } });
-       // @ts-expect-error: options of another form than the adapter has declared
-       wrong.push({ files: { ...titled, vault: { key: 'one' } } });
-       // @ts-expect-error: the title is missing
-       wrong.push({ files: { serve: 'public' } });
-       // @ts-expect-error: not a way to serve
-       wrong.push({ files: { title: 'T', serve: 'all' } });
-       export { wrong };
-       const hooks: ConnectorHooks = {
-         checkAuthentication: (request) => {
-           if (request.headers['authorization'] === undefined) throw new HttpError(401, 'Log in.');
-           return 'editor';
-         },
-       };
-       export const app = createApp(config, hooks);
-       export const plugin = fastifyConnector(createRouter(config));
-       export const isConfigError = (error: unknown): error is ConfigError => error instanceof ConfigError;
-      `,
-    );
-    expect(await compile('host.ts', { module: 'nodenext', types: ['node'], skipLibCheck: true })).toBe('');
-  });
-
-  it('has types for compilers that know no exports, as with "module": "commonjs" until TypeScript 5', async () => {
-    await link('@types/node').catch(() => undefined);
-    const subpaths = Object.entries(manifest.exports).flatMap(([path, target]) =>
-      typeof target === 'object' && path !== './fastify' ? [`'${manifest.name}${path.slice(1)}'`] : [],
-    );
-    expect(subpaths.length).toBeGreaterThan(6);
-    await writeFile(
-      join(project, 'old.cts'),
-      `import { createRouter } from '${manifest.name}';
-       import { createClient } from '${manifest.name}/client';
-       import { connectJodit } from '${manifest.name}/jodit';
-       ${subpaths.map((path, index) => `import * as part${String(index)} from ${path};`).join('\n')}
-       export const all = [${subpaths.map((_, index) => `part${String(index)}`).join()}, createClient, connectJodit];
-       // @ts-expect-error: not a setting
-       createRouter({ qualty: 1 });`,
-    );
-    const old = { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' };
-    const lib = ['es2022', 'dom', 'dom.iterable'];
-    expect(await compile('old.cts', { ...old, lib, types: ['node'], skipLibCheck: true })).toBe('');
-  });
-
-  it('tells editors what settings and options of stores mean', async () => {
-    for (const name of ['@types/node', 'fastify']) await link(name).catch(() => undefined);
-    const file = join(project, 'edited.ts');
-    const source = `{ title: 'T', s3: { bucket: 'b' }, imagePresets: { card: { width: 1 } } }`;
-    const text = `import { createRouter } from '${manifest.name}';
-      createRouter({ maxUploadFileSize: 1, trash: { retentionDays: 3 }, sources: { a: ${source} } });`;
-    const options = { module: ts.ModuleKind.NodeNext, strict: true, types: ['node'] };
-    const read = (path: string): string | undefined => (path === file ? text : ts.sys.readFile(path));
-    const editor = ts.createLanguageService({
-      ...ts.sys,
-      useCaseSensitiveFileNames: () => true,
-      getScriptFileNames: () => [file],
-      getScriptVersion: () => '1',
-      getScriptSnapshot: (path) => ts.ScriptSnapshot.fromString(read(path) ?? ''),
-      getCurrentDirectory: () => project,
-      getCompilationSettings: () => options,
-      getDefaultLibFileName: ts.getDefaultLibFilePath,
-    });
-    const keys = ['maxUploadFileSize', 'retentionDays', 'title', 'bucket', 'width'];
-    const told = Object.fromEntries(
-      keys.map((key) => {
-        const { documentation } = editor.getQuickInfoAtPosition(file, text.indexOf(`${key}:`)) ?? {};
-        return [key, ts.displayPartsToString(documentation)];
-      }),
-    );
-    expect(told).toMatchObject({
-      maxUploadFileSize: expect.stringMatching(/maximum size.*Default: "8mb"/iu) as string,
-      retentionDays: expect.stringMatching(/^Days .*Default: 30$/u) as string,
-      title: 'Shown to users.',
-      bucket: 'Name of the bucket.',
-      width: 'Pixels.',
-    });
-  });
-
-  it('has a client for pages, where nothing of Node is known', async () => {
-    await writeFile(
-      join(project, 'page.ts'),
-      `import { createClient, ConnectorError, type FilesData } from '${manifest.name}/client';
-       const client = createClient({ url: '/connector', credentials: 'include' });
-       export const list = async (): Promise<FilesData['sources']> => (await client.files({ path: 'pets' })).sources;
-       export const save = async (file: File): Promise<string> =>
-         (await client.imageSave({ name: 'cat.jpg', files: [file] })).newPath;
-       export const isRefusal = (error: unknown): boolean => error instanceof ConnectorError && error.code === 403;
-       // @ts-expect-error: the new name is missing
-       export const misused = (): unknown => client.fileRename({ name: 'cat.jpg' });
-      `,
-    );
-    const lib = ['es2022', 'dom', 'dom.iterable'];
-    expect(await compile('page.ts', { module: 'esnext', moduleResolution: 'bundler', types: [], lib })).toBe(
-      '',
     );
   });
 });
