@@ -248,6 +248,8 @@ describe.skipIf(chromium === undefined)(`The picker that Jodit opens${needsChrom
       await picker.tool('remove');
       await picker.click('dialog.dialog [type="submit"]');
       await picker.says(`${name} was deleted.`);
+      // What lies below it moves up then.
+      await eventually(() => picker.names()).not.toContain(name);
     }
     await picker.tool('trash');
     await eventually(() => picker.texts('dialog h2')).toEqual(['Trash of Photos']);

@@ -215,7 +215,9 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     await picker
       .eventually(() => picker.page.evaluate('window.picked?.map(({ name }) => name)'))
       .toEqual(['one.jpg']);
-    await picker.page.waitForNetworkIdle({ concurrency: 2 });
+    await picker.page.evaluate(
+      "fetch('/connector/ping', { method: 'POST' }).then(() => fetch('/connector/ping'))",
+    );
     expect(held).toHaveLength(3);
   });
 

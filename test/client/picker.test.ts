@@ -9,6 +9,10 @@ import { PickerPage } from './picker-page.ts';
 import { usePickerService } from './picker-service.ts';
 import { jpeg } from './pictures.ts';
 
+/** Bytes that repeat only after a prime number of them. */
+const noise = (length: number): Buffer =>
+  Buffer.alloc(length, Buffer.from(Array.from({ length: 251 }, (_, index) => (index * 7919) % 251)));
+
 describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
   const service = usePickerService();
 
@@ -415,13 +419,13 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       response.writeHead(413, { 'content-type': 'text/html' }).end('<h1>413 Request Entity Too Large</h1>');
       return true;
     };
-    const noise = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7919) % 251));
-    await writeFile(service().at('large.txt'), noise);
+    const large = noise(3_000_000);
+    await writeFile(service().at('large.txt'), large);
     const picker = await service().open();
     const field = (await picker.first('input[type="file"]')) as ElementHandle<HTMLInputElement>;
     await field.uploadFile(service().at('large.txt'));
     await picker.says('large.txt was uploaded.');
-    expect((await readFile(service().inPhotos('large.txt'))).equals(noise)).toBe(true);
+    expect((await readFile(service().inPhotos('large.txt'))).equals(large)).toBe(true);
   });
 
   it.each([
@@ -451,15 +455,15 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
       response.writeHead(400, { 'content-type': 'text/html' }).end('<title>Under maintenance</title>');
       return true;
     };
-    const noise = Buffer.from(Array.from({ length: 17 * 2 ** 20 }, (_, index) => (index * 7919) % 251));
-    await writeFile(service().at('large.txt'), noise);
+    const large = noise(17 * 2 ** 20);
+    await writeFile(service().at('large.txt'), large);
     const picker = await service().open();
     await picker.upload(service().at('large.txt'));
     await picker.click('.uploads .failure button');
     await picker.says('large.txt was uploaded.');
     expect(offsets).toEqual(['0', '16777216', '16777216']);
     expect(service().requests.filter((action) => action === 'tus')).toHaveLength(1);
-    expect((await readFile(service().inPhotos('large.txt'))).equals(noise)).toBe(true);
+    expect((await readFile(service().inPhotos('large.txt'))).equals(large)).toBe(true);
   });
 
   it.each(['its row', 'the picker'])(
@@ -671,7 +675,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await picker.says('gr\u00fc\u00dfe.txt was uploaded.');
     await picker.press('Escape');
     await picker.page.evaluate('void fill()');
-    await picker.first('.cell.file');
+    await picker.focused(() => picker.isOnEntry());
     await picker.press('End', 'Enter');
     await picker
       .eventually(() => picker.page.$eval('#field', (field) => (field as HTMLInputElement).value))

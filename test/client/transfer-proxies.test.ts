@@ -155,41 +155,43 @@ describe.skipIf(!isPossible)(`uploads of the picker${needsChromium}${needsNginx}
   const sizes = [
     ['1 KB', 1024],
     ['5 MB', 5 * MB],
-    ['60 MB', 60 * MB],
+    ['20 MB', 20 * MB],
   ] as const;
   const ways = ['plain', 'slow', 'blocking', 'denying'] as const;
 
-  it.each(ways.flatMap((way) => sizes.map(([size, bytes]) => [way, size, bytes] as const)))(
-    'arrive through the proxy "%s": %s',
-    async (way, _, bytes) => {
-      const name = `${way}-${String(bytes)}.bin`;
-      const file = await makeFile(name, bytes);
-      methods = [];
-      const context = await browser.createBrowserContext();
-      try {
-        const opened = await context.newPage();
-        opened.setDefaultTimeout(PATIENCE);
-        await opened.goto(`http://127.0.0.1:${String(ports[way])}/`);
-        await opened.waitForSelector('.ready');
-        await opened.click('#browse');
-        await opened.waitForSelector('>>> .picker');
-        const field = await opened.waitForSelector('>>> input[type="file"]');
-        await (field as ElementHandle<HTMLInputElement>).uploadFile(file);
-        const stored = path.join(folder, 'files', name);
-        const sizeOf = (): Promise<number> =>
-          stat(stored).then(
-            ({ size }) => size,
-            () => -1,
-          );
-        await expect.poll(sizeOf, { timeout: 3 * PATIENCE, interval: 100 }).toBe(bytes);
-        expect(await digestOf(stored)).toBe(await digestOf(file));
-        if (way === 'blocking' || way === 'denying')
-          expect(methods.filter((method) => method !== 'GET' && method !== 'POST')).toEqual([]);
-        await rm(stored);
-      } finally {
-        await context.close();
-        await rm(file);
-      }
-    },
+  // What fits into one request passes each of them like the first.
+  const uploads = ways.flatMap((way, index) =>
+    sizes.slice(index === 0 ? 0 : 1).map(([size, bytes]) => [way, size, bytes] as const),
   );
+
+  it.each(uploads)('arrive through the proxy "%s": %s', async (way, _, bytes) => {
+    const name = `${way}-${String(bytes)}.bin`;
+    const file = await makeFile(name, bytes);
+    methods = [];
+    const context = await browser.createBrowserContext();
+    try {
+      const opened = await context.newPage();
+      opened.setDefaultTimeout(PATIENCE);
+      await opened.goto(`http://127.0.0.1:${String(ports[way])}/`);
+      await opened.waitForSelector('.ready');
+      await opened.click('#browse');
+      await opened.waitForSelector('>>> .picker');
+      const field = await opened.waitForSelector('>>> input[type="file"]');
+      await (field as ElementHandle<HTMLInputElement>).uploadFile(file);
+      const stored = path.join(folder, 'files', name);
+      const sizeOf = (): Promise<number> =>
+        stat(stored).then(
+          ({ size }) => size,
+          () => -1,
+        );
+      await expect.poll(sizeOf, { timeout: 3 * PATIENCE, interval: 100 }).toBe(bytes);
+      expect(await digestOf(stored)).toBe(await digestOf(file));
+      if (way === 'blocking' || way === 'denying')
+        expect(methods.filter((method) => method !== 'GET' && method !== 'POST')).toEqual([]);
+      await rm(stored);
+    } finally {
+      await context.close();
+      await rm(file);
+    }
+  });
 });

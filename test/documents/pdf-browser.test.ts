@@ -19,6 +19,17 @@ const missing = noBrowser || (existsSync('/proc/self/stat') ? '' : 'no /proc to 
 const PATIENT = { timeout: 20_000 };
 
 const self = process.pid;
+
+/** Signals processes; those of a browser end by themselves when another of them has ended. */
+const signal = (processes: readonly number[], name: NodeJS.Signals): void => {
+  for (const pid of processes)
+    try {
+      process.kill(pid, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+};
+
 const profiles = async (): Promise<string[]> =>
   (await readdir(tmpdir())).filter((name) => name.startsWith('stowage-browser-'));
 
@@ -84,14 +95,14 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
   it('is started again when it has died, between documents or under one', async () => {
     const documents = startDocuments({ remote: door(true) });
     await documents.pdf(jobOf('<p>text</p>'));
-    for (const pid of await descendantsOf(self)) process.kill(pid, 'SIGKILL');
+    signal(await descendantsOf(self), 'SIGKILL');
     await expect.poll(() => descendantsOf(self), PATIENT).toEqual([]);
     expect((await documents.pdf(jobOf('<p>text</p>'))).length).toBeGreaterThan(500);
 
     const slow = await startSlowSite();
     const printing = documents.pdf(jobOf(slow.html));
     await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
-    for (const pid of await descendantsOf(self)) process.kill(pid, 'SIGKILL');
+    signal(await descendantsOf(self), 'SIGKILL');
     await expect.poll(() => slow.waiting.length, PATIENT).toBe(2);
     slow.release();
     expect((await printing).length).toBeGreaterThan(500);
@@ -189,7 +200,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     const printing = documents.pdf(jobOf(slow.html, { signal: caller.signal }));
     await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
     const processes = await descendantsOf(self);
-    for (const pid of processes) process.kill(pid, 'SIGSTOP');
+    signal(processes, 'SIGSTOP');
     caller.abort(new Error('The client has gone.'));
     await expect(printing).rejects.toThrow('The client has gone.');
     await expect.poll(() => stillRunning(processes), PATIENT).toEqual([]);
@@ -203,7 +214,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
       const documents = startDocuments();
       await documents.pdf(jobOf('<p>warm</p>'));
       const processes = await descendantsOf(self);
-      for (const pid of processes) process.kill(pid, 'SIGSTOP');
+      signal(processes, 'SIGSTOP');
       expect((await documents.pdf(jobOf('<p>text</p>'))).length).toBeGreaterThan(500);
       await expect.poll(() => stillRunning(processes), PATIENT).toEqual([]);
     },
