@@ -36,7 +36,12 @@ describeStorageConformance(
     promises,
   },
 );
-describeStorageConformance({ describe, it }, 'the local adapter through a decorator without faults', {
+/** What a decorator passes on: the other themes use the same operations, and depend on what is below it. */
+const describePassing = (title: string, body: () => void): void => {
+  if (!['faults', 'meanwhile', 'names'].includes(title)) describe(title, body);
+};
+
+describeStorageConformance({ describe: describePassing, it }, 'the local adapter through a decorator', {
   open: withoutFaults,
   plants: true,
   promises: { ...promises, walk: false },

@@ -76,9 +76,9 @@ const startInstances = async (count: number, config: object): Promise<readonly I
 };
 
 const servers = [
-  { name: 'Apache', installed: programs.apache, start: () => startApache('basic'), count: 120 },
-  { name: 'nginx', installed: programs.nginx, start: startNginx, count: 60 },
-  { name: 'rclone', installed: programs.rclone, start: startRclone, count: 45 },
+  { name: 'Apache', installed: programs.apache, start: () => startApache('basic'), count: 45 },
+  { name: 'nginx', installed: programs.nginx, start: startNginx, count: 30 },
+  { name: 'rclone', installed: programs.rclone, start: startRclone, count: 30 },
 ] as const;
 
 for (const { name, installed, start, count } of servers) {
@@ -213,7 +213,7 @@ describe.skipIf(!programs.apache)(
       };
       const uploading = async (): Promise<readonly (readonly [string, string])[]> => {
         const stored: (readonly [string, string])[] = [];
-        for (let index = 0; stored.length < 40 || moves < 6; index += 1) {
+        for (let index = 0; stored.length < 20 || moves < 4; index += 1) {
           const instance = uploaders[index % uploaders.length] ?? mover;
           const path = await upload(instance, 'a.txt', contentOf(index), 'f');
           if (path?.endsWith('.txt') === true) stored.push([path, contentOf(index)]);
@@ -237,14 +237,14 @@ describe.skipIf(!programs.apache)(
       const config = configFor(server.url, 'storm');
       const victim = await startInstance(config);
       const survivors = await startInstances(2, config);
-      const uploads = Array.from({ length: 90 }, (_, index) =>
+      const uploads = Array.from({ length: 45 }, (_, index) =>
         upload([victim, ...survivors][index % 3] ?? victim, 'a.txt', contentOf(index)),
       );
       await Promise.any(uploads.filter((_, index) => index % 3 === 0));
       await victim.kill();
       const paths = await Promise.all(uploads);
       const visible = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
-      const expected = new Set(Array.from({ length: 90 }, (_, index) => contentOf(index)));
+      const expected = new Set(Array.from({ length: 45 }, (_, index) => contentOf(index)));
       for (const name of visible)
         expect(expected.delete(await readFile(join(folder, name), 'utf8'))).toBe(true);
       for (const [index, path] of paths.entries()) {

@@ -23,7 +23,7 @@ describe.each(quick)('several clients at once on %s', (name, kind) => {
     });
 
     it(`lose nothing, tear nothing and double nothing (seed ${String(today)})`, async () => {
-      const operations = name === 's3' || name === 'webdav' ? 300 : 500;
+      const operations = name === 's3' || name === 'webdav' ? 150 : 250;
       const report = await runModel({ ...stores, seed: today, clients: 4, operations });
       // As one text: a failure then shows them.
       expect(report.violations.join('\n')).toBe('');
@@ -41,7 +41,7 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
     const faults = new Faults(today, 0.02);
     const stores = await kind.start(faults);
     try {
-      const run = { ...stores, seed: today, clients: 12, operations: 400, trash: true, faults };
+      const run = { ...stores, seed: today, clients: 12, operations: 250, trash: true, faults };
       const { violations, counts } = await runModel(run);
       expect(violations.join('\n')).toBe('');
       expect(counts.done).toBeGreaterThan(100);
@@ -58,7 +58,7 @@ describe('a run on a store that loses something in silence', () => {
     async (_name, { wrap, says }) => {
       const stores = await startMemory(wrap);
       // One client: which doubles are left at the end does not depend on who was faster.
-      const { violations } = await runModel({ ...stores, seed: 1, clients: 1, operations: 300, trash: true });
+      const { violations } = await runModel({ ...stores, seed: 1, clients: 1, operations: 150, trash: true });
       expect(violations.join('\n')).toMatch(says);
     },
     60_000,

@@ -110,7 +110,7 @@ describe('Logins', () => {
   });
 
   const start = (file: string, environment: Readonly<Record<string, string>> = {}) =>
-    project.start(folder, ['npx', 'tsx', file], environment);
+    project.start(folder, ['node_modules/.bin/tsx', file], environment);
 
   const ask = async (program: RunningProgram, path: string, headers: Record<string, string>) => {
     const response = await fetch(`${program.url}${path}`, { method: 'POST', headers });
