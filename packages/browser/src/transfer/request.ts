@@ -50,8 +50,8 @@ export interface Begun {
   url?: string | undefined;
   /** Something in front of the connector passes only POST. */
   isPostOnly?: boolean;
-  /** Both ends of the file that is sent. */
-  ends?: string;
+  /** Checksum of both ends of the file that is sent. */
+  ends?: number;
 }
 
 /** Bytes of an end. */
@@ -64,7 +64,7 @@ const END = 2 ** 16;
 const requireUnchanged = async ({ file, begun }: NonNullable<Sent['of']>): Promise<void> => {
   const both = new Blob([file.slice(0, END), file.slice(-END)]);
   const bytes = new Uint8Array(await both.arrayBuffer().catch(() => new ArrayBuffer()));
-  const ends = bytes.join();
+  const ends = bytes.reduce((sum, byte) => (Math.imul(sum, 31) + byte) | 0, bytes.length);
   if (bytes.length < both.size || (begun.ends ??= ends) !== ends) throw new UnreadableFile();
 };
 
