@@ -24,9 +24,9 @@ const LEFT_OUT = [
 ];
 
 orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
-// Each has one thread, and both use what the tests leave of the processors.
+// Each has one thread, and takes as long as the tests: with low priority, they would end long after them.
 const checking = Promise.all(
-  ['check:types', 'check:lint'].map((name) => npmAside(['run', '--silent', name])),
+  ['check:types', 'check:lint'].map((name) => npmAside(['run', '--silent', name], { isLow: false })),
 );
 const excluded = LEFT_OUT.flatMap((pattern) => ['--exclude', pattern]);
 const tested = await npm(['exec', '--', 'vitest', 'run', ...TESTS, ...excluded, ...process.argv.slice(2)]);
