@@ -332,6 +332,26 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     expect(await picker.texts('.chosen')).toEqual(['']);
   });
 
+  it('shows the entries where a person has scrolled while they are loaded again, and when that fails', async () => {
+    const many = Array.from({ length: 600 }, (_, index) => `${String(index).padStart(3, '0')}.txt`);
+    await Promise.all(many.map((name) => writeFile(service().at('many', name), '')));
+    const picker = await service().open({ sources: ['many'] });
+    for (const place of [0.25, 0.5, 0.75]) {
+      const scroller = await picker.first('.scroller');
+      await scroller.evaluate((list, part) => (list.scrollTop = list.scrollHeight * part), place);
+      await picker.cell(many[Math.ceil(599 * place)] ?? '');
+    }
+    await picker.press('End');
+    await picker.onFile('599.txt');
+    fail('files');
+    await picker.page.evaluate(() =>
+      document.dispatchEvent(new Event('visibilitychange', { bubbles: true })),
+    );
+    await picker.says('The server answered: 503 Service Unavailable');
+    expect((await picker.names()).at(-1)).toBe('599.txt');
+    expect(await picker.all('.cell.waiting')).toEqual([]);
+  });
+
   it('leads to the nearest folder that exists when another has removed what was open', async () => {
     await mkdir(service().inPhotos('pets', 'cats', 'young'), { recursive: true });
     const picker = await service().open();

@@ -61,6 +61,8 @@ export class FolderListing implements Listing {
   /** These pages are from before the last reload. */
   #old = new Set<number>();
   #count: number | undefined;
+  /** The first visible page. */
+  #top = 0;
   #round = 0;
 
   constructor(service: Service, folder: Folder, wish: Wish, events: ListingEvents) {
@@ -95,12 +97,14 @@ export class FolderListing implements Listing {
 
   want(from: number, to: number): void {
     const end = Math.min(to, this.#count ?? 1);
-    for (let page = Math.floor(from / PAGE); page * PAGE < end; page += 1)
+    this.#top = Math.floor(from / PAGE);
+    for (let page = this.#top; page * PAGE < end; page += 1)
       if (!this.#pages.has(page)) void this.#load(page);
   }
 
   reload(): void {
-    const shown = [...this.#pages.keys()];
+    const distance = (page: number): number => Math.abs(page - this.#top);
+    const shown = [...this.#pages.keys()].sort((one, other) => distance(one) - distance(other));
     this.#round += 1;
     this.#old = new Set(shown.slice(0, 3));
     // The others are reloaded when they become visible.
