@@ -131,17 +131,21 @@ export class Uploads {
   async #makeFolder(above: Folder, name: string): Promise<string> {
     const { client } = this.#service;
     const { signal } = this.#ending;
-    try {
-      await client.folderCreate({ ...above, name }, { signal });
-      this.#done.push({ ...above, name, isFolder: true });
-      if (isKept(name)) return name;
-      // The response does not contain the name; an error for an existing folder does.
-      await client.folderCreate({ ...above, name }, { signal });
-      return name;
-    } catch (error) {
-      if (!(error instanceof ConnectorError && error.error === 'ALREADY_EXISTS')) throw error;
-      return String(error.details['name'] ?? name);
-    }
+    /** Returns the name of a folder that existed. */
+    const make = (): Promise<string | undefined> =>
+      client.folderCreate({ ...above, name }, { signal }).then(
+        () => undefined,
+        (error: unknown) => {
+          if (!(error instanceof ConnectorError && error.error === 'ALREADY_EXISTS')) throw error;
+          return String(error.details['name'] ?? name);
+        },
+      );
+    const known = await make();
+    if (known !== undefined) return known;
+    // The response does not contain the name; an error for an existing folder does.
+    const stored = (isKept(name) ? undefined : await make()) ?? name;
+    this.#done.push({ ...above, name: stored, isFolder: true });
+    return stored;
   }
 
   #failureOf(name: string, error: unknown): string {
