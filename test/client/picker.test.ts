@@ -599,19 +599,25 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     const picker = await service().open();
     const { page } = picker;
     await page.evaluate(() => (document.body.style.height = '5000px'));
-    const scrollOver = async (selector: string): Promise<void> => {
-      const box = await (await picker.first(selector)).boundingBox();
-      await page.mouse.move((box?.x ?? 0) + 10, (box?.y ?? 0) + 10);
+    const scrollAt = async (x: number, y: number): Promise<void> => {
+      await page.mouse.move(x, y);
       const wheel = page.evaluate(() => new Promise((resolve) => addEventListener('wheel', resolve, true)));
       await page.mouse.wheel({ deltaY: 500 });
       await wheel;
       for (let frames = 0; frames < 3; frames += 1)
         await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
     };
+    const scrollOver = async (selector: string): Promise<void> => {
+      const box = await (await picker.first(selector)).boundingBox();
+      await scrollAt((box?.x ?? 0) + 10, (box?.y ?? 0) + 10);
+    };
     await scrollOver('.scroller');
     await scrollOver('.foot');
+    // Beside the dialog.
+    await scrollAt(5, 5);
     await picker.tool('newFolder');
     await scrollOver('dialog.dialog');
+    await scrollAt(5, 5);
     expect(await page.evaluate(() => scrollY)).toBe(0);
   });
 
