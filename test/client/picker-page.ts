@@ -5,18 +5,6 @@ import { PATIENCE } from './chromium.ts';
 /** Without the marks that keep names of both directions apart. */
 const plain = (text: string): string => text.replaceAll(/[\u2066-\u2069]/gu, '');
 
-/** Runs in the page: elements, also inside of its shadow roots, by one request. `>>>` of Puppeteer makes one for each element. */
-const find = (selector: string, asTexts: boolean): (Element | string)[] => {
-  const inside = (root: Document | ShadowRoot): Element[] => [
-    ...root.querySelectorAll(selector),
-    ...[...root.querySelectorAll('*')].flatMap(({ shadowRoot }) =>
-      shadowRoot === null ? [] : inside(shadowRoot),
-    ),
-  ];
-  const found = inside(document);
-  return asTexts ? found.map(({ textContent }) => textContent) : found;
-};
-
 /** A page with an open picker, seen and used as a person does. Every method waits until what it needs is there. */
 export class PickerPage {
   readonly page: Page;
@@ -28,35 +16,31 @@ export class PickerPage {
   /** Waits until the picker has listed its first folder. */
   async opened(): Promise<void> {
     await this.first('.picker');
-    await this.first('.cell:not(.waiting), .state:not([hidden]) p');
+    await this.first('.cell:not(.waiting), >>> .state:not([hidden]) p');
     await this.eventually(async () => (await this.texts('.state:not([hidden])')).includes('Loading…')).toBe(
       false,
     );
   }
 
-  eventually<Value>(read: () => Value | Promise<Value>, message = '') {
-    return expect.poll(read, { timeout: PATIENCE, interval: 30, message });
+  eventually<Value>(read: () => Value | Promise<Value>) {
+    return expect.poll(read, { timeout: PATIENCE, interval: 30 });
   }
 
-  async all(selector: string): Promise<ElementHandle[]> {
-    const list = await this.page.evaluateHandle(find, selector, false);
-    const elements = [...(await list.getProperties()).values()].map((one) => one.asElement());
-    await list.dispose();
-    return elements.filter((one) => one !== null) as ElementHandle[];
+  all(selector: string): Promise<ElementHandle[]> {
+    return this.page.$$(`>>> ${selector}`);
   }
 
   async texts(selector: string): Promise<string[]> {
-    const texts = await this.page.evaluate(find, selector, true);
-    return (texts as string[]).map(plain);
+    const found = await this.all(selector);
+    return Promise.all(found.map((one) => one.evaluate(({ textContent }) => textContent))).then((texts) =>
+      texts.map(plain),
+    );
   }
 
   async first(selector: string): Promise<ElementHandle> {
     // Waiting for a selector looks again when the page changes; it does not hear of changes inside of shadow roots.
     let found: ElementHandle | undefined;
-    await this.eventually(async () => {
-      if ((await this.texts(selector)).length > 0) [found] = await this.all(selector);
-      return found !== undefined;
-    }, selector).toBe(true);
+    await this.eventually(async () => ([found] = await this.all(selector)).length).toBeGreaterThan(0);
     if (found === undefined) throw new Error(`${selector} is not there.`);
     return found;
   }
@@ -82,10 +66,11 @@ export class PickerPage {
   async cell(name: string): Promise<ElementHandle> {
     let found: ElementHandle | undefined;
     await this.eventually(async () => {
-      const index = (await this.names()).indexOf(name);
-      if (index !== -1) found = (await this.all('.cell'))[index];
+      const cells = await this.all('.cell');
+      const names = await this.names();
+      found = cells[names.indexOf(name)];
       return found !== undefined;
-    }, name).toBe(true);
+    }).toBe(true);
     if (found === undefined) throw new Error(`There is no ${name}.`);
     return found;
   }
