@@ -55,7 +55,10 @@ const npmCommand = (args) => {
 /** Runs npm like `run`. */
 export const npm = (args) => run(...npmCommand(args));
 
-/** Runs a program like `run`. Resolves to its exit status and its output, which can then be printed in one piece. */
+/**
+ * Runs a program like `run`. Resolves to its exit status and its output, which can then be printed in one
+ * piece.
+ */
 export const runAside = async (command, args, environment = {}, priority = undefined) => {
   const env = { ...process.env, ...environment };
   const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env });

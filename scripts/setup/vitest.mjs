@@ -74,8 +74,8 @@ const countsOf = (files) => {
 /**
  * Counts the tests of a run. Files with a failure run once more, alone: a test that waits for real servers may
  * exceed its time on a busy machine. Tests that fail again are failures, and those that pass only then are in
- * `onlyAlone`; in `test/robustness`, `test/security` and `test/model` they are failures
- * as well. A run that ends without a report counts as one failure.
+ * `onlyAlone`; in `test/robustness`, `test/security` and `test/model` they are failures as well. A run that
+ * ends without a report counts as one failure.
  */
 const resultOf = async (node, { status, files }) => {
   if (files === undefined) return { ...CRASHED, onlyAlone: [] };

@@ -34,8 +34,9 @@ const entriesOf = async (reader: FileSystemDirectoryReader): Promise<readonly Fi
 };
 
 /**
- * The dropped files and empty folders, including those in folders, each with its destination folder. `unreadable` is called
- * with the name of each file or folder that the browser cannot read; the others are still returned.
+ * The dropped files and empty folders, including those in folders, each with its destination folder.
+ * `unreadable` is called with the name of each file or folder that the browser cannot read; the others are
+ * still returned.
  */
 const filesDropped = async (
   transfer: DataTransfer,

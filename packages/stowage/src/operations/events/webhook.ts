@@ -52,7 +52,7 @@ const MOST_CHARACTERS = 1024 * 1024;
 /** Older events are dropped, so that an unreachable receiver does not keep them forever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const STALE_AT_ONCE = 100;
-/** No event is dropped so soon after the start: the receiver may start later, after a day of both being off. */
+/** Nothing is dropped this soon after the start: the receiver may start later, after a day of both being off. */
 const GRACE_MS = 10 * 60_000;
 const PAYLOAD_TOO_LARGE = 413;
 
@@ -234,8 +234,9 @@ export class Webhook implements EventSink {
   }
 
   /**
-   * Drops the expired of these entries; the next are sent immediately, because the receiver may reject only the
-   * dropped ones. If they fail too, drops all expired ones: newer ones would be rejected while the queue is full.
+   * Drops the expired of these entries; the next are sent immediately, because the receiver may reject only
+   * the dropped ones. If they fail too, drops all expired ones: newer ones would be rejected while the queue
+   * is full.
    */
   async #giveUpStale(sent: readonly QueueEntry[], error: unknown): Promise<void> {
     let dropped = 0;
