@@ -92,7 +92,8 @@ export class History {
   /**
    * Everything that the end state breaks, one line each.
    * @param isAllBack whether all that was removed has come back from the trash
-   * @param isFaulty whether words may have stayed behind because the store has failed
+   * @param isFaulty whether words may have stayed behind because the store has failed, or another instance
+   *   has moved their file
    */
   violations(found: readonly Found[], isAllBack = false, isFaulty = false): string[] {
     const removed = isAllBack ? new Set<string>() : this.#withContents(this.#removed);

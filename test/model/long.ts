@@ -1,7 +1,8 @@
 /**
  * `npm run test:model -- local s3 --seed 7 --operations 20000 --runs 5`: long runs by hand. Without names:
  * every store that can run here. With `--faults` answers of the store are lost and wrong, and removed items
- * go to the trash, as with `--trash`; `--seconds` ends a run by time.
+ * go to the trash, as with `--trash`; `--seconds` ends a run by time,
+ * `--instances` starts several services on the same sources.
  */
 import { parseArgs } from 'node:util';
 import { Faults } from './faults.ts';
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
     trash: { type: 'boolean', default: false },
     runs: { type: 'string', default: '1' },
     clients: { type: 'string', default: '' },
+    instances: { type: 'string', default: '1' },
   },
 });
 
@@ -39,6 +41,7 @@ for (const [name, kind] of chosen) {
         ...stores,
         seed,
         clients: Number(values.clients === '' ? (values.faults ? 12 : 4) : values.clients),
+        instances: Number(values.instances),
         operations: Number(values.operations ?? (values.seconds === undefined ? 5000 : Infinity)),
         ...(values.seconds === undefined ? {} : { seconds: Number(values.seconds) }),
         trash: values.faults || values.trash,
