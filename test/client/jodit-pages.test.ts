@@ -49,6 +49,11 @@ const pages: Readonly<Record<string, string>> = {
   '/folder': page(`<script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
     <script>const editor = StowageJodit.connectJodit(Jodit, '#editor', { url: '/connector' },
       { uploader: { data: { source: 'more', path: 'news' } } }); ${open}</script>`),
+  // As `v-model` of Vue does.
+  '/bound': page(`<script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
+    <script>const editor = StowageJodit.connectJodit(Jodit, '#editor', { url: '/connector' });
+    let html = ''; const write = () => { if (editor.value !== html) editor.value = html; };
+    editor.events.on('change', (changed) => { html = changed; queueMicrotask(write); }); ${open}</script>`),
   '/two':
     page(`<textarea id="other"></textarea><script src="/jodit.min.js"></script><script src="/stowage.global.js"></script>
     <script>window.editors = ['#editor', '#other'].map((id) => StowageJodit.connectJodit(Jodit, id, { url: '/connector' }));
@@ -150,6 +155,14 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     expect(await editor.page.$eval('.jodit-container', (box) => (box as HTMLElement).style.minHeight)).toBe(
       '321px',
     );
+    await editor.page.close();
+  });
+
+  test('completes pictures in an editor to which the page writes back each change', async () => {
+    const editor = await visit('/bound');
+    const picker = await editor.browse();
+    await (await picker.cell('one.png')).click({ count: 2 });
+    await eventually(() => editor.html()).toMatch(/<img [^>]* width="300" height="200" alt="one">/u);
     await editor.page.close();
   });
 

@@ -86,8 +86,8 @@ export interface Editor extends Omit<InsertingEditor, 'filebrowser'> {
   readonly container: HTMLElement;
   readonly filebrowser: FileBrowser;
   readonly uploader: Uploader;
-  /** Writes the displayed content into the value of the editor. */
-  synchronizeValues(): void;
+  /** Without a value: writes the displayed content into that of the editor, and fires `change` immediately. */
+  setEditorValue(): void;
 }
 
 /** The class `Jodit` with its factory method. */

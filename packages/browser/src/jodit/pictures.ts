@@ -29,7 +29,7 @@ export const showAnew = (
     if (pathIn(image.src).endsWith(end))
       image.setAttribute('src', src.replace(/_tmp=\d+/u, `_tmp=${String(Date.now())}`));
   }
-  editor.synchronizeValues();
+  editor.setEditorValue();
 };
 
 const setSize = (image: HTMLImageElement, width: number, height: number): void => {
@@ -73,7 +73,7 @@ export const completeInsertedPictures = (
       return;
     image.setAttribute('srcset', found.srcset);
     image.setAttribute('sizes', sizesFor(image, found.width));
-    editor.synchronizeValues();
+    editor.setEditorValue();
   };
   editor.e.on('afterInsertImage', (image: HTMLImageElement) => {
     const picture = known.of(image.getAttribute('src') ?? '');
@@ -81,7 +81,7 @@ export const completeInsertedPictures = (
     const { width, height, alt } = picture;
     if (size && width !== undefined && height !== undefined) setSize(image, width, height);
     if (image.alt === '') image.alt = alt;
-    editor.synchronizeValues();
+    editor.setEditorValue();
     // The `srcset` is optional: a failure is ignored.
     if (srcset !== undefined) void addSrcset(image, picture).catch(() => undefined);
   });
