@@ -87,6 +87,27 @@ describe.skipIf(chromium === undefined)(`the looks of the picker${needsChromium}
     expect(excess, state).toBe(0);
   };
 
+  it('keeps its buttons out of the areas of a telephone that are covered', async () => {
+    const phone: Viewport = { width: 390, height: 844, hasTouch: true, isMobile: true };
+    const picker = await service().open({}, phone);
+    const session = await picker.page.createCDPSession();
+    const box = async (selector: string) => {
+      const { x, y, height } = (await (await picker.first(selector)).boundingBox()) ?? {
+        x: 0,
+        y: 0,
+        height: 0,
+      };
+      return { left: x, top: y, bottom: y + height };
+    };
+    const cover = (insets: object) => session.send('Emulation.setSafeAreaInsetsOverride', { insets });
+    await cover({ top: 47, bottom: 34 });
+    expect(await box('.head')).toMatchObject({ left: 0, top: 47 });
+    expect(await box('.foot')).toMatchObject({ bottom: 810 });
+    await picker.page.setViewport({ ...phone, width: 844, height: 390 });
+    await cover({ left: 59, right: 59 });
+    expect(await box('.head')).toMatchObject({ left: 59 });
+  });
+
   it.each(Object.entries(looks))(
     '%s: every state passes a check of accessibility',
     async (look, { viewport = wide, options = {}, rules }) => {
