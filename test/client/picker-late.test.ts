@@ -58,6 +58,28 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
     expect(await picker.focus()).toBe('pets');
   });
 
+  it('leaves folded what was folded when the folders of the tree come anew, and still marks the open one', async () => {
+    await mkdir(service().inPhotos('pets', 'cats'));
+    await writeFile(service().inPhotos('pets', 'cats', 'tom.jpg'), await jpeg(40, 30));
+    const picker = await service().open();
+    await picker.enter('pets');
+    await picker.enter('cats');
+    await picker.eventually(() => picker.folders()).toEqual(['closed', 'pets', 'cats']);
+    await picker.tabInto('.tree');
+    await picker.press('ArrowUp', 'ArrowLeft');
+    await mkdir(service().inPhotos('pets', 'cats', 'young'));
+    await isBackOnline(picker);
+    await picker.eventually(() => picker.all('[aria-label="cats"][aria-expanded="true"]')).toHaveLength(1);
+    const folded = '[aria-label="pets"][aria-expanded="false"]';
+    expect(await picker.all(folded)).toHaveLength(1);
+    await picker.drag(await picker.cell('tom.jpg'), await picker.branch('pets'));
+    await picker.says('tom.jpg was moved');
+    expect(await picker.all(folded)).toHaveLength(1);
+    await (await picker.first('[aria-label="pets"] .twist')).click();
+    await picker.eventually(() => picker.folders()).toEqual(['closed', 'pets', 'cats', 'young']);
+    expect(await marked(picker)).toEqual(['cats']);
+  });
+
   it('keeps showing what a search has found while it begins anew, as often as it must', async () => {
     const picker = await service().open();
     await (await picker.first('input[type="search"]')).focus();
@@ -208,6 +230,9 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
       await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
     }
     expect(await picker.all('.uploads li')).toHaveLength(5);
+    const leaves = (): Promise<boolean> =>
+      picker.page.evaluate(() => dispatchEvent(new Event('beforeunload', { cancelable: true })));
+    expect(await leaves()).toBe(false);
     await (await picker.cell('one.jpg')).click({ count: 2 });
     await picker.focused((text) => text === 'Close');
     expect(await picker.page.evaluate('window.picked')).toBeUndefined();
@@ -219,6 +244,7 @@ describe.skipIf(chromium === undefined)(`the picker and answers that come late${
       "fetch('/connector/ping', { method: 'POST' }).then(() => fetch('/connector/ping'))",
     );
     expect(held).toHaveLength(3);
+    expect(await leaves()).toBe(true);
   });
 
   it('closes its window by the signal of the page', async () => {

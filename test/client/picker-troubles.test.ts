@@ -332,6 +332,14 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     expect(await picker.texts('.chosen')).toEqual(['']);
   });
 
+  it('shows what has changed in another window beside this one when a person comes back', async () => {
+    const picker = await service().open();
+    await rm(service().inPhotos('two.jpg'));
+    // Pages of a headless browser never lose the focus.
+    await picker.page.evaluate(() => dispatchEvent(new Event('focus')));
+    await names(picker).toEqual(['closed', 'pets', 'one.jpg']);
+  });
+
   it('shows the entries where a person has scrolled while they are loaded again, and when that fails', async () => {
     const many = Array.from({ length: 600 }, (_, index) => `${String(index).padStart(3, '0')}.txt`);
     await Promise.all(many.map((name) => writeFile(service().at('many', name), '')));
@@ -350,6 +358,23 @@ describe.skipIf(chromium === undefined)(`the picker when something goes wrong${n
     await picker.says('The server answered: 503 Service Unavailable');
     expect((await picker.names()).at(-1)).toBe('599.txt');
     expect(await picker.all('.cell.waiting')).toEqual([]);
+  });
+
+  it('keeps the focus on an entry far from where a person has scrolled when the list comes anew', async () => {
+    const many = Array.from({ length: 600 }, (_, index) => `${String(index).padStart(3, '0')}.txt`);
+    await Promise.all(many.map((name) => writeFile(service().at('many', name), '')));
+    const picker = await service().open({ sources: ['many'] });
+    for (const place of [0.25, 0.5, 0.75, 1]) {
+      const scroller = await picker.first('.scroller');
+      await scroller.evaluate((list, part) => (list.scrollTop = list.scrollHeight * part), place);
+      await picker.cell(many[Math.ceil(599 * place)] ?? '');
+    }
+    await rm(service().at('many', '599.txt'));
+    await picker.page.evaluate(() =>
+      document.dispatchEvent(new Event('visibilitychange', { bubbles: true })),
+    );
+    await picker.eventually(() => picker.texts('.count')).toEqual(['599 items']);
+    await picker.onFile('000.txt');
   });
 
   it('leads to the nearest folder that exists when another has removed what was open', async () => {

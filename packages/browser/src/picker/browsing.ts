@@ -81,8 +81,14 @@ export class Browsing {
     addEventListener('online', () => this.reload(), { signal });
     addEventListener('offline', () => parts.notices.warn(parts.texts.trouble.offline), { signal });
     // In the meantime files may have been changed elsewhere. A search would start from its beginning.
-    const refresh = (): void => void (document.hidden || this.isSearch || this.reload());
-    addEventListener('visibilitychange', refresh, { signal });
+    let last = -1000;
+    const refresh = ({ type, timeStamp }: Event): void => {
+      // Tab leaves the window for a moment, and a page that becomes visible gets the focus too.
+      const isBrief = timeStamp - last < 1000;
+      last = timeStamp;
+      if (type !== 'blur' && !document.hidden && !this.isSearch && !isBrief) this.reload();
+    };
+    for (const type of ['visibilitychange', 'blur', 'focus']) addEventListener(type, refresh, { signal });
   }
 
   close(): void {

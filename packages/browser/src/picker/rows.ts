@@ -228,7 +228,11 @@ export class Rows {
     const { scrollTop, clientHeight } = this.element;
     const first = Math.max(0, Math.floor(scrollTop / this.#height) - AROUND);
     const last = Math.min(rows - 1, Math.ceil((scrollTop + clientHeight) / this.#height) + AROUND);
-    if (!this.#isPassing) this.#source.want(first * this.#columns, (last + 1) * this.#columns);
+    if (!this.#isPassing) {
+      // A reload drops what is far from the visible rows, and keys use the active entry.
+      this.#source.want(this.#active, this.#active + 1);
+      this.#source.want(first * this.#columns, (last + 1) * this.#columns);
+    }
     const wanted = new Set(rows === 0 ? [] : [Math.floor(this.#active / this.#columns)]);
     for (let row = first; row <= last; row += 1) wanted.add(row);
     for (const [row, element] of this.#rows) {

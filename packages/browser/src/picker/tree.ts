@@ -1,5 +1,13 @@
 import { arrowsOf, h, icon } from './dom.ts';
-import { type Folder, isAbort, isGone, joined, type Service, type SourceInfo } from './service.ts';
+import {
+  type Folder,
+  isAbort,
+  isGone,
+  isSameFolder,
+  joined,
+  type Service,
+  type SourceInfo,
+} from './service.ts';
 import type { Texts } from './texts.ts';
 
 /** A folder of the tree. Its subfolders are requested when it is opened. */
@@ -9,6 +17,8 @@ interface Branch {
   readonly group: HTMLElement;
   readonly parent: Branch | undefined;
   children: readonly Branch[] | undefined;
+  /** Whether the subfolders may have changed: they are requested again when the branch is opened. */
+  isOld: boolean;
   /** The running request for its subfolders. Never rejects. */
   coming: Promise<void> | undefined;
   /** It was listed, but not found when it was last opened. */
@@ -63,6 +73,9 @@ export class Tree {
 
   async #lead(wanted: Folder): Promise<void> {
     const { source, path } = wanted;
+    // If it is already selected, branches that the user has folded stay folded.
+    const { folder: selected, element, children } = this.#current ?? {};
+    if (selected && isSameFolder(selected, wanted) && element?.isConnected && children) return;
     let branch = this.#roots.find(({ folder }) => folder.source === source);
     let way = '';
     for (const name of path === '' ? [] : path.split('/')) {
@@ -83,7 +96,7 @@ export class Tree {
     const branch = this.#find(this.#roots, source, path);
     // A running request may have been processed before the change.
     await branch?.coming;
-    if (branch?.element.getAttribute('aria-expanded') === 'false') branch.children = undefined;
+    if (branch?.element.getAttribute('aria-expanded') === 'false') branch.isOld = true;
     else if (branch !== undefined) {
       await this.#load(branch);
       this.#unfold(branch);
@@ -122,11 +135,12 @@ export class Tree {
       label,
     );
     if (parent === undefined && this.#current === undefined) element.tabIndex = 0;
-    return { folder, element, group, parent, children: undefined, coming: undefined, isLost: false };
+    const state = { children: undefined, isOld: true, coming: undefined, isLost: false };
+    return { folder, element, group, parent, ...state };
   }
 
   async #open(branch: Branch): Promise<void> {
-    if (branch.children === undefined) await this.#load(branch);
+    if (branch.isOld) await this.#load(branch);
     this.#unfold(branch);
   }
 
@@ -147,7 +161,7 @@ export class Tree {
         return known.get(folder.path) ?? this.#branch(folder, name, branch);
       });
       this.#showChildren(branch, branch.children);
-      branch.isLost = false;
+      branch.isLost = branch.isOld = false;
     } catch (error) {
       // A failed request is repeated when the branch is opened again, which a refresh may cause: a store that
       // lists a folder but does not find it would be requested endlessly.

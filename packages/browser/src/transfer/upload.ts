@@ -128,11 +128,16 @@ const send = async (reach: Reach, upload: Attempt): Promise<FileUploadData> => {
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
   const { begun = {}, signal } = upload;
+  // The browser asks before it leaves the page: another one cannot continue the upload.
+  const ask = (event: Event): void => event.preventDefault();
+  addEventListener('beforeunload', ask);
   try {
     return await send(reach, { ...upload, begun });
   } catch (error) {
     const isGivenUp = signal.aborted || error instanceof UnreadableFile || upload.begun === undefined;
     if (isGivenUp) removeParts(reach, begun);
     throw error;
+  } finally {
+    removeEventListener('beforeunload', ask);
   }
 };
