@@ -13,6 +13,7 @@ import {
   type DavDialect,
   type StubAnswer,
 } from '../../tools/test-servers/webdav-stub.ts';
+import { makeCertificate, opensslMissing, startTlsFront } from '../../tools/test-servers/tls-front.ts';
 import { login, openDavStore } from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
@@ -93,6 +94,11 @@ const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['200 instead of 201', { created: 200 }],
   ['204 instead of 201', { created: 204 }],
   ['refusals inside of a multistatus', { refusals: 'multistatus' }],
+  ['refusals inside of the status of properties', { refusals: 'propstat' }],
+  ['no MOVE to a taken name, which is a conflict', { replacesNothing: 409 }],
+  ['no MOVE to a taken name, which is not allowed', { replacesNothing: 405 }],
+  ['no MOVE to a taken name, which is a bad request', { replacesNothing: 400 }],
+  ['destinations that are paths', { destinations: 'path' }],
   ['hrefs that are URLs', { hrefs: 'absolute' }],
   ['hrefs with other escapes than asked', { hrefs: 'escaped' }],
   ['MKCOL of what is there answered with 201', { remakes: true }],
@@ -110,6 +116,60 @@ describe('dialects of WebDAV', () => {
   it.each(DIALECTS)('a server with %s works', async (_what, dialect) => {
     await workThrough(await open(dialect));
   });
+
+  it('a file that cannot be replaced after it was moved aside comes back, under a number where its name is taken', async () => {
+    const replacesNothing = 405;
+    for (const isTaken of [false, true]) {
+      const { stub, adapter, put } = await open({ replacesNothing });
+      await put('a.txt', 'old');
+      stub.dialect = {
+        replacesNothing,
+        instead: ({ method, headers }) => {
+          const isLast = method === 'MOVE' && headers.destination === `${stub.url}a.txt`;
+          if (!isLast || stub.text('a.txt') !== undefined) return undefined;
+          if (isTaken) stub.plant('a.txt', 'of another client');
+          stub.dialect = { replacesNothing };
+          return { status: isTaken ? 412 : 507 };
+        },
+      };
+      await expect(put('a.txt', 'new')).rejects.toMatchObject({
+        code: isTaken ? 'STORAGE_UNAVAILABLE' : 'STORAGE_FULL',
+      });
+      if (isTaken)
+        await expect
+          .poll(() =>
+            adapter
+              .list(at(''))
+              .next()
+              .then(() => stub.paths),
+          )
+          .toHaveLength(2);
+      expect(stub.paths).toEqual(isTaken ? ['a (1).txt', 'a.txt'] : ['a.txt']);
+      expect(stub.text(isTaken ? 'a (1).txt' : 'a.txt')).toBe('old');
+    }
+  });
+
+  it.skipIf(opensslMissing)(
+    'a server behind a proxy that ends TLS moves files to URLs without TLS',
+    async () => {
+      const { stub } = await open({ destinations: 'http:' });
+      const certificate = await makeCertificate();
+      const front = await startTlsFront(certificate, stub.url);
+      const adapter = openDavStore({ url: `${front.origin}/dav/` }, { ca: certificate.cert });
+      onTestFinished(async () => {
+        await adapter.close();
+        await front.close();
+      });
+      for (const text of ['one', 'two'])
+        await adapter.write(at('a.txt'), Readable.from([Buffer.from(text)]), {});
+      expect([stub.paths, stub.text('a.txt')]).toEqual([['a.txt'], 'two']);
+      // The first form is tried once.
+      const moves = stub.seen
+        .filter(({ method }) => method === 'MOVE')
+        .map(({ headers }) => headers.destination);
+      expect(moves.filter((destination) => String(destination).startsWith('https:'))).toHaveLength(1);
+    },
+  );
 
   it('new names are promised only where the server decides about them and tells how old a folder is', async () => {
     for (const [, dialect] of DIALECTS) {

@@ -14,8 +14,8 @@ export interface DavDialect {
   readonly address?: string;
   /** Status instead of 201. */
   readonly created?: 200 | 204;
-  /** Errors are wrapped in a multistatus. */
-  readonly refusals?: 'multistatus';
+  /** Errors are wrapped in a multistatus, or those of PROPFIND in the status of its properties. */
+  readonly refusals?: 'multistatus' | 'propstat';
   /** Format of hrefs: absolute URLs, or with unnecessary escapes. */
   readonly hrefs?: 'absolute' | 'escaped';
   /** MKCOL of an existing path responds as if it had created it. */
@@ -24,6 +24,10 @@ export interface DavDialect {
   readonly refusesHidden?: 403 | 405;
   /** These methods ignore `Overwrite: F`. */
   readonly overwrites?: readonly string[];
+  /** MOVE to the name of an existing file is rejected with this status, regardless of `Overwrite`. */
+  readonly replacesNothing?: 400 | 405 | 409;
+  /** The form of `Destination` that is accepted, as behind a proxy that ends TLS; others get 400 or 502. */
+  readonly destinations?: 'path' | 'http:';
   /** Properties that are not reported. */
   readonly untold?: readonly ('getcontentlength' | 'getlastmodified' | 'getetag')[];
   /** Larger bodies are rejected with 413. */
@@ -184,13 +188,17 @@ export class DavStub {
 
   #status(request: IncomingMessage, response: ServerResponse, status: number): void {
     request.resume();
-    if (status < 400 || this.dialect.refusals === undefined) {
+    const { refusals } = this.dialect;
+    const isPlain = refusals === 'propstat' && request.method !== 'PROPFIND';
+    if (status < 400 || refusals === undefined || isPlain) {
       response.writeHead(status);
       return void response.end();
     }
     response.writeHead(207, { 'content-type': 'application/xml' });
+    const line = `<d:status>HTTP/1.1 ${String(status)} No</d:status>`;
+    const refusal = refusals === 'propstat' ? `<d:propstat><d:prop/>${line}</d:propstat>` : line;
     response.end(
-      `<d:multistatus xmlns:d="DAV:"><d:response>${this.#href(pathOf(request.url ?? '/'), 'file')}<d:status>HTTP/1.1 ${String(status)} No</d:status></d:response></d:multistatus>`,
+      `<d:multistatus xmlns:d="DAV:"><d:response>${this.#href(pathOf(request.url ?? '/'), 'file')}${refusal}</d:response></d:multistatus>`,
     );
   }
 
@@ -226,8 +234,14 @@ export class DavStub {
   }
 
   #transfer(method: 'COPY' | 'MOVE', from: string, { headers }: IncomingMessage): number {
-    const to = this.#stored(pathOf(String(headers['destination'])));
+    const destination = String(headers['destination']);
+    const { destinations, replacesNothing } = this.dialect;
+    if (destinations === 'path' && !destination.startsWith('/')) return 400;
+    if (destinations === 'http:' && !destination.startsWith('http:'))
+      return destination.startsWith('/') ? 400 : 502;
+    const to = this.#stored(pathOf(destination));
     const there = this.#nodes.has(to);
+    if (there && method === 'MOVE' && replacesNothing !== undefined) return replacesNothing;
     if (to === from || to.startsWith(`${from}/`)) return 403;
     if (this.#nodes.get(parentOf(to))?.kind !== 'folder') return 409;
     if (there && headers['overwrite'] === 'F' && this.dialect.overwrites?.includes(method) !== true)

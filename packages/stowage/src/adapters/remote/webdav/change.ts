@@ -1,4 +1,4 @@
-import { folderCopyNames } from '../../../basics/content/file-name.ts';
+import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
 import {
   AlreadyExistsError,
   ChangedMeanwhileError,
@@ -20,6 +20,8 @@ import type { Store } from './store.ts';
  * Statuses that may be caused by another client, which replaces the same file or works in the same folder.
  */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
+/** Rejections of MOVE to a taken name by servers that replace nothing: Nutstore, Cloudreve, 1&1. */
+const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409]);
 const MOST_NAMES = 1000;
 
 /**
@@ -53,6 +55,72 @@ const reserved = (
   work: (options: OperationOptions) => Promise<void>,
 ): Promise<void> => store.lock(to, options, () => store.reservations.hold(to, options, work));
 
+/** Renames a hidden entry, if it is there, back to its name, or to a numbered one when that has been taken. */
+const giveBack = async (
+  store: Store,
+  hidden: SourcePath,
+  path: SourcePath,
+  kind: 'file' | 'folder',
+): Promise<boolean> => {
+  const [numbered, give] =
+    kind === 'folder' ? [folderCopyNames, giveFolderName] : ([fileCopyNames, giveName] as const);
+  const names = numbered(path.name);
+  if (await isGone(store, hidden)) return true;
+  for (let number = 0; number < MOST_NAMES; number += 1) {
+    try {
+      await give(store, { from: hidden, to: path.parent.below(names.at(number)) }, { createOnly: true });
+      return true;
+    } catch (error) {
+      if (!(error instanceof AlreadyExistsError)) throw error;
+    }
+  }
+  return false;
+};
+
+/**
+ * Replaces a file by moving it aside first, where MOVE replaces nothing. After a failure it comes back. Returns
+ * the status of the MOVE; undefined when the file cannot be moved aside. Called under the lock of the name.
+ */
+const replaceByAside = async (store: Store, names: Names): Promise<number | undefined> => {
+  const { to } = names;
+  const aside = to.parent.below(newAsideName());
+  const moved = await move(store, { from: to, to: aside }, 'file', { overwrite: 'F' });
+  if (!isSuccess(moved)) return undefined;
+  let isReplaced = false;
+  try {
+    const status = await move(store, names, 'file', { overwrite: 'F' });
+    isReplaced = isSuccess(status);
+    store.replacesNothing ||= isReplaced;
+    return status;
+  } finally {
+    if (isReplaced) await store.leftovers.remove({ path: aside, kind: 'file' });
+    else {
+      const returning = move(store, { from: aside, to }, 'file', { overwrite: 'F' });
+      if (!(await returning.then(isSuccess, () => false)))
+        store.leftovers.later(0, () => giveBack(store, aside, to, 'file'));
+    }
+  }
+};
+
+/** MOVE over a file, after one without overwriting was rejected; returns the last status. */
+const giveOver = async (
+  store: Store,
+  names: Names,
+  { status, found, signal }: OperationOptions & { readonly status: number; readonly found: Stat | undefined },
+): Promise<number> => {
+  // Servers that remove a target before the move reject each other's steps; the content is complete then.
+  const again = (): Promise<boolean> => store.resources.exists(names.from, { signal });
+  const isPassing = (one: number): boolean => MAY_PASS.has(one);
+  const patience = store.replacesNothing ? {} : { isPassing, again };
+  const last =
+    status === 412 || isPassing(status)
+      ? await move(store, names, 'file', { ...patience, signal, overwrite: 'T' })
+      : status;
+  if (isSuccess(last)) store.replacesNothing = false;
+  const isInTheWay = found !== undefined && REPLACES_NOTHING.has(last);
+  return (isInTheWay ? await replaceByAside(store, names) : undefined) ?? last;
+};
+
 /** MOVE of a file: first without overwriting; then, if wanted, over a target that is a file. */
 export const giveName = async (
   store: Store,
@@ -67,9 +135,8 @@ export const giveName = async (
     if (found?.kind === 'folder') throw new WrongKindError();
   };
   const give = async ({ signal }: OperationOptions): Promise<void> => {
-    const replace = (more: Change = {}): Promise<number> =>
-      move(store, names, 'file', { ...more, signal, overwrite: 'T' });
-    if (options.derived === true && !isNew && isSuccess(await replace())) return;
+    const isDirect = options.derived === true && !isNew;
+    if (isDirect && isSuccess(await move(store, names, 'file', { signal, overwrite: 'T' }))) return;
     if (!store.knowsOverwrite || decomposed(to.name) !== undefined)
       requireFree(await store.find(to, { signal }));
     const status = await store.intoFolder(to, { signal }, () =>
@@ -79,10 +146,7 @@ export const giveName = async (
     const found = mayBeTaken(status) ? await store.find(to, { signal }) : undefined;
     if (found !== undefined && status === 412) store.knowsOverwrite = true;
     requireFree(found, status === 412);
-    const mayReplace = !isNew && (status === 412 || MAY_PASS.has(status));
-    // Servers that remove a target before the move reject each other's steps; the content is complete then.
-    const again = (): Promise<boolean> => store.resources.exists(from, { signal });
-    const last = mayReplace ? await replace({ isPassing: (one) => MAY_PASS.has(one), again }) : status;
+    const last = isNew ? status : await giveOver(store, names, { status, found, signal });
     if (!isSuccess(last)) throw errorOfStatus({ method: 'MOVE', path: from }, last);
   };
   await (isNew ? reserved(store, to, options, give) : store.lock(to, options, () => give(options)));
@@ -150,20 +214,6 @@ const requireEmpty = async (
   }
 };
 
-/** Renames a hidden folder back to its name, or to a numbered one when that has been taken. */
-const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath): Promise<boolean> => {
-  const names = folderCopyNames(path.name);
-  for (let number = 0; number < MOST_NAMES; number += 1) {
-    try {
-      await giveFolderName(store, { from: hidden, to: path.parent.below(names.at(number)) }, {});
-      return true;
-    } catch (error) {
-      if (!(error instanceof AlreadyExistsError)) throw error;
-    }
-  }
-  return false;
-};
-
 /**
  * Removes an empty folder. DELETE would remove all contents, including a file that arrives after the check.
  * So the folder first gets a hidden name, where nothing can arrive, and is checked again. Entries that
@@ -178,8 +228,7 @@ export const removeEmptyFolder = async (
   await requireEmpty(store, path, options);
   // Never counts as a leftover: after a kill in between, the content is still there.
   const hidden = path.parent.below(newAsideName());
-  const showAgain = async (): Promise<boolean> =>
-    (await isGone(store, hidden)) || giveBack(store, hidden, path);
+  const showAgain = (): Promise<boolean> => giveBack(store, hidden, path, 'folder');
   try {
     const { signal } = options;
     await store.lock(path, options, async () => {

@@ -94,9 +94,15 @@ const PROPERTIES: ReadonlyMap<string, 'contentLength' | 'lastModified' | 'etag'>
   ['getetag', 'etag'],
 ]);
 
-/** The properties of a propstat. Missing ones are in a propstat of their own, with status 404. */
-const foundIn = ({ status = 200, values }: PropStat): PropStat['values'] =>
-  status >= 200 && status < 300 ? values : {};
+/** Adds the properties of a propstat, and returns its status: missing ones have their own, with 404. */
+const addFound = (response: Mutable, { status = 200, values }: PropStat): number => {
+  if (status >= 200 && status < 300) Object.assign(response, values);
+  return status;
+};
+
+/** A resource without any property is missing. */
+const finished = (response: Mutable, statuses: ReadonlySet<number>): DavResource =>
+  statuses.size === 1 && statuses.has(404) ? { ...response, status: response.status ?? 404 } : response;
 
 /** Builds responses from the elements of one document. Uses DAV: elements only, whatever their prefix. */
 const responseBuilder = (onResponse: (response: DavResource) => void) => {
@@ -104,6 +110,7 @@ const responseBuilder = (onResponse: (response: DavResource) => void) => {
   let text = '';
   let response: Mutable | undefined;
   let propstat: PropStat | undefined;
+  let statuses = new Set<number>();
   return {
     open: (tag: SaxesTagNS): void => {
       const name = tag.uri === DAV ? tag.local : '';
@@ -111,7 +118,7 @@ const responseBuilder = (onResponse: (response: DavResource) => void) => {
         throw new CorruptError({ detail: 'not a multistatus' });
       stack.push(name);
       text = '';
-      if (name === 'response') response = fresh();
+      if (name === 'response') [response, statuses] = [fresh(), new Set()];
       else if (name === 'propstat') propstat = { status: undefined, values: {} };
       else if (name === 'collection' && propstat !== undefined) propstat.values.isCollection = true;
     },
@@ -126,10 +133,10 @@ const responseBuilder = (onResponse: (response: DavResource) => void) => {
       text = '';
       if (response === undefined) return;
       if (name === 'response') {
-        onResponse(response);
+        onResponse(finished(response, statuses));
         response = undefined;
       } else if (name === 'propstat') {
-        Object.assign(response, propstat && foundIn(propstat));
+        if (propstat !== undefined) statuses.add(addFound(response, propstat));
         propstat = undefined;
       } else if (name === 'status') (propstat ?? response).status = statusOf(value);
       // A response may contain more hrefs inside other elements; its own is a direct child.

@@ -21,6 +21,18 @@ export const PASSING: ReadonlySet<number> = new Set([423, 425, 503]);
 /** Time limit for copying, and for moving or removing a folder, as a multiple of `timeout`. */
 const LONG_PATIENCE = 10;
 
+/** Statuses for a `Destination` that a server does not take for one of its own URLs, among other causes. */
+const DESTINATION_REFUSED: ReadonlySet<number> = new Set([400, 502]);
+/**
+ * Forms of `Destination`: the URL itself, and what servers accept behind a proxy that ends TLS or changes the
+ * host: its path, or the URL without TLS (Apache).
+ */
+const destinationsOf = ({ href, pathname }: URL): readonly string[] => [
+  href,
+  pathname,
+  href.replace(/^https:/u, 'http:'),
+];
+
 /** State after a change with a lost response. Unknown: the change may still be running. */
 export type Outcome = 'done' | 'untouched' | 'unknown';
 
@@ -41,6 +53,8 @@ export class Resources {
   readonly spellings = new Spellings();
   readonly #root: URL;
   readonly #propfind: Propfind;
+  /** The form of `Destination` that the server accepts. */
+  #form = 0;
 
   /** `root` is the URL of the collection, `prefix` the path of the store below it. */
   constructor(client: DavClient, root: URL, prefix: SourcePath) {
@@ -76,15 +90,26 @@ export class Resources {
     return status;
   }
 
-  transfer(
+  async transfer(
     method: 'COPY' | 'MOVE',
     { from, to }: Names,
     kind: 'file' | 'folder',
     { overwrite, ...change }: Change & { readonly overwrite: 'F' | 'T' },
   ): Promise<number> {
     const depth = kind === 'folder' ? { depth: 'infinity' } : {};
-    const headers = { destination: this.url(to, kind).href, overwrite, ...depth };
-    return this.act(method, from, kind, { ...change, headers });
+    const destinations = destinationsOf(this.url(to, kind));
+    const send = (destination = ''): Promise<number> =>
+      this.act(method, from, kind, { ...change, headers: { destination, overwrite, ...depth } });
+    const status = await send(destinations[this.#form]);
+    if (!DESTINATION_REFUSED.has(status)) return status;
+    for (const [form, destination] of destinations.entries()) {
+      const other = form === this.#form ? status : await send(destination);
+      // 404: the request was executed in spite of its status.
+      if (DESTINATION_REFUSED.has(other) || other === 404) continue;
+      this.#form = form;
+      return other;
+    }
+    return status;
   }
 
   /** The stat of a path. @throws NotFoundError */
