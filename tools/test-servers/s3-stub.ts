@@ -35,6 +35,10 @@ export interface Dialect {
    * too.
    */
   readonly randomEtags?: true;
+  /** ETags of responses to GET and HEAD are weak, as behind a proxy that compresses. */
+  readonly weakEtags?: true;
+  /** Dates in headers are in ISO 8601. */
+  readonly dates?: 'iso';
   /** Listings begin with an empty truncated page. */
   readonly emptyPages?: true;
   /** Listings repeat their token forever. */
@@ -169,6 +173,7 @@ export class S3Stub {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { region, clockAhead = 0 } = this.#dialect;
     response.setHeader('date', new Date(Date.now() + clockAhead).toUTCString());
+    if (this.#dialect.dates === 'iso') response.setHeader('x-amz-abort-date', new Date().toISOString());
     if (region !== undefined && request.headers.host !== `bucket.s3.${region}.amazonaws.com`) {
       this.#note('PermanentRedirect', request);
       request.resume();
@@ -211,8 +216,8 @@ export class S3Stub {
       ...headers,
       ...(isRange ? { 'content-range': `bytes ${start}-${end}/${bytes.length}` } : {}),
       'content-length': sent.length,
-      etag,
-      'last-modified': modifiedAt.toUTCString(),
+      etag: this.#dialect.weakEtags === true ? `W/${etag}` : etag,
+      'last-modified': this.#dialect.dates === 'iso' ? modifiedAt.toISOString() : modifiedAt.toUTCString(),
     });
     response.end(method === 'HEAD' ? undefined : sent);
   }

@@ -202,7 +202,8 @@ export class Copier {
       return this.#copyAtOnce({ ...copy, size }, options);
     const conditional = copy.createOnly && this.#conditional.known.complete;
     const etag = strongEtag(head.ETag);
-    const named = this.#namesVersions ? head.ETag : undefined;
+    // A proxy may have made it weak, and the service would not find it equal to its own.
+    const named = this.#namesVersions ? head.ETag?.replace(/^W\//u, '') : undefined;
     const target = {
       key: copy.to,
       attributes,

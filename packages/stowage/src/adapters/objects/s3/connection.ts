@@ -36,6 +36,24 @@ const useContentMd5 = (client: S3): void => {
   );
 };
 
+/**
+ * Rewrites dates of responses that the SDK would reject with the response: Wasabi sends ISO 8601. The date of
+ * `x-amz-abort-date` is not used.
+ */
+const acceptDates = (client: S3): void => {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const { headers } = result.response as { readonly headers: Record<string, string> };
+      const time = Date.parse(headers['last-modified'] ?? '');
+      for (const name of ['x-amz-abort-date', 'last-modified']) delete headers[name];
+      if (!Number.isNaN(time)) headers['last-modified'] = new Date(time).toUTCString();
+      return result;
+    },
+    { step: 'deserialize', priority: 'low', name: 'stowageDates' },
+  );
+};
+
 /** Region that requests are sent to and signed for: the configured one, until AWS names another. */
 interface Located {
   region: string;
@@ -113,7 +131,10 @@ const createClient = async (options: S3Options, services: KnownServices, agents:
   const client = new sdk.S3(configOf(options, located, services, agents));
   // AWS has an address for each region, and needs no MD5, which Node.js in FIPS mode lacks.
   if (isAws(options)) followRegion(client, located);
-  else useContentMd5(client);
+  else {
+    useContentMd5(client);
+    acceptDates(client);
+  }
   if (options.credentials === undefined) services.credentials ??= client.config.credentials;
   return client;
 };
