@@ -312,6 +312,13 @@ describe('LIST of the ftp adapter', () => {
     expect(await store.stat(at('a b'))).toMatchObject({ kind: 'folder' });
   });
 
+  it.each(['450 No files found', '550 No members found.'])('%s: the folder is empty', async (refusal) => {
+    const { store } = await start({
+      script: (verb) => withoutFacts(verb, '') ?? (verb === 'LIST' ? refusal : undefined),
+    });
+    expect(await namesIn(store)).toEqual([]);
+  });
+
   it.each([
     ['a total in another language', 'insgesamt 8\r\n-rw-r--r-- 1 a b 3 Feb 14 09:00 a.txt\r\n', ['a.txt'], 0],
     ['nothing but that', 'insgesamt 0\r\n', [], 0],

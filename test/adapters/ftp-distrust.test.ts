@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { SourcePath } from 'stowage/storage';
@@ -83,6 +83,23 @@ describe('data connections of the ftp adapter', () => {
       expect(await namesIn(store)).toEqual(['a.txt']);
     },
   );
+
+  it('are asked for by PASV where no port of EPSV can be reached, which is tried once', async () => {
+    let port = 0;
+    const closed = createServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const unreachable = `229 go (|||${String((closed.address() as AddressInfo).port)}|)`;
+    await new Promise((resolve) => closed.close(resolve));
+    const offered = passive('127.0.0.1', () => port);
+    const script = (verb: string) => (verb === 'EPSV' ? unreachable : offered(verb));
+    const { stub, store } = await start({ script, listing: LISTED });
+    port = stub.dataPort();
+    expect(await namesIn(store)).toEqual(['a.txt']);
+    stub.hangUp();
+    expect(await namesIn(store)).toEqual(['a.txt']);
+    expect(stub.made()).toBe(2);
+    expect(stub.heard.filter((line) => line === 'EPSV')).toHaveLength(1);
+  });
 
   it.each(['227 go (127,0,0,1,0,22)', '227 go (127,0,0,1,999,22)', '227 go', '200 go (|||0|)'])(
     'are not made for an answer like %s',

@@ -26,7 +26,7 @@ import { SourcePath } from '../../../storage/source-path.ts';
 import { Commands } from './requests.ts';
 import { FtpConnection } from './connection.ts';
 import { codeOf, errorOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
-import { isRefusedConnection } from './login.ts';
+import { type DataDialect, isRefusedConnection } from './login.ts';
 import type { Dialect } from './list.ts';
 import type { FtpOptions } from './options.ts';
 import { Session, type SessionContext } from './session.ts';
@@ -42,7 +42,12 @@ export class FtpStore extends PathStore<Session> {
   readonly #prefix: SourcePath;
   readonly #directory: string;
   readonly #attempts: number;
-  readonly #dialect: Dialect = { hasFacts: true, hasStat: true, list: undefined };
+  readonly #dialect: Dialect & DataDialect = {
+    hasFacts: true,
+    hasStat: true,
+    list: undefined,
+    isExtended: true,
+  };
 
   /** `prefix` is a folder below the directory of the options, created when it is missing. */
   constructor(options: FtpOptions, prefix: SourcePath, locks: PathLocks) {
@@ -57,7 +62,7 @@ export class FtpStore extends PathStore<Session> {
       readers: Math.max(1, connections - 1),
       idleMs: idleTimeout * 1000,
       waitMs: timeout * 1000,
-      open: (signal) => FtpConnection.open(options, signal),
+      open: (signal) => FtpConnection.open(options, signal, this.#dialect),
       isRefusal: isRefusedConnection,
     });
   }

@@ -5,7 +5,7 @@ import type { Client, FTPResponse, RawListParser } from 'basic-ftp';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { inTime, LostConnectionError, type PooledConnection } from '../core/connections.ts';
-import { createDataStrategy, logIn } from './login.ts';
+import { createDataStrategy, type DataDialect, logIn } from './login.ts';
 import { codeOf, errorOf } from './errors.ts';
 import type { FtpOptions } from './options.ts';
 
@@ -17,6 +17,8 @@ const LONGEST_REPLY = 64 * 1024;
 const LONGEST_LISTING = 64 * 1024 * 1024;
 /** Stands for the entries that a server has not listed. */
 const OTHERS = '\r\ntype=other; /';
+/** A rejected listing that is an empty one. */
+const EMPTY = /\bno (?:files|members|data sets) found\.?\s*$/iu;
 /** Pause on the control connection, which is silent during transfers, before TCP shows that it is in use. */
 const KEEP_ALIVE_MS = 60_000;
 /** Bytes of a file that are buffered for a slow reader: smaller files release their connection without it. */
@@ -50,14 +52,14 @@ export class FtpConnection implements PooledConnection {
   /** The server has said of the last listing that it is not whole. */
   #isCut = false;
 
-  private constructor(client: Client) {
+  private constructor(client: Client, dialect: DataDialect) {
     this.#client = client;
     this.parseLine = client.parseList;
     client.parseList = (text) => {
       this.#listing = text;
       return [];
     };
-    const openData = createDataStrategy();
+    const openData = createDataStrategy(dialect);
     client.prepareTransfer = async (ftp) => {
       const reply = await openData(ftp);
       this.#hasReply = false;
@@ -78,12 +80,12 @@ export class FtpConnection implements PooledConnection {
    * @throws UnsupportedError without the package; StorageDeniedError for a rejected login; the signal's
    * reason
    */
-  static async open(options: FtpOptions, signal: AbortSignal): Promise<FtpConnection> {
+  static async open(options: FtpOptions, signal: AbortSignal, dialect: DataDialect): Promise<FtpConnection> {
     const { Client: FtpClient } = await importOptional('FTP storage', 'basic-ftp', () => import('basic-ftp'));
     signal.throwIfAborted();
     const timeoutMs = options.timeout * 1000;
     const client = new FtpClient(timeoutMs, { maxListingBytes: LONGEST_LISTING });
-    const connection = new FtpConnection(client);
+    const connection = new FtpConnection(client, dialect);
     try {
       const login = logIn(client, options, (socket) => connection.#watch(socket));
       connection.hasFacts = await inTime(orAborted(login, signal), timeoutMs);
@@ -123,7 +125,10 @@ export class FtpConnection implements PooledConnection {
     return this.#inTurn(async () => {
       this.#client.availableListCommands = [command];
       this.#isCut = false;
-      await this.#transfer(() => this.#client.list());
+      await this.#transfer(() => this.#client.list()).catch((error: unknown) => {
+        if (codeOf(error) === undefined || !EMPTY.test((error as Error).message)) throw error;
+        this.#listing = '';
+      });
       return this.#isCut ? this.#listing + OTHERS : this.#listing;
     });
   }

@@ -100,30 +100,44 @@ const portIn = (reply: string): number => {
   return port;
 };
 
+/** Longest wait for a port of EPSV: that of PASV is tried after it. */
+const EXTENDED_MS = 5000;
+
+/** What is known of the data connections of a server. */
+export interface DataDialect {
+  /** EPSV is accepted, and its ports can be reached. */
+  isExtended: boolean;
+}
+
+const openData = async (ftp: Client['ftp'], command: 'EPSV' | 'PASV', ms: number) => {
+  const reply = await ftp.request(command);
+  const plain = connect({ host: ftp.socket.remoteAddress, port: portIn(reply.message), noDelay: true });
+  plain.on('error', () => undefined);
+  try {
+    await inTime(once(plain, 'connect'), ms);
+    return { reply, plain };
+  } catch (error) {
+    plain.destroy();
+    if (error instanceof SilenceError) throw error;
+    const { message } = error as Error;
+    throw new LostConnectionError(`the data connection was lost: ${message}`, { cause: error });
+  }
+};
+
 /**
- * How the library opens data connections: by EPSV until the server rejects it, else by PASV, always to the
- * address of the control connection.
+ * How the library opens data connections: by EPSV until the server rejects it or only a port of PASV can be
+ * reached, as through firewalls that do not know EPSV; always to the address of the control connection.
  */
-export const createDataStrategy = (): TransferStrategy => {
-  let isExtended = true;
-  return async (ftp) => {
-    const extended = isExtended
-      ? await ftp.request('EPSV').catch((error: unknown) => {
-          if (codeOf(error) === undefined) throw error;
-          isExtended = false;
+export const createDataStrategy =
+  (dialect: DataDialect): TransferStrategy =>
+  async (ftp) => {
+    const extended = dialect.isExtended
+      ? await openData(ftp, 'EPSV', Math.min(EXTENDED_MS, ftp.timeout)).catch((error: unknown) => {
+          if (ftp.closed) throw error;
         })
       : undefined;
-    const reply = extended ?? (await ftp.request('PASV'));
-    const plain = connect({ host: ftp.socket.remoteAddress, port: portIn(reply.message), noDelay: true });
-    plain.on('error', () => undefined);
-    try {
-      await inTime(once(plain, 'connect'), ftp.timeout);
-    } catch (error) {
-      plain.destroy();
-      if (error instanceof SilenceError) throw error;
-      const { message } = error as Error;
-      throw new LostConnectionError(`the data connection was lost: ${message}`, { cause: error });
-    }
+    const { reply, plain } = extended ?? (await openData(ftp, 'PASV', ftp.timeout));
+    dialect.isExtended &&= extended !== undefined;
     // Servers require the TLS session of the control connection, or its latest one, to recognise the client.
     const data =
       ftp.socket instanceof TLSSocket
@@ -142,4 +156,3 @@ export const createDataStrategy = (): TransferStrategy => {
     }
     return reply;
   };
-};
