@@ -95,6 +95,24 @@ describe('an SFTP server that does not report sizes', () => {
   });
 });
 
+it('an SFTP server that does not report kinds has files and folders', async () => {
+  const { store, root } = await start({ untold: 'kind' });
+  await store.write(at('f/a.txt'), contentOf('a'), { createOnly: true });
+  await store.write(at('f/a.txt'), contentOf('b'));
+  await store.makeFolder(at('g'));
+  const entries: unknown[] = [];
+  for await (const page of store.list(at(''))) entries.push(...page);
+  expect(entries).toMatchObject([
+    { name: 'f', kind: 'folder' },
+    { name: 'g', kind: 'folder' },
+  ]);
+  expect(await namesIn(store, 'f')).toEqual(['a.txt']);
+  await store.moveFolder(at('f'), at('h'));
+  expect(await text((await store.read(at('h/a.txt'))).stream)).toBe('b');
+  await store.removeFolder(at('h'));
+  expect(readdirSync(root)).toEqual(['g']);
+});
+
 describe('an SFTP server that has a file when it is closed, as in front of an object store', () => {
   it('stores, replaces and copies', async () => {
     const { store, root } = await start({ storesAtClose: true });

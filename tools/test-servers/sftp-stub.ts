@@ -33,8 +33,8 @@ type Request =
 export interface SftpDialect {
   /** Entries of listings have the attributes of the targets of links. */
   readonly followsInListings?: boolean;
-  /** An attribute that is missing in all responses. */
-  readonly untold?: 'size';
+  /** An attribute that is missing in all responses; the kind of an entry is a part of its mode. */
+  readonly untold?: 'size' | 'kind';
   /**
    * A new file exists only after it is closed, as in front of an object store: before that, its attributes
    * are not available.
@@ -147,15 +147,22 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
     if (handle === undefined) throw new Error('no such handle');
     return handle;
   };
-  const tell = (id: number, { size, ...others }: Attributes): void =>
-    sftp.attrs(id, stub.dialect.untold === 'size' ? (others as Attributes) : { size, ...others });
+  const told = ({ size, mode, ...others }: Attributes): Attributes => {
+    const { untold } = stub.dialect;
+    if (untold === 'size') return { mode, ...others } as Attributes;
+    return { size, mode: untold === 'kind' ? mode & 0o7777 : mode, ...others };
+  };
+  const tell = (id: number, attributes: Attributes): void => sftp.attrs(id, told(attributes));
   const fdOf = (bytes: Buffer): number => known(bytes).fd ?? -1;
   const pathOf = (bytes: Buffer): string => handles.get(bytes.readUInt32BE())?.path ?? '';
   const entryOf = (folder: string, name: string) => {
     const { followsInListings = false, longname = String } = stub.dialect;
     const path = join(folder, name);
     const isLink = lstatSync(path).isSymbolicLink();
-    return { filename: name, longname: longname(name, isLink), attrs: attributesOf(path, followsInListings) };
+    const attrs = attributesOf(path, followsInListings);
+    const letter = (attrs.mode & 0o170000) === 0o040000 ? 'd' : '-';
+    const line = stub.dialect.untold === 'kind' ? `${letter}rw-rw-rw   1 root root ${name}` : name;
+    return { filename: name, longname: longname(line, isLink), attrs: told(attrs) };
   };
   sftp.on('REALPATH', (id, path) =>
     act(id, undefined, path, () => {

@@ -1,3 +1,4 @@
+import type { Stats } from 'ssh2';
 import { Spellings } from '../../support/spellings.ts';
 import {
   AlreadyExistsError,
@@ -23,7 +24,7 @@ import { copyToNew, writeNew } from './write.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
 import type { SftpOptions } from './options.ts';
 import { openFile, type Reading } from './read.ts';
-import { Session } from './session.ts';
+import { kindOf, Session } from './session.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { PathAdapter } from '../paths/adapter.ts';
 
@@ -31,12 +32,9 @@ const PER_CONNECTION = 16;
 /** Reads among them, which may take as long as their readers do. */
 const READERS = 8;
 
-interface Attributes {
-  isDirectory(): boolean;
-}
-
-const requireFolder = (attributes: Attributes): void => {
-  if (!attributes.isDirectory()) throw new StorageUnavailableError({ detail: 'directory is not a folder' });
+const requireFolder = (attributes: Stats): void => {
+  if ((kindOf(attributes) ?? 'folder') !== 'folder')
+    throw new StorageUnavailableError({ detail: 'directory is not a folder' });
 };
 
 /** A store on an SFTP server: connections, the root, and the protocol's steps of operations. */
@@ -187,7 +185,7 @@ export class SftpStore extends PathStore<Session> {
   async requireRoot(session: Session): Promise<void> {
     const { root } = SourcePath;
     requireFolder(
-      await session.ask<Attributes>('stat', root, (sftp, done) => sftp.stat(session.pathOf(root), done)),
+      await session.ask<Stats>('stat', root, (sftp, done) => sftp.stat(session.pathOf(root), done)),
     );
   }
 
@@ -202,7 +200,7 @@ export class SftpStore extends PathStore<Session> {
     try {
       const names = await connection.request<string>((sftp, done) => sftp.realpath(asked, done));
       const directory = names.startsWith('/') ? names : `/${names}`;
-      requireFolder(await connection.request<Attributes>((sftp, done) => sftp.stat(directory, done)));
+      requireFolder(await connection.request<Stats>((sftp, done) => sftp.stat(directory, done)));
       const above = new Session(connection, { directory, prefix: [] }, new Spellings(), undefined);
       await this.ensureFolder(above, this.#prefix);
       return { directory, prefix: this.#prefix.segments };

@@ -17,17 +17,20 @@ import type { SftpConnection } from './connection.ts';
 import { errorOf, isPlainRefusal, statusOf } from './errors.ts';
 
 const END_OF_FILE = 1;
-/** Start of a link's line in `ls` format. Some servers send the bare name instead of a line. */
-const LINK = /^l[-rwxsStT]{9}/u;
+/** Start of a line in `ls` format. Some servers send the bare name instead of a line. */
+const LINE = /^([-dl])[-rwxsStT]{8}/u;
+const KIND_BITS = 0o170000;
 
-const kindOf = (attributes: Stats): Found['kind'] => {
+/** Undefined where the server reports only permissions, as SolarWinds does. */
+export const kindOf = (attributes: Stats): Found['kind'] | undefined => {
+  if ((attributes.mode & KIND_BITS) === 0) return undefined;
   if (attributes.isDirectory()) return 'folder';
   return attributes.isFile() ? 'file' : 'other';
 };
 
-/** Converts the server's attributes of an entry. */
-export const foundFrom = (name: string, attributes: Stats): Found => {
-  const kind = kindOf(attributes);
+/** Converts the server's attributes of an entry; `untold` is its kind where they do not include it. */
+const foundFrom = (name: string, attributes: Stats, untold: Found['kind']): Found => {
+  const kind = kindOf(attributes) ?? untold;
   const seconds = attributes.mtime as number | undefined;
   return {
     name,
@@ -144,7 +147,7 @@ export class Session implements PathSession {
 
   async fstat(handle: Buffer, path: SourcePath): Promise<Found> {
     const attributes = await this.ask<Stats>('fstat', path, (sftp, done) => sftp.fstat(handle, done));
-    return foundFrom(path.name, attributes);
+    return foundFrom(path.name, attributes, 'file');
   }
 
   async *entries(
@@ -222,9 +225,11 @@ export class Session implements PathSession {
         sftp.readdir(handle, done),
       );
       return entries.map(({ filename, longname, attrs }) => {
-        const found = foundFrom(filename, attrs);
+        const [, letter] = LINE.exec(longname) ?? [];
+        const shown = letter === '-' ? 'file' : letter === 'd' ? 'folder' : 'other';
+        const found = foundFrom(filename, attrs, shown);
         // Some servers report the attributes of a link's target: the text still shows the link.
-        return { written: filename, found: LINK.test(longname) ? { ...found, kind: 'other' } : found };
+        return { written: filename, found: letter === 'l' ? { ...found, kind: 'other' } : found };
       });
     } catch (error) {
       if (statusOf(error) === END_OF_FILE) return undefined;
@@ -250,7 +255,17 @@ export class Session implements PathSession {
       // Not every server has a status of its own for such a name.
       isTooLong && isPlainRefusal(error) ? undefined : ifMissing(error),
     );
-    return attributes && foundFrom('', attributes);
+    if (attributes === undefined || kindOf(attributes) !== undefined)
+      return attributes && foundFrom('', attributes, 'other');
+    const opening = this.open('opendir', path, whole).then((handle) => this.close(handle));
+    const isFolder = await opening.then(
+      () => true,
+      (error: unknown) => {
+        if (statusOf(error) === undefined) throw error;
+        return false;
+      },
+    );
+    return foundFrom('', attributes, isFolder ? 'folder' : 'file');
   }
 
   /** @throws AlreadyExistsError when the rejection means that, else `error` */
