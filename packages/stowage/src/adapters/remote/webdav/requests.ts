@@ -9,7 +9,7 @@ import { SilenceError } from '../core/connections.ts';
 import type { Names } from '../paths/session.ts';
 import { LostConnectionError } from './connection.ts';
 import { statOf, timeOf } from './multistatus.ts';
-import { BACKOFF, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
+import { BACKOFF, isSuccess, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 
 /** Attempts for a request that the server rejects temporarily: within about a second. */
 const ATTEMPTS = 8;
@@ -23,14 +23,14 @@ const LONG_PATIENCE = 10;
 
 /** Statuses for a `Destination` that a server does not take for one of its own URLs, among other causes. */
 const DESTINATION_REFUSED: ReadonlySet<number> = new Set([400, 502]);
+/** Statuses, besides success, by which a server shows that it accepts the form of a `Destination`. */
+const DESTINATION_ACCEPTED: ReadonlySet<number> = new Set([409, 412, 423, 507]);
 /**
  * Forms of `Destination`: the URL itself, and what servers accept behind a proxy that ends TLS or changes the
  * host: its path, or the URL without TLS (Apache).
  */
 const destinationsOf = ({ href, pathname }: URL): readonly string[] => [
-  href,
-  pathname,
-  href.replace(/^https:/u, 'http:'),
+  ...new Set([href, pathname, href.replace(/^https:/u, 'http:')]),
 ];
 
 /** State after a change with a lost response. Unknown: the change may still be running. */
@@ -104,10 +104,8 @@ export class Resources {
     if (!DESTINATION_REFUSED.has(status)) return status;
     for (const [form, destination] of destinations.entries()) {
       const other = form === this.#form ? status : await send(destination);
-      // 404: the request was executed in spite of its status.
-      if (DESTINATION_REFUSED.has(other) || other === 404) continue;
-      this.#form = form;
-      return other;
+      if (isSuccess(other)) this.#form = form;
+      if (isSuccess(other) || DESTINATION_ACCEPTED.has(other)) return other;
     }
     return status;
   }
