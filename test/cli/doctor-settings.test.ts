@@ -34,7 +34,7 @@ const settings: readonly Row[] = [
     () => ({ ...healthy(), redis: { url: 'redis://127.0.0.1:1' } }),
     'redis',
     'broken',
-    /Redis cannot be used/u,
+    /Redis cannot be used: .*ECONNREFUSED/u,
     /redis\.url/u,
   ],
   [

@@ -287,6 +287,20 @@ describe.skipIf(redisMissing !== undefined)('rate limits that instances share (n
     expect(warnings.join()).not.toContain(new URL(redis.url).port);
   });
 
+  it('log once that Redis rejects their commands, and count by themselves', async () => {
+    const redis = await startRedis();
+    await redis.client.acl('SETUSER', 'reader', 'on', '>secret', '~*', '+@read', '+info', '+select');
+    const url = await serve(
+      { listings: { requests: 2, seconds: 60 } },
+      {},
+      {
+        redis: { url: redis.url.replace('//', '//reader:secret@') },
+      },
+    );
+    for (const status of [200, 200, 429]) expect((await list(url)).status).toBe(status);
+    expect(warnings.filter((text) => text.includes('Redis'))).toEqual(['Redis rejects a command.']);
+  });
+
   it('count together again when Redis has come back', async () => {
     const redis = await startRedis();
     const limits: RateLimits = { listings: { requests: 2, seconds: 600 } };

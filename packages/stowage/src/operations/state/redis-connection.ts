@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import type { Redis } from 'ioredis';
+import { Once } from '../../basics/concurrency/abort.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 
@@ -32,8 +33,24 @@ const tlsFor = (url: string): { readonly tls?: { readonly servername: string } }
 /** Longest wait for the connection, and for the response to a command. */
 const RESPONSE_MS = 1000;
 
+const silent = (): Error => new Error('Redis does not respond in time.');
+/** Rejections by Redis are logged again after a minute without any. */
+const QUIET_MS = 60_000;
+
 const connect = async (url: string, log: Logger): Promise<Redis> => {
   const { Redis } = await importOptional('The setting redis', 'ioredis', () => import('ioredis'));
+  /** Why the connection was lost; undefined while there is one. */
+  let lost: Error | undefined;
+  const lose = (error: Error): void => {
+    if (lost === undefined) log.warn('Redis cannot be reached.', { error });
+    lost = error;
+  };
+  let rejectedAt = Number.NEGATIVE_INFINITY;
+  /** Logs missing rights, full memory and the like: rate limits continue without Redis. */
+  const noteRejection = (error: Error): void => {
+    if (performance.now() - rejectedAt > QUIET_MS) log.warn('Redis rejects a command.', { error });
+    rejectedAt = performance.now();
+  };
   /**
    * Leaves a connection on which no response arrives. A host that is gone, or a NAT that has forgotten the
    * connection, sends nothing: TCP itself would notice after a quarter of an hour.
@@ -42,8 +59,16 @@ const connect = async (url: string, log: Logger): Promise<Redis> => {
     override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
       const [command] = sent;
       const { stream } = this;
+      const { reject } = command;
+      command.reject = (error) => {
+        const isReply = error.name === 'ReplyError' && !error.message.startsWith('NOSCRIPT');
+        // The library itself tries commands before it is ready.
+        if (isReply && this.status === 'ready') noteRejection(error);
+        // The library's own error does not name the reason.
+        reject(/\bwriteable\b/u.test(error.message) && lost !== undefined ? lost : error);
+      };
       const giveUp = (): void => {
-        const error = new Error('Redis does not respond in time.');
+        const error = silent();
         command.reject(error);
         if (stream === this.stream) stream.destroy(error);
       };
@@ -70,29 +95,25 @@ const connect = async (url: string, log: Logger): Promise<Redis> => {
     // this code in the middle of its message.
     reconnectOnError: ({ message }) => /\bREADONLY\b/u.test(message),
   });
-  let isLost = false;
-  const lose = (error: unknown): void => {
-    if (!isLost) log.warn('Redis cannot be reached.', { error });
-    isLost = true;
-  };
   redis.on('error', lose);
   redis.on('ready', () => {
-    if (isLost) log.info('Redis can be reached again.');
-    isLost = false;
+    if (lost !== undefined) log.info('Redis can be reached again.');
+    lost = undefined;
   });
   // While Redis loads its data, which may take minutes, there is neither of the two events.
-  await once(redis, 'ready', { signal: AbortSignal.timeout(RESPONSE_MS) }).catch(lose);
+  const late = (): void => lose(lost ?? silent());
+  await once(redis, 'ready', { signal: AbortSignal.timeout(RESPONSE_MS) }).catch(late);
   return redis;
 };
 
 /** A connection that has not been opened. */
 export const createRedisConnection = ({ url, prefix }: RedisSettings, log: Logger): RedisConnection => {
-  let redis: Promise<Redis> | undefined;
+  const redis = new Once<Redis>();
   return {
     prefix,
-    get: () => (redis ??= connect(url, log)),
+    get: () => redis.get(() => connect(url, log)),
     close: async () => {
-      (await redis?.catch(() => undefined))?.disconnect();
+      (await redis.begun?.catch(() => undefined))?.disconnect();
     },
   };
 };
