@@ -26,6 +26,20 @@ const SCRIPT = `
   await app.close();
   console.log(JSON.stringify(answers));`;
 
+/** Lists files before and after the package that counts requests is installed. */
+const LATER = `
+  import { symlinkSync } from 'node:fs';
+  import { createApp } from 'stowage';
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+  const sources = { files: { title: 'files', baseurl: 'http://files.example/', storageAdapter: 'memory' } };
+  const app = createApp({ sources, rateLimits: { listings: { requests: 9, seconds: 9 } } }, {}, { logger: quiet });
+  const list = async () => (await app.fetch(new Request('http://x/files'))).status;
+  const statuses = [await list()];
+  symlinkSync(process.env.PACKAGE, 'node_modules/rate-limiter-flexible');
+  statuses.push(await list(), await list());
+  await app.close();
+  console.log(JSON.stringify(statuses));`;
+
 const PICTURE = fileURLToPath(new URL('../pictures/heic/photo.heic', import.meta.url));
 
 let bareInstall: BareInstall;
@@ -75,5 +89,12 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
     expect(complete['generatePdf']?.[0]).toBe(501);
     expect(complete['generatePdf']?.[1]).toContain('Chromium');
     expect(complete['generatePdf']?.[1]).not.toContain(bareInstall.folder);
+  });
+
+  it('are loaded again after a failure, without a restart', async () => {
+    const later = await installBare(LATER);
+    const PACKAGE = fileURLToPath(new URL('../../node_modules/rate-limiter-flexible', import.meta.url));
+    const { stdout } = await later.run({ PACKAGE }).finally(() => later.remove());
+    expect(JSON.parse(stdout)).toEqual([501, 200, 200]);
   });
 });

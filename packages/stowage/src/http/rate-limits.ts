@@ -1,6 +1,7 @@
 import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import { LRUCache } from 'lru-cache';
 import type { Load } from '../actions/action.ts';
+import { Once } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
 import { RateLimitedError } from '../errors/errors.ts';
 import { importOptional } from '../errors/optional-package.ts';
@@ -61,7 +62,7 @@ const createCounters = async (
  * loaded, and Redis is connected, at the first request.
  */
 export const createRateLimits = (limits: Limits, redis: RedisConnection | undefined) => {
-  let counters: Promise<ReadonlyMap<Load, RateLimiterAbstract>> | undefined;
+  const counters = new Once<ReadonlyMap<Load, RateLimiterAbstract>>();
   return {
     /**
      * Counts an expensive request of the client.
@@ -70,9 +71,8 @@ export const createRateLimits = (limits: Limits, redis: RedisConnection | undefi
      */
     count: async (load: Load, client: string): Promise<void> => {
       if (limits[load] === undefined) return;
-      counters ??= createCounters(limits, redis);
       try {
-        await (await counters).get(load)?.consume(client);
+        await (await counters.get(() => createCounters(limits, redis))).get(load)?.consume(client);
       } catch (error) {
         if (!isRefusal(error)) throw error;
         const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));

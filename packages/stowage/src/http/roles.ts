@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type * as Jose from 'jose';
+import { Once } from '../basics/concurrency/abort.ts';
 import { boundedBytes } from '../basics/content/parse-budget.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { possibleAlgorithms, type TokenSettings } from '../config/settings/access.ts';
@@ -148,11 +149,11 @@ export const createTokenRole = (
     ...(issuer === undefined ? {} : { issuer }),
     ...(audience === undefined ? {} : { audience }),
   };
-  let loaded: Promise<{ readonly jose: typeof Jose; readonly keys: Jose.JWTVerifyGetKey }> | undefined;
+  const loaded = new Once<{ readonly jose: typeof Jose; readonly keys: Jose.JWTVerifyGetKey }>();
+  const load = () => import('jose').then((jose) => ({ jose, keys: keysOf(jose, settings, log) }));
 
   const verify = async (token: string): Promise<object> => {
-    loaded ??= import('jose').then((jose) => ({ jose, keys: keysOf(jose, settings, log) }));
-    const { jose, keys } = await loaded;
+    const { jose, keys } = await loaded.get(load);
     try {
       return (await jose.jwtVerify(token, keys, options)).payload;
     } catch (error) {

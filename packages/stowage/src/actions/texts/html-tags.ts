@@ -50,10 +50,8 @@ export type LoadParser = () => Promise<{
   readonly TokenizerMode: typeof TokenizerMode;
 }>;
 
-export const createParserLoader = (): LoadParser => {
-  let parser: ReturnType<LoadParser> | undefined;
-  return () => (parser ??= importOptional('Reading the links of a text', 'parse5', () => import('parse5')));
-};
+export const loadParser: LoadParser = () =>
+  importOptional('Reading the links of a text', 'parse5', () => import('parse5'));
 
 /**
  * The start tags of a text that have attributes, as browsers parse them; yields to the event loop in between.

@@ -3,7 +3,7 @@ import type { Logger } from '../../basics/log/logger.ts';
 import { InvalidParametersError } from '../../errors/errors.ts';
 import { requireLifetime } from '../../view/links.ts';
 import type { SourceViews } from '../../view/source-views.ts';
-import { createParserLoader, tagsOf } from './html-tags.ts';
+import { loadParser, tagsOf } from './html-tags.ts';
 import {
   addAttributes,
   type Edit,
@@ -140,7 +140,6 @@ export const createTextLinks = (
   services: TextServices,
 ): { readonly renewLinks: RenewLinks; readonly linksIn: LinksIn } => {
   const { links, log, signal, inSources } = services;
-  const loadParser = createParserLoader();
   const renewIn = async (views: SourceViews, html: string, options: RenewOptions): Promise<string> => {
     requireOptions(options, views);
     const own = new OwnLinks(views, links, (error) => {
