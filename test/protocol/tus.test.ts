@@ -55,7 +55,7 @@ describe('uploads in parts', () => {
     const handle = await open((await service.kept())[0] ?? '');
     const prototype = Object.getPrototypeOf(handle) as FileHandle;
     await handle.close();
-    const flush = vi.spyOn(prototype, 'datasync');
+    const flush = vi.spyOn(prototype, 'sync');
     onTestFinished(() => flush.mockRestore());
     expect((await patch(address, 0, 'part')).status).toBe(204);
     expect(flush).toHaveBeenCalledTimes(1);

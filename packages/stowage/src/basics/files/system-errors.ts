@@ -1,3 +1,6 @@
+import { fsync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import * as errors from '../../errors/errors.ts';
 
 const byCode = errors.errorsByCode(
@@ -49,6 +52,10 @@ const NO_FLUSH: ReadonlySet<string | undefined> = new Set([
 
 /** Whether a flush failed because the system or the file system cannot flush this file or folder. */
 export const cannotFlush = (error: unknown): boolean => NO_FLUSH.has(systemCode(error));
+
+/** Flushes a file or folder. The handles of Yarn Plug'n'Play cannot. */
+export const flush = (handle: FileHandle): Promise<void> =>
+  process.versions['pnp'] === undefined ? handle.sync() : promisify(fsync)(handle.fd);
 
 /**
  * Converts an error of the file system, which becomes the `cause`. StowageErrors stay as they are; errors

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { flush, fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
 import { BusyError, NotFoundError, orUndefined } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.ts';
@@ -189,7 +189,7 @@ export class UnfinishedUploads {
     } finally {
       try {
         // Network file systems report a full disk only here.
-        if (position > offset) await handle.datasync().catch(rethrow);
+        if (position > offset) await flush(handle).catch(rethrow);
       } finally {
         await handle.close();
       }
@@ -254,7 +254,7 @@ export class UnfinishedUploads {
     const handle = await open(`${path}.new`, 'w', 0o600);
     try {
       await handle.writeFile(JSON.stringify({ announced, answer }));
-      await handle.datasync();
+      await flush(handle);
     } finally {
       await handle.close();
     }

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined } from '../../errors/errors.ts';
 import { Once } from '../../basics/concurrency/abort.ts';
-import { cannotFlush } from '../../basics/files/system-errors.ts';
+import { cannotFlush, flush } from '../../basics/files/system-errors.ts';
 
 const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
@@ -46,7 +46,7 @@ export interface DurableQueue {
 const flushFolder = async (folder: string): Promise<void> => {
   try {
     const handle = await open(folder, 'r');
-    await handle.sync().finally(() => handle.close());
+    await flush(handle).finally(() => handle.close());
   } catch (error) {
     if (!cannotFlush(error)) throw error;
   }
@@ -83,7 +83,7 @@ const writeEntry = async (folder: string, name: string, value: unknown): Promise
     const handle = await open(unfinished, 'wx', 0o600);
     try {
       await handle.writeFile(JSON.stringify(value));
-      await handle.sync();
+      await flush(handle);
     } finally {
       await handle.close();
     }
