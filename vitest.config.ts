@@ -7,7 +7,14 @@ import { LongFilesFirst } from './test/long-files-first.ts';
  */
 const TOGETHER = [
   'test/{access,changes,cli,config,interface,network,operations,serving}/*.test.ts',
+  'test/adapters/{across-stores,adapter-files,azure,conformance,gcs,locations,other-realms,path-stores-service}.test.ts',
+  'test/adapters/{s3,s3-bucket,s3-faults,s3-layout,s3-moving,shared-listings,trash-stores,tus-stores}.test.ts',
+  'test/adapters/{azure-service,ftp-corners,ftp-server,gcs-service,sftp-rclone,sftp-server}.test.ts',
+  'test/adapters/{ftp,sftp,webdav}-distrust.test.ts',
+  'test/adapters/webdav-{apache-digest,lighttpd,nginx,rclone,sabredav,slow-content}.test.ts',
   'test/basics/!(temporary-files).test.ts',
+  'test/docs/{apache-serving,caching-proxy,links,nginx*,one-upload,site}.test.ts',
+  'test/documents/{document-resources,docx-!(limits|rendered),saving}.test.ts',
   'test/http/!(bodies|server|slow-clients).test.ts',
   'test/pictures/!(thumbnail-bitmaps|thumbnail-making).test.ts',
   'test/protocol/!(quotas|listing-date-format).test.ts',
@@ -21,6 +28,7 @@ const leftOut = process.argv.filter((_, index) => process.argv[index - 1] === '-
 export default defineConfig({
   test: {
     setupFiles: ['test/setup.ts'],
+    globalSetup: ['test/shared-servers.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // How long expect.poll waits at most: a busy machine is no failure.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { makeBucket, optionsFor } from '../tools/test-servers/bucket.ts';
-import { radosgwMissing, startRadosgw } from '../tools/test-servers/radosgw.ts';
+import { radosgwMissing, startOwnRadosgw } from '../tools/test-servers/radosgw.ts';
 import { sendForm } from './form.ts';
 import type { Measurement } from './measurement.ts';
 import { rise } from './memory.ts';
@@ -33,7 +33,7 @@ export const s3Memory: Measurement = {
   run: () =>
     withScratch(async (scratch) => {
       if (radosgwMissing !== undefined) return [];
-      const server = await startRadosgw({ bytes: SERVER_BYTES });
+      const server = await startOwnRadosgw({ bytes: SERVER_BYTES });
       const bucket = await makeBucket(server);
       const source = {
         title: 'Bucket',

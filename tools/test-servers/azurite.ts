@@ -11,6 +11,7 @@ import {
   type ContainerClient,
 } from '@azure/storage-blob';
 import { FaultProxy } from './fault-proxy.ts';
+import { sharedServer } from './shared.ts';
 
 /** Entry point that `npm test` installs. */
 const MAIN = fileURLToPath(
@@ -32,8 +33,10 @@ export interface Azurite {
   stop(): Promise<void>;
 }
 
+type Started = Omit<Azurite, 'service'>;
+
 /** Starts Azurite on a free port. */
-export const startAzurite = async (): Promise<Azurite> => {
+export const startOwnAzurite = async (): Promise<Started> => {
   const accountKey = randomBytes(64).toString('base64');
   const where = ['--blobHost', '127.0.0.1', '--blobPort', '0', '--inMemoryPersistence'];
   const how = ['--silent', '--disableTelemetry', '--skipApiVersionCheck'];
@@ -56,11 +59,22 @@ export const startAzurite = async (): Promise<Azurite> => {
   return {
     accountUrl,
     accountKey,
-    service: new BlobServiceClient(accountUrl, new StorageSharedKeyCredential(ACCOUNT, accountKey)),
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
     },
+  };
+};
+
+/** The Azurite that the test files of a run share, each with containers of its own; outside of a run a new one. */
+export const startAzurite = async (): Promise<Azurite> => {
+  const shared = (await sharedServer('azurite')) as Started | undefined;
+  const { accountUrl, accountKey, stop } = shared ?? (await startOwnAzurite());
+  return {
+    accountUrl,
+    accountKey,
+    service: new BlobServiceClient(accountUrl, new StorageSharedKeyCredential(ACCOUNT, accountKey)),
+    stop: shared === undefined ? stop : () => Promise.resolve(),
   };
 };
 

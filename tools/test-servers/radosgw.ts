@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { sharedServer } from './shared.ts';
 
 const PROGRAMS = ['ceph', 'ceph-authtool', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'radosgw-admin'];
 const FOLDERS = ['/usr/bin', '/usr/local/bin', '/usr/sbin'];
@@ -211,10 +212,22 @@ const startDisk = async (cluster: Cluster): Promise<void> => {
   await until('the disk daemon', async () => (await cluster.ceph('ceph', 'osd', 'stat')).includes('1 up'));
 };
 
+const addUserTo =
+  (cluster: Cluster) =>
+  async (name: string): Promise<Keys> => {
+    const user = [`--uid=${name}`, `--display-name=${name}`];
+    const made = { accessKeyId: `${name}key`, secretAccessKey: `${name}secret` };
+    const keys = ['--access-key', made.accessKeyId, '--secret-key', made.secretAccessKey];
+    await cluster.ceph('radosgw-admin', 'user', 'create', ...user, ...keys);
+    return made;
+  };
+
 /**
  * Starts a gateway in a new folder, on free ports of the loopback, with this capacity in bytes (in memory).
  */
-export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosgw> => {
+export const startOwnRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<
+  Radosgw & { readonly folder: string }
+> => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-rgw-'));
   const cluster = new Cluster(folder);
   try {
@@ -223,13 +236,7 @@ export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosg
     await writeFile(join(folder, 'ceph.conf'), configOf(folder, base, bytes));
     await startMonitor(cluster, base);
     await startDisk(cluster);
-    const addUser = async (name: string): Promise<Keys> => {
-      const user = [`--uid=${name}`, `--display-name=${name}`];
-      const made = { accessKeyId: `${name}key`, secretAccessKey: `${name}secret` };
-      const keys = ['--access-key', made.accessKeyId, '--secret-key', made.secretAccessKey];
-      await cluster.ceph('radosgw-admin', 'user', 'create', ...user, ...keys);
-      return made;
-    };
+    const addUser = addUserTo(cluster);
     const credentials = await addUser('test');
     const port = base + 2;
     const frontend = `beast endpoint=127.0.0.1:${port} tcp_nodelay=1`;
@@ -242,9 +249,16 @@ export const startRadosgw = async ({ bytes = 4 * 2 ** 30 } = {}): Promise<Radosg
     );
     const endpoint = `http://127.0.0.1:${port}`;
     await until('the gateway', async () => (await fetch(endpoint)).ok);
-    return { endpoint, credentials, addUser, stop: () => cluster.stop() };
+    return { endpoint, credentials, folder, addUser, stop: () => cluster.stop() };
   } catch (error) {
     await cluster.stop();
     throw error;
   }
+};
+
+/** The gateway that the test files of a run share, each with buckets of its own; outside of a run a new one. */
+export const startRadosgw = async (): Promise<Radosgw> => {
+  const shared = (await sharedServer('radosgw')) as Awaited<ReturnType<typeof startOwnRadosgw>> | undefined;
+  if (shared === undefined) return startOwnRadosgw();
+  return { ...shared, addUser: addUserTo(new Cluster(shared.folder)), stop: () => Promise.resolve() };
 };
