@@ -19,7 +19,7 @@ const examples = {
   fastify: { page: 'docs/start/fastify.md', words: server, hasLogin: true },
   koa: { page: 'docs/start/koa.md', words: server, hasLogin: true },
   hono: { page: 'docs/start/hono.md', words: server, hasLogin: true },
-  nest: { page: 'docs/start/nest.md', words: ['npx', 'tsx', 'main.ts'], hasLogin: true },
+  nest: { page: 'docs/start/nest.md', words: ['node_modules/.bin/tsx', 'main.ts'], hasLogin: true },
   'node-http': { page: 'docs/start/node-http.md', words: server, hasLogin: true },
 } as const;
 
@@ -75,7 +75,7 @@ describe.skipIf(chromium === undefined)(`From an empty folder to a picture${need
     expect(text).toContain(known);
     await writeFile(join(folder, file), text.replace(known, port));
     const own = String(await freePort());
-    return project.start(folder, ['npx', 'vite', '--port', own], {}, own);
+    return project.start(folder, ['node_modules/.bin/vite', '--port', own], {}, own);
   };
 
   it('cli', async () => {
