@@ -13,10 +13,7 @@ export const CANNOT_DECIDE: readonly SkippedCase[] = [
   },
 ];
 
-/**
- * The server that the whole suite always runs on. Faults are tested there alone: they come between the port and the adapter, and what
- * reaches a server then are ordinary operations, which the other themes test on all.
- */
+/** The server that the whole suite always runs on. Faults are tested there alone. */
 const FIRST_SERVER = 'Apache with Digest';
 
 const runsOn = (server: string, theme: string): boolean =>
