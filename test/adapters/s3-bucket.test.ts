@@ -170,12 +170,14 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(await bucket.uploads(prefix)).toEqual([]);
     });
 
-    it('a rename of one object is one copy and one delete, and three questions: a listing shows the file and that the name is free, which the service does not decide by itself, so that a look confirms it; and whether there are words, when it has moved', async () => {
+    it('a rename of one object is one copy and one delete, and before them a small object that reserves the name, which the service does not decide by itself; and two questions: a listing shows the file and that the name is free; and whether there are words, when it has moved', async () => {
       const { call, prefix, keys } = openService({ createThumb: false });
+      await call('folderCreate', { name: 'f' });
       await bucket.put(`${prefix}/a.txt`, 'a');
+      proxy.reset();
       await call('fileRename', { name: 'a.txt', newname: 'b.txt' });
-      expect(proxy.counts()).toEqual({ HeadObject: 1, ListObjectsV2: 2, CopyObject: 1, DeleteObject: 1 });
-      expect(await keys()).toEqual(['b.txt']);
+      expect(proxy.counts()).toEqual({ PutObject: 1, ListObjectsV2: 2, CopyObject: 1, DeleteObject: 1 });
+      expect(await keys()).toEqual(['b.txt', 'f/']);
     });
 
     it('a folder of 1,100 objects is removed with one request per 1,000', async () => {

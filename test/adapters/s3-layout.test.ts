@@ -94,6 +94,7 @@ describe.skipIf(radosgwMissing !== undefined)(
 
     it('a folder is moved 16 objects at a time, and nothing is removed before the last copy', async () => {
       const { adapter, put, keys } = openStore();
+      await adapter.makeFolder(at('f'));
       for (let index = 0; index < 40; index += 1) await put(`f/${index}.txt`, String(index));
       proxy.reset();
       let waiting = 0;
@@ -125,6 +126,7 @@ describe.skipIf(radosgwMissing !== undefined)(
 
     it('above 8 MB an object is copied in parts, and all that it was stored with is kept', async () => {
       const { adapter, prefix, read } = openStore();
+      await adapter.makeFolder(at('f'));
       const own = {
         ContentType: 'application/x-own',
         ContentDisposition: 'attachment',

@@ -3,12 +3,15 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createApp } from 'stowage';
 import { SourcePath } from 'stowage/storage';
 import { KnownServices, S3Adapter, parseS3Options } from '#internals';
 import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
 import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
+import { formOf, silent } from '../protocol/service.ts';
+import { callIn } from './object-service.ts';
 
 const MB = 1024 * 1024;
 const at = (path: string) => SourcePath.parse(path);
@@ -48,11 +51,16 @@ for (const [what, start, runs] of services) {
   describe.skipIf(!runs)(`moving while others write, on ${what}`, () => {
     let service: Service;
     let proxy: S3Proxy;
-    const open: S3Adapter[] = [];
+    const open: { close(): Promise<void> }[] = [];
+
+    const known = new KnownServices();
 
     beforeAll(async () => {
       service = await start();
       proxy = await S3Proxy.start(service.endpoint);
+      // The conditions of the service are known before requests are counted.
+      for (const { endpoint } of [service, proxy])
+        await openAdapter(endpoint, randomUUID()).makeFolder(at('f'));
     });
     afterEach(async () => {
       proxy.reset();
@@ -64,7 +72,6 @@ for (const [what, start, runs] of services) {
     });
 
     const openAdapter = (endpoint: string, prefix: string): S3Adapter => {
-      const known = new KnownServices();
       const support = { create: true, complete: true, copy: true, remove: true } as const;
       if (service.decides) known.set(`${endpoint} ${service.bucket}`, { ...support, match: 'quoted' });
       const parsed = parseS3Options(optionsFor({ endpoint, credentials }, service.bucket, { prefix }));
@@ -93,7 +100,7 @@ for (const [what, start, runs] of services) {
         }
         return found;
       };
-      return { mover, other, put, contents };
+      return { prefix, mover, other, put, contents };
     };
 
     const isGone = (adapter: S3Adapter, path: string) =>
@@ -196,8 +203,9 @@ for (const [what, start, runs] of services) {
       await put('f/a.txt', 'a');
       proxy.reset();
       await mover.moveFile(at('f/a.txt'), at('f/b.txt'), { createOnly: true });
-      const looks = { ListObjectsV2: 1, HeadObject: service.decides ? 1 : 2 };
-      expect(proxy.counts()).toEqual({ ...looks, CopyObject: 1, DeleteObject: 1 });
+      const reservation = service.decides ? {} : { PutObject: 1 };
+      const asked = { ListObjectsV2: 1, HeadObject: 1, CopyObject: 1, DeleteObject: 1 };
+      expect(proxy.counts()).toEqual({ ...asked, ...reservation });
       expect(await contents('f')).toEqual({ 'b.txt': 'a' });
     });
 
@@ -359,6 +367,52 @@ for (const [what, start, runs] of services) {
         expect(await contents('f')).toEqual({ 'a.txt': 'a' });
       }
     });
+
+    const openInstance = (endpoint: string, prefix: string) => {
+      const s3 = optionsFor({ endpoint, credentials }, service.bucket, { prefix });
+      const source = { title: 'Files', baseurl: 'https://f.test/', storageAdapter: 's3', s3 };
+      const app = createApp({ createThumb: false, sources: { files: source } }, {}, { logger: silent });
+      open.push(app);
+      return app;
+    };
+
+    it.each([
+      ['CopyObject', 1, 'fileMove'],
+      ['CopyObject', 1, 'fileCopy'],
+      ['CopyObject', 1, 'fileUpload'],
+      ['CompleteMultipartUpload', 9 * MB, 'fileMove'],
+      ['CompleteMultipartUpload', 9 * MB, 'fileUpload'],
+    ] as const)(
+      'a name that one instance is giving by %s of %i bytes is not given by a %s of another one',
+      async (operation, size, taking) => {
+        const { prefix, put, contents } = openStores();
+        const [mine, theirs] = ['m'.repeat(size), 'theirs'];
+        for (const folder of ['p', 'q', 'g']) await put(`${folder}/other.txt`, folder);
+        await put('p/x.txt', mine);
+        await put('q/x.txt', theirs);
+        const [one, other] = [openInstance(proxy.endpoint, prefix), openInstance(service.endpoint, prefix)];
+        for (const [app, path] of [[one, 'first'] as const, [other, 'second'] as const])
+          expect(await callIn(app, `/folderCreate?name=${path}`)).toMatchObject({ status: 200 });
+        let second: { readonly status: number } = { status: 0 };
+        let shown: readonly string[] = [];
+        proxy.before(operation, 1, async () => {
+          shown = Object.keys(await contents('g'));
+          const form = formOf([['files[0]', 'x.txt', theirs]], { path: 'g' });
+          const action = taking === 'fileUpload' ? '/fileUpload' : `/${taking}?from=q/x.txt&path=g`;
+          second = await callIn(other, action, taking === 'fileUpload' ? form : undefined);
+        });
+        const first = await callIn(one, '/fileMove?from=p/x.txt&path=g');
+        expect(shown).toEqual(['other.txt']);
+        const kept = { ...(await contents('g')), 'other.txt': '' };
+        const left = (await contents('p'))['x.txt'];
+        // The second gets another name, or is rejected, or the first is.
+        expect([first.status, second.status]).toContain(200);
+        expect(Object.values({ ...kept, left }).filter((content) => content === mine)).toHaveLength(1);
+        const isThere = Object.values(kept).includes(theirs);
+        expect(isThere).toBe(second.status === 200);
+        expect('x.txt' in (await contents('q'))).toBe(taking !== 'fileMove' || !isThere);
+      },
+    );
 
     it('answers that get lost are no failures of a copy that only the service decided', async ({ skip }) => {
       skip(!service.decides, 'this service ignores conditions on copies');

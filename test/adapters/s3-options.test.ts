@@ -161,8 +161,8 @@ describe('how an s3 source finds its bucket', () => {
     await adapter.removeFile(at('a.txt'));
     expect([...stub.objects.keys()]).toEqual(['b.txt']);
     const sent = (operation: string) => stub.requests.filter((one) => one.operation === operation);
-    // Neither a trial nor a look before the copy; a checksum, and the version that is removed.
-    expect(sent('PutObject')).toHaveLength(isAws ? 1 : 5);
+    // Neither a trial nor a reservation before the copy; a checksum, and the version that is removed.
+    expect(sent('PutObject')).toHaveLength(isAws ? 1 : 6);
     expect(sent('PutObject')[0]?.headers['x-amz-checksum-crc32'] !== undefined).toBe(isAws);
     expect(sent('DeleteObject').at(-1)?.headers['if-match'] !== undefined).toBe(isAws);
   });

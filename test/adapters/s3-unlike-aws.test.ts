@@ -10,6 +10,7 @@ import { memoryInUse } from '../memory-in-use.ts';
 import { inPieces } from './outcomes.ts';
 import { optionsFor } from '../../tools/test-servers/bucket.ts';
 import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
+import type { StoredObject } from '../../tools/test-servers/s3-listing.ts';
 import { S3Stub, type Dialect } from '../../tools/test-servers/s3-stub.ts';
 
 const MB = 1024 * 1024;
@@ -84,6 +85,142 @@ describe('copies above 8 MB', () => {
   });
 });
 
+describe('a name that is reserved for a copy, as only PutObject has conditions,', () => {
+  const createOnly = { createOnly: true };
+  const old = 700_000;
+
+  /** A store whose conditions are known. `leave` puts a reservation where a process was killed before its copy. */
+  const openReserving = async () => {
+    const opened = await open({});
+    const { stub, proxy, adapter, put } = opened;
+    await put('a.txt', 'a', createOnly);
+    const reservations: StoredObject[] = [];
+    const copy = (to: string, options = {}) =>
+      adapter.copyFile(at('a.txt'), at(to), { ...createOnly, ...options });
+    const leave = (key: string, ageMs: number, number = 0) => {
+      const [left] = reservations.slice(number);
+      if (left !== undefined)
+        stub.objects.set(`p/${key}`, { ...left, modifiedAt: new Date(Date.now() - ageMs) });
+    };
+    for (const _first of [true, false]) {
+      leave('sample.txt', old);
+      proxy.before('CopyObject', 1, async () => {
+        const reserved = stub.objects.get('p/sample.txt');
+        if (reserved !== undefined) reservations.push(reserved);
+      });
+      await copy('sample.txt');
+    }
+    expect(new Set(reservations.map(({ etag }) => etag)).size).toBe(2);
+    expect(reservations[0]?.headers['cache-control']).toBe('no-store');
+    await adapter.removeFile(at('sample.txt'));
+    proxy.reset();
+    return { ...opened, copy, leave };
+  };
+
+  it('is no file, and free again ten minutes after its process was killed', async () => {
+    const { adapter, put, names, stored, copy, leave } = await openReserving();
+    for (const take of [() => put('f/x.txt', 'a', createOnly), () => copy('f/x.txt')]) {
+      leave('f/x.txt', 0);
+      expect(await names('f')).toEqual([]);
+      const view = () => ({ enters: () => true, wants: () => true });
+      for await (const { found } of adapter.walk(at(''), { detail: 'full', words: [], most: 100, view }))
+        expect(found.map(({ path }) => path.toString())).not.toContain('f/x.txt');
+      const missing = { code: 'NOT_FOUND' };
+      await expect(adapter.stat(at('f/x.txt'))).rejects.toMatchObject(missing);
+      await expect(adapter.read(at('f/x.txt'))).rejects.toMatchObject(missing);
+      await expect(take()).rejects.toMatchObject(taken);
+      leave('f/x.txt', old);
+      await take();
+      expect(await names('f')).toEqual(['x.txt']);
+      expect(stored('f/x.txt')).toBe('a');
+      await expect(take()).rejects.toMatchObject(taken);
+    }
+  });
+
+  it('is taken over by one process only', async () => {
+    const { stub, proxy, put, stored, copy, leave } = await openReserving();
+    for (const [others, take] of [
+      [() => leave('x.txt', 0, 1), () => copy('x.txt')],
+      [() => leave('x.txt', 0, 1), () => put('x.txt', 'mine', createOnly)],
+      [() => stub.put('p/x.txt', 'theirs'), () => copy('x.txt')],
+    ] as const) {
+      leave('x.txt', old);
+      proxy.before('PutObject', 2, async () => others());
+      await expect(take()).rejects.toMatchObject(taken);
+      proxy.reset();
+    }
+    expect(stored('x.txt')).toBe('theirs');
+  });
+
+  it('is free again after a copy that failed or was aborted, and given where answers were lost', async () => {
+    const { proxy, adapter, put, keys, copy } = await openReserving();
+    proxy.fail({ operation: 'CopyObject', effect: answer(403, 'AccessDenied'), times: 1 });
+    await expect(copy('b.txt')).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    const abort = new AbortController();
+    const reason = new Error('enough');
+    proxy.before('PutObject', 1, async () => abort.abort(reason));
+    await expect(copy('b.txt', { signal: abort.signal })).rejects.toBe(reason);
+    await put('large.bin', Buffer.alloc(9 * MB, 'l'));
+    const large = () => adapter.copyFile(at('large.bin'), at('b.bin'), createOnly);
+    proxy.fail({ operation: 'CompleteMultipartUpload', effect: answer(403, 'AccessDenied'), times: 1 });
+    await expect(large()).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    expect(keys()).toEqual(['a.txt', 'large.bin']);
+    const lost = ['PutObject', 'CopyObject', 'CompleteMultipartUpload'];
+    proxy.fail(...lost.map((operation) => ({ operation, effect: { kind: 'lose' as const }, times: 1 })));
+    await copy('b.txt');
+    await large();
+    expect(keys()).toEqual(['a.txt', 'b.bin', 'b.txt', 'large.bin']);
+  });
+
+  it('moves and goes with its folder', async () => {
+    const { adapter, put, keys, leave } = await openReserving();
+    await put('f/b.txt', 'b');
+    leave('f/x.txt', old);
+    await adapter.copyFolder(at('f'), at('copied'));
+    await adapter.moveFolder(at('f'), at('g'));
+    expect(keys()).toEqual(['a.txt', 'copied/', 'copied/b.txt', 'g/', 'g/b.txt']);
+    leave('g/x.txt', old);
+    await adapter.removeFolder(at('g'));
+    expect(keys()).toEqual(['a.txt', 'copied/', 'copied/b.txt']);
+  });
+
+  it('is only looked up where an ETag is no digest', async () => {
+    const { stub, adapter, put } = await open({ randomEtags: true });
+    await put('a.txt', 'a', createOnly);
+    stub.seen.length = 0;
+    await adapter.copyFile(at('a.txt'), at('b.txt'), createOnly);
+    expect(stub.seen.sort()).toEqual(['CopyObject', 'HeadObject', 'HeadObject', 'ListObjectsV2']);
+  });
+});
+
+describe('conditional copies', () => {
+  it('are trusted after a trial, and one that applies to the source is not', async () => {
+    for (const [conditionalCopy, sent] of [
+      ['obeyed', ['CopyObject', 'HeadObject', 'ListObjectsV2']],
+      ['ignored', ['CopyObject', 'HeadObject', 'ListObjectsV2', 'PutObject']],
+      ['refused', ['CopyObject', 'HeadObject', 'ListObjectsV2', 'PutObject']],
+      ['of the source', ['CopyObject', 'HeadObject', 'ListObjectsV2', 'PutObject']],
+    ] as const) {
+      const { stub, adapter, put } = await open({ conditionalCopy });
+      await put('a.txt', 'a', { createOnly: true });
+      stub.seen.length = 0;
+      await adapter.copyFile(at('a.txt'), at('b.txt'), { createOnly: true });
+      expect(stub.seen.sort()).toEqual(sent);
+      await expect(adapter.copyFile(at('a.txt'), at('b.txt'), { createOnly: true })).rejects.toMatchObject(
+        taken,
+      );
+    }
+  });
+
+  it('have the header of R2', async () => {
+    const { stub, put, adapter } = await open({ conditionalCopy: 'as in R2' });
+    await put('a.txt', 'a', { createOnly: true });
+    stub.seen.length = 0;
+    await adapter.copyFile(at('a.txt'), at('b.txt'), { createOnly: true });
+    expect(stub.seen).not.toContain('PutObject');
+  });
+});
+
 describe('conditional writes', () => {
   it('are still trusted after a first try that failed for another reason', async () => {
     const { proxy, adapter, put } = await open({});
@@ -126,7 +263,7 @@ describe('conditional writes', () => {
     const { proxy, stub, adapter, put, stored } = await open({});
     const refuse = () =>
       proxy.fail({ operation: 'DeleteObject', effect: answer(403, 'AccessDenied'), times: 1 });
-    await put('a.txt', 'new');
+    await put('a.txt', 'new', { createOnly: true });
     await put('b.txt', 'old');
     refuse();
     await expect(adapter.moveFile(at('a.txt'), at('b.txt'))).rejects.toMatchObject({
@@ -292,7 +429,7 @@ describe('listings', () => {
 describe('a removal that is said to find nothing', () => {
   it('is not taken for made while a look still finds the file', async () => {
     const { proxy, adapter, put, keys } = await open({});
-    await put('a.txt', 'a');
+    await put('a.txt', 'a', { createOnly: true });
     const deny = () => proxy.fail({ operation: 'DeleteObject', effect: answer(404, 'NoSuchKey'), times: 1 });
     deny();
     await expect(adapter.removeFile(at('a.txt'))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });

@@ -10,8 +10,11 @@ import { etagOf, unescaped, xml } from './s3-text.ts';
 export interface Dialect {
   /** Conditional PutObject: obeyed, rejected with 501, or ignored. */
   readonly conditionalPut?: 'obeyed' | 'refused' | 'ignored';
-  /** CopyObject with a condition: ignored, rejected with 501, rejected as an unknown header, or obeyed. */
-  readonly conditionalCopy?: 'ignored' | 'refused' | 'unknown' | 'obeyed';
+  /**
+   * CopyObject with a condition: ignored, rejected with 501, rejected as an unknown header, obeyed, obeyed in
+   * the header of R2, or applied to the source.
+   */
+  readonly conditionalCopy?: 'ignored' | 'refused' | 'unknown' | 'obeyed' | 'as in R2' | 'of the source';
   /**
    * UploadPartCopy: by default as in AWS, absent (501), or without conditions on the source (501 when one is
    * sent).
@@ -323,14 +326,16 @@ export class S3Stub {
 
   #copy(key: string, source: string, request: IncomingMessage, response: ServerResponse): void {
     this.#note('CopyObject', request);
-    const conditional = request.headers['if-none-match'];
     const { conditionalCopy } = this.#dialect;
+    const isR2 = conditionalCopy === 'as in R2';
+    const conditional = request.headers[isR2 ? 'cf-copy-destination-if-none-match' : 'if-none-match'];
     if (conditional !== undefined && conditionalCopy === 'refused')
       return this.#fail(response, 501, 'NotImplemented');
     if (conditional !== undefined && conditionalCopy === 'unknown')
       return this.#fail(response, 400, 'InvalidArgument');
-    if (conditional !== undefined && conditionalCopy === 'obeyed' && this.objects.has(key))
-      return this.#fail(response, 412, 'PreconditionFailed');
+    const decides =
+      conditionalCopy === 'obeyed' || isR2 ? this.objects.has(key) : conditionalCopy === 'of the source';
+    if (conditional !== undefined && decides) return this.#fail(response, 412, 'PreconditionFailed');
     const found = this.#source(source);
     if (found === undefined) return this.#fail(response, 404, 'NoSuchKey');
     const { endings } = this.#dialect;

@@ -152,7 +152,8 @@ export class Folders {
           for (const object of objects) {
             options.signal?.throwIfAborted();
             // The target folder's own object was created before, empty like this one.
-            if (object.key === from && object.size === 0) transfer.copied.add(versionOf(object));
+            const isMade = object.key === from && object.size === 0;
+            if (isMade || object.isReserved === true) transfer.copied.add(versionOf(object));
             else await add(() => this.#copyOne(transfer, object, options));
           }
         }

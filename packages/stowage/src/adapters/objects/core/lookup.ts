@@ -84,7 +84,7 @@ export const hasBelow = async (
 /** Names and properties of the entries in one page of a folder, without the folder's own object. */
 const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
   ...objects
-    .filter(({ key }) => key !== folder)
+    .filter(({ key, isReserved }) => key !== folder && isReserved !== true)
     .map(({ key, size, modifiedAt, etag }) => ({
       written: key.slice(folder.length),
       facts: { kind: 'file' as const, size, modifiedAt, etag },

@@ -22,6 +22,8 @@ export interface ObjectFacts {
   readonly etag: string | undefined;
   /** Undefined for the default class. */
   readonly storageClass: string | undefined;
+  /** The object is no file: it only reserves its key for a copy that is being made. */
+  readonly isReserved?: boolean;
 }
 
 export interface ListedObject extends ObjectFacts {
@@ -201,7 +203,8 @@ export const glimpseOf = (
     known.set(name, isClear ? () => statOf(folder.below(name)) : 'unknown');
   };
   for (const object of objects)
-    if (object.key !== prefix) add(object.key.slice(prefix.length), (path) => fileStat(path, object));
+    if (object.key !== prefix && object.isReserved !== true)
+      add(object.key.slice(prefix.length), (path) => fileStat(path, object));
   for (const one of prefixes) add(one.slice(prefix.length, -1), ({ name }) => folderNamed(name));
   const keys = objects.map(({ key }) => key);
   const last = [keys.at(-1) ?? '', prefixes.at(-1) ?? ''].sort().at(-1) ?? '';

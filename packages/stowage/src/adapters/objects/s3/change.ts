@@ -15,16 +15,13 @@ import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { attemptsOf } from '../core/requests.ts';
-import { WRITE_MARK, type Bucket } from './requests.ts';
+import { sourceOf, WRITE_MARK, type Bucket } from './requests.ts';
 import { isUnknownCondition, type ConditionalWrites } from './conditional-writes.ts';
 import { beginMultipart, MAX_PARTS, MAX_SINGLE_BYTES, type MultipartTarget } from './write.ts';
 
 const NOT_ASCII = /[^ -~]/u;
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;
-
-const sourceOf = (bucket: Bucket, key: string): string =>
-  `${encodeURIComponent(bucket.name)}/${key.split('/').map(encodeURIComponent).join('/')}`;
 
 const storedAs = (bucket: Bucket, storageClass: string | undefined) => ({
   ...(storageClass === undefined || storageClass === 'STANDARD'
@@ -69,9 +66,10 @@ export class Copier {
     this.#conditional = conditional;
   }
 
-  /** Whether the service itself rejects a taken key. */
+  /** Whether the service itself rejects a taken key, for the copy or for a reservation. */
   get isDecided(): boolean {
-    return this.#conditional.known.copy && this.#sendsCondition;
+    const { copy, reserve = false } = this.#conditional.known;
+    return (copy && this.#sendsCondition) || reserve;
   }
 
   /**
@@ -79,35 +77,40 @@ export class Copier {
    * else in parts (one request per 16 MB, and two or three more). Returns the ETag of the copy.
    * @throws NotFoundError (the source), AlreadyExistsError
    */
-  copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
+  async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
+    if (copy.createOnly) await this.#conditional.learn(options);
     const isLarge = copy.size > PART_BYTES && this.#copiesParts;
     return isLarge ? this.#copyParts(copy, options) : this.#copyAtOnce(copy, options);
   }
 
   async #copyAtOnce(copy: Copy, options: OperationOptions): Promise<string | undefined> {
-    const conditional = copy.createOnly && this.#sendsCondition;
-    if (copy.createOnly && !conditional && !copy.isCheckedFree) await this.#requireFree(copy.to, options);
+    const { known } = this.#conditional;
+    const conditional = copy.createOnly && this.#sendsCondition && (known.copy || known.reserve !== true);
+    const free = copy.createOnly && !conditional ? await this.#claim(copy, options) : undefined;
     try {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
+      await free?.();
       if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
       if (!conditional || !isUnknownCondition(error)) throw error;
       // AWS calls other things an invalid argument.
-      if (this.isDecided && !(error instanceof UnsupportedError)) throw error;
+      if (known.copy && !(error instanceof UnsupportedError)) throw error;
       this.#sendsCondition = false;
       return this.#copyAtOnce(copy, options);
     }
   }
 
   /**
-   * Checks that a key is free, where the service does not decide that. One wrong response must not cost an
+   * Reserves a key, and returns how to free it; or checks that it is free. One wrong response must not cost an
    * object, so a listing is checked as well. @throws AlreadyExistsError
    */
-  async #requireFree(key: string, options: OperationOptions): Promise<void> {
-    if (this.isDecided) return;
+  async #claim({ to: key, isCheckedFree }: Pick<Copy, 'to' | 'isCheckedFree'>, options: OperationOptions) {
+    if (this.#conditional.known.reserve === true) return this.#conditional.reserve(key, options);
+    if (isCheckedFree) return undefined;
     const asked = [this.#bucket.find(key, options), firstKey(this.#bucket, key, options)] as const;
     const [found, first] = await Promise.all(asked);
     if (found !== undefined || first === key) throw new AlreadyExistsError();
+    return undefined;
   }
 
   /**
@@ -209,9 +212,10 @@ export class Copier {
       attributes,
       condition: conditional ? { IfNoneMatch: '*' } : {},
       check: async () => {
-        if (copy.createOnly && !conditional) await this.#requireFree(copy.to, options);
         if (named === undefined && etag !== undefined)
           await this.#bucket.requireVersion(copy.from, etag, options);
+        if (!copy.createOnly || conditional) return undefined;
+        return this.#claim({ to: copy.to, isCheckedFree: false }, options);
       },
     };
     try {

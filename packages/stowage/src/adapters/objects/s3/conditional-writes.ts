@@ -1,12 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
-import { ChangedMeanwhileError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ChangedMeanwhileError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import type { Bucket, Condition } from './requests.ts';
+import { strongEtag } from '../../remote/core/http.ts';
+import { sourceOf, type Bucket, type Condition } from './requests.ts';
 import { failedRequest } from '../core/requests.ts';
 import { isAws, type S3Options } from './options.ts';
-import { AWS, NOTHING, writtenVersion, type KnownServices, type Support } from './known-services.ts';
+import {
+  AWS,
+  isReservation,
+  type KnownServices,
+  NOTHING,
+  reservation,
+  type Support,
+  writtenVersion,
+} from './known-services.ts';
 
 /** Whether a service has responded, in one of several ways, that it does not support a condition. */
 export const isUnknownCondition = (error: unknown): boolean => {
@@ -14,11 +23,44 @@ export const isUnknownCondition = (error: unknown): boolean => {
   return status === 501 || code === 'NotImplemented' || code === 'InvalidArgument';
 };
 
+const outcomeOf = async (work: () => Promise<unknown>): Promise<'stored' | 'refused' | 'unknown'> => {
+  try {
+    await work();
+    return 'stored';
+  } catch (error) {
+    if (error instanceof ChangedMeanwhileError) return 'refused';
+    if (isUnknownCondition(error)) return 'unknown';
+    throw error;
+  }
+};
+
+/** Whether a create-only write succeeds once, and only once. */
+const isObeyed = async (write: () => Promise<unknown>): Promise<boolean> =>
+  (await outcomeOf(write)) === 'stored' && (await outcomeOf(write)) === 'refused';
+
+const matchOf = async (
+  etag: string,
+  put: (condition: Condition) => Promise<unknown>,
+): Promise<Support['match']> => {
+  const stores = async (IfMatch: string): Promise<string> => outcomeOf(() => put({ IfMatch }));
+  if ((await stores('"00000000000000000000000000000000"')) !== 'refused') return undefined;
+  for (const match of ['quoted', 'bare'] as const)
+    if ((await stores(writtenVersion(etag, { ...NOTHING, match }))) === 'stored') return match;
+  return undefined;
+};
+
+/** Age at which a reservation is left by a killed process. */
+const LEFT_AFTER_MS = 600_000;
+
 /**
  * Detects once which conditional writes the service supports: some support them, some reject them (501), some
  * ignore them, which only a trial shows. AWS is known. Other services are tested before the first conditional
- * write, with an empty object in the hidden folder that is removed again (at most seven small requests). A
- * trial that fails for another reason is repeated.
+ * write, with two small objects in the hidden folder that are removed again (at most nine requests). A trial
+ * that fails for another reason is repeated.
+ *
+ * Where only PutObject has conditions, exactly one process creates a key by another request: it first reserves
+ * the key with a small object, which listings and lookups hide. That of a killed process blocks the key for
+ * ten minutes by the clocks of the service and of this machine.
  */
 export class ConditionalWrites {
   readonly #bucket: Bucket;
@@ -30,7 +72,8 @@ export class ConditionalWrites {
   constructor(bucket: Bucket, root: string, options: S3Options, services: KnownServices) {
     this.#bucket = bucket;
     this.#root = root;
-    const service = `${options.endpoint} ${bucket.name}`;
+    // Encryption may decide what an ETag is.
+    const service = [options.endpoint, bucket.name, options.serverSideEncryption].filter(Boolean).join(' ');
     this.#known = () => (isAws(options) ? AWS : services.get(service));
     this.#remember = (support) => services.set(service, support);
   }
@@ -52,12 +95,56 @@ export class ConditionalWrites {
     return orAborted(this.#learning, signal);
   }
 
+  /**
+   * Runs a create-only `put`; once more where a reservation is left, with the condition to replace exactly that
+   * one. @throws ChangedMeanwhileError
+   */
+  async create<T>(
+    key: string,
+    options: OperationOptions,
+    put: (condition: Condition, left?: string) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await put({ IfNoneMatch: '*' });
+    } catch (error) {
+      if (!(error instanceof ChangedMeanwhileError) || this.known.reserve !== true) throw error;
+      const head = await this.#bucket.findHead(key, options);
+      const [left, since] = [strongEtag(head?.ETag), head?.LastModified?.getTime() ?? Date.now()];
+      if (left === undefined || !isReservation(left) || Date.now() - since < LEFT_AFTER_MS) throw error;
+      return put({ IfMatch: writtenVersion(left, this.known) }, left);
+    }
+  }
+
+  /**
+   * Reserves a key, where that is known to work. Returns how to free it after a failure, which never rejects.
+   * @throws AlreadyExistsError
+   */
+  async reserve(key: string, { signal }: OperationOptions): Promise<() => Promise<void>> {
+    signal?.throwIfAborted();
+    try {
+      // Without the signal: an aborted request may still store the object. No cache may keep it.
+      await this.create(key, {}, (condition, left) =>
+        this.#bucket.put(key, reservation(left), { ...condition, CacheControl: 'no-store' }, {}),
+      );
+    } catch (error) {
+      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+    }
+    const free = async (): Promise<void> => {
+      const head = await this.#bucket.findHead(key, {});
+      if (isReservation(strongEtag(head?.ETag))) await this.#bucket.remove(key, {});
+    };
+    return () => free().catch(() => undefined);
+  }
+
   async #try(): Promise<Support> {
     const key = `${this.#root}${HIDDEN_FOLDER}/probe-${randomUUID()}`;
+    const put = (condition: Condition) => this.#bucket.put(key, reservation(), condition, {});
     try {
-      const isKnown = (await this.#put(key, { IfNoneMatch: '*' })) === 'stored';
-      const create = isKnown && (await this.#put(key, { IfNoneMatch: '*' })) === 'refused';
-      const support = { ...NOTHING, create, match: create ? await this.#tryMatch(key) : undefined };
+      const create = await isObeyed(() => put({ IfNoneMatch: '*' }));
+      const etag = create ? strongEtag((await this.#bucket.findHead(key, {}))?.ETag) : undefined;
+      const match = etag === undefined ? undefined : await matchOf(etag, put);
+      const reserve = match !== undefined && isReservation(etag);
+      const support = { ...NOTHING, create, match, reserve, copy: create && (await this.#tryCopy(key)) };
       this.#remember(support);
       return support;
     } finally {
@@ -65,26 +152,15 @@ export class ConditionalWrites {
     }
   }
 
-  async #tryMatch(key: string): Promise<Support['match']> {
-    const wrong = await this.#put(key, { IfMatch: '"00000000000000000000000000000000"' });
-    if (wrong !== 'refused') return undefined;
-    const etag = (await this.#bucket.find(key, {}))?.etag;
-    if (etag === undefined) return undefined;
-    for (const match of ['quoted', 'bare'] as const) {
-      const IfMatch = writtenVersion(etag, { ...NOTHING, match });
-      if ((await this.#put(key, { IfMatch })) === 'stored') return match;
-    }
-    return undefined;
-  }
-
-  async #put(key: string, condition: Condition): Promise<'stored' | 'refused' | 'unknown'> {
-    try {
-      await this.#bucket.put(key, Buffer.alloc(0), condition, {});
-      return 'stored';
-    } catch (error) {
-      if (error instanceof ChangedMeanwhileError) return 'refused';
-      if (isUnknownCondition(error)) return 'unknown';
-      throw error;
-    }
+  /** Never rejects: uploads need no right to copy. */
+  async #tryCopy(key: string): Promise<boolean> {
+    const [Bucket, Key, CopySource] = [this.#bucket.name, `${key}-copy`, sourceOf(this.#bucket, key)];
+    const copy = () =>
+      this.#bucket.requests.send(`CopyObject ${key}`, undefined, (s3) =>
+        s3.copyObject({ Bucket, Key, CopySource, IfNoneMatch: '*' }),
+      );
+    const isKnown = await isObeyed(copy).catch(() => false);
+    await this.#bucket.remove(Key, {}).catch(() => undefined);
+    return isKnown;
   }
 }

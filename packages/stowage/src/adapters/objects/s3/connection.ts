@@ -16,9 +16,10 @@ const loadSdk = (): Promise<typeof SdkModule> =>
 
 /**
  * Sends DeleteObjects with `Content-MD5`, which every service supports, instead of the SDK's own checksums,
- * which services other than AWS may reject. Runs before signing, as the headers are signed.
+ * which services other than AWS may reject; and the condition of a copy also by the header that R2 has for it.
+ * Runs before signing, as the headers are signed.
  */
-const useContentMd5 = (client: S3): void => {
+const useOtherHeaders = (client: S3): void => {
   client.middlewareStack.add(
     (next, context) => async (args) => {
       const request = args.request as { headers?: Record<string, string>; body?: unknown } | undefined;
@@ -30,9 +31,11 @@ const useContentMd5 = (client: S3): void => {
         }
         request.headers['content-md5'] = createHash('md5').update(body).digest('base64');
       }
+      const condition = context['commandName'] === 'CopyObjectCommand' && request?.headers?.['if-none-match'];
+      if (condition && request?.headers) request.headers['cf-copy-destination-if-none-match'] = condition;
       return next(args);
     },
-    { step: 'build', priority: 'low', name: 'stowageContentMd5' },
+    { step: 'build', priority: 'low', name: 'stowageOtherHeaders' },
   );
 };
 
@@ -132,7 +135,7 @@ const createClient = async (options: S3Options, services: KnownServices, agents:
   // AWS has an address for each region, and needs no MD5, which Node.js in FIPS mode lacks.
   if (isAws(options)) followRegion(client, located);
   else {
-    useContentMd5(client);
+    useOtherHeaders(client);
     acceptDates(client);
   }
   if (options.credentials === undefined) services.credentials ??= client.config.credentials;

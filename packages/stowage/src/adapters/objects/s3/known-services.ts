@@ -11,8 +11,10 @@ export interface Support {
   readonly match: 'quoted' | 'bare' | undefined;
   /** CompleteMultipartUpload supports both conditions. Others may ignore them: only AWS is trusted. */
   readonly complete: boolean;
-  /** CopyObject supports `If-None-Match: *`. Most services ignore it, so only AWS is trusted. */
+  /** CopyObject supports `If-None-Match: *`. Most services ignore it. */
   readonly copy: boolean;
+  /** A key can be reserved: PutObject supports both conditions, and an ETag is the MD5 of the content. */
+  readonly reserve?: boolean;
   /** DeleteObject and DeleteObjects remove only the given version. Only AWS is trusted. */
   readonly remove: boolean;
 }
@@ -95,6 +97,24 @@ export class KnownServices {
     return { http: pool.http, https: pool.https, release };
   }
 }
+
+/** ETags of the two contents that reserve a key. A new one replaces the other, so that one process alone can. */
+const RESERVATIONS: readonly (string | undefined)[] = [
+  '"f3170f51f96525760ce9929da5c61b64"',
+  '"89f40ae13f77db1af71ca52183d6d13d"',
+];
+
+/** Whether an object is no file, but reserves its key for a copy. */
+export const isReservation = (etag: string | undefined): boolean =>
+  etag !== undefined && RESERVATIONS.includes(etag);
+
+/** Content of a reservation, in the place of the one with this ETag. */
+export const reservation = (left?: string): Buffer => {
+  const number = left === RESERVATIONS[0] ? 1 : 0;
+  return Buffer.from(
+    `Stowage reserves this name for a copy (314518ec-a4bd-4b96-a89c-8dfcf2fefbd6, ${number})\n`,
+  );
+};
 
 export const writtenVersion = (etag: string, { match }: Support): string =>
   match === 'bare' ? etag.replace(/^"(.*)"$/u, '$1') : etag;

@@ -30,15 +30,15 @@ import type { Http, Requests } from '../core/requests.ts';
 import { markedWrite, type MarkedObject } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import type { KnownServices } from './known-services.ts';
+import { isReservation, type KnownServices } from './known-services.ts';
 import { openRequests } from './connection.ts';
 import { sendsChecksums, type S3Options } from './options.ts';
 
 /** Metadata by which a write recognises its own object after a lost response. */
 export const WRITE_MARK = 'stowage-write';
 
-/** The condition of a write, decided by the service. */
-export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
+/** The condition of a write, decided by the service, and how to cache the object instead of as configured. */
+export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch' | 'CacheControl'>;
 
 /** The error of a conditional write: AWS calls an object that must have one version, and is gone, not found. */
 export const unmetCondition = (error: unknown, { IfMatch }: Condition): unknown =>
@@ -98,7 +98,12 @@ export const factsOf = (
   modifiedAt: head.LastModified?.getTime(),
   etag: strongEtag(head.ETag),
   storageClass: head.StorageClass,
+  isReserved: isReservation(strongEtag(head.ETag)),
 });
+
+/** An object as the source of a copy. */
+export const sourceOf = ({ name }: Bucket, key: string): string =>
+  [name, ...key.split('/')].map(encodeURIComponent).join('/');
 
 /** Requests for single objects and listings. 412 is ChangedMeanwhileError, 501 UnsupportedError. */
 export class Bucket {
@@ -134,10 +139,11 @@ export class Bucket {
     );
   }
 
-  /** Properties of an object; undefined when no object has the key. */
+  /** Properties of an object; undefined when none has the key, or a reservation. */
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const head = await this.findHead(key, options);
-    return head === undefined ? undefined : factsOf(head, head.ContentLength);
+    const facts = head && factsOf(head, head.ContentLength);
+    return facts?.isReserved === true ? undefined : facts;
   }
 
   /** As `head`; undefined when no object has the key. */
@@ -180,7 +186,10 @@ export class Bucket {
         const body = output.Body as Readable | undefined;
         if (body === undefined) throw new CorruptError({ detail: 'a response to GetObject has no body' });
         const length = output.ContentLength;
-        return { facts: factsOf(output, wholeSize(output.ContentRange) ?? length), length, body };
+        const facts = factsOf(output, wholeSize(output.ContentRange) ?? length);
+        if (facts.isReserved !== true) return { facts, length, body };
+        body.destroy();
+        throw new NotFoundError({ detail: 'the object only reserves its key' });
       });
     } catch (error) {
       throw (await this.isMissing(error, key, { signal })) ? new NotFoundError({ cause: error }) : error;

@@ -38,8 +38,8 @@ export interface MultipartTarget {
   readonly attributes: Omit<CreateMultipartUploadCommandInput, 'Bucket' | 'Key'>;
   /** Applied at the completion, where the service supports that. */
   readonly condition: Condition;
-  /** Called just before the completion; rejects to abort the upload. */
-  readonly check?: (() => Promise<void>) | undefined;
+  /** Called just before the completion; rejects to abort the upload. Returns how to undo it. */
+  readonly check?: (() => Promise<(() => Promise<void>) | undefined>) | undefined;
 }
 
 export const beginMultipart = async (
@@ -65,7 +65,7 @@ export const beginMultipart = async (
     /** Resolves with the ETag. @throws ChangedMeanwhileError */
     complete: async (): Promise<string | undefined> => {
       signal?.throwIfAborted();
-      await check?.();
+      const undo = await check?.();
       const Parts = parts.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
       const all = { ...condition, ...named, MultipartUpload: { Parts } };
       try {
@@ -81,6 +81,7 @@ export const beginMultipart = async (
       } catch (error) {
         const found = await seenAfter(error, () => bucket.findMarked(key));
         if (found?.mark === mark) return found.etag;
+        await undo?.();
         const isGone = error instanceof NotFoundError && attemptsOf(error) > 1;
         if (!isGone) throw unmetCondition(error, condition);
         throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
@@ -104,8 +105,8 @@ const conditionOf = ({ createOnly, ifMatch }: UploadTarget, support: Support): C
 
 /**
  * Uploads to S3 and compatible services. A large conditional write is sent as one request from a temporary
- * file, where the service supports conditions only there (up to 5 GB); beyond that size, and without
- * conditional writes, the key is checked just before the completion.
+ * file, where the service supports conditions only there (up to 5 GB); beyond that size, the key is reserved
+ * just before the completion, and without conditional writes it is checked then.
  */
 export abstract class S3Uploads extends Uploads {
   readonly limits = { mostParts: MAX_PARTS, atOnce: PARTS_AT_ONCE };
@@ -130,8 +131,8 @@ export abstract class S3Uploads extends Uploads {
 
   async put(target: UploadTarget, bytes: Buffer, options: OperationOptions): Promise<string | undefined> {
     const support = await this.#supportFor(target, options);
-    if (target.createOnly && !support.create) await this.#requireFree(target, options);
-    return this.bucket.put(target.key, bytes, conditionOf(target, support), options);
+    if (target.createOnly && !support.create) await this.#claim(target, options);
+    return this.#put(target, bytes, options);
   }
 
   override async putLarge(
@@ -140,11 +141,10 @@ export abstract class S3Uploads extends Uploads {
     options: OperationOptions,
   ): Promise<Uploaded | undefined> {
     const support = await this.#supportFor(upload, options);
-    const { key, open, size = 0 } = upload;
+    const { open, size = 0 } = upload;
     if (!support.create || support.complete || size > MAX_SINGLE_BYTES) return undefined;
     const put = async (content: SizedContent): Promise<Uploaded> => {
-      const etag = await this.bucket.put(key, content, conditionOf(upload, support), options);
-      return { size: content.size, etag };
+      return { size: content.size, etag: await this.#put(upload, content, options) };
     };
     if (open !== undefined && upload.size !== undefined) return put({ open, size });
     async function* whole(): AsyncGenerator<Uint8Array, void, undefined> {
@@ -166,7 +166,7 @@ export abstract class S3Uploads extends Uploads {
         key,
         attributes: { ...this.bucket.attributes(key), ...this.bucket.checksumOfParts },
         condition: support.complete ? conditionOf(target, support) : {},
-        check: support.complete ? undefined : () => this.#requireFree(target, options),
+        check: support.complete ? undefined : () => this.#claim(target, options),
       },
       options,
     );
@@ -189,9 +189,18 @@ export abstract class S3Uploads extends Uploads {
     return isConditional(target) ? this.conditional.learn(options) : NOTHING;
   }
 
-  /** Checks the conditions, where the service does not. */
-  async #requireFree({ key, createOnly, ifMatch }: UploadTarget, options: OperationOptions): Promise<void> {
+  #put(target: UploadTarget, content: Uint8Array | SizedContent, options: OperationOptions) {
+    const put = (condition: Condition) => this.bucket.put(target.key, content, condition, options);
+    const condition = conditionOf(target, this.conditional.known);
+    const isNew = condition.IfNoneMatch !== undefined && condition.IfMatch === undefined;
+    return isNew ? this.conditional.create(target.key, options, put) : put(condition);
+  }
+
+  /** Reserves a new key, and returns how to free it; or checks the conditions, where the service does not. */
+  async #claim({ key, createOnly, ifMatch }: UploadTarget, options: OperationOptions) {
+    if (createOnly && this.conditional.known.reserve === true) return this.conditional.reserve(key, options);
     if (createOnly && (await this.bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
     if (ifMatch !== undefined) await this.bucket.requireVersion(key, ifMatch, options);
+    return undefined;
   }
 }

@@ -109,12 +109,15 @@ export const moveTheme = theme('move', [
   }),
   {
     needs: 'atomicCreate',
+    races: true,
     ...it(`of ${RACERS} files moved to one new name none is lost and one gets it, where creation is atomic`, async (context) => {
-      const { adapter, at } = context;
+      const { adapter, other, at } = context;
       const sources = Array.from({ length: RACERS }, (_, index) => `f/${index}.txt`);
       for (const path of sources) await put(adapter, at(path), path);
       const outcomes = await Promise.allSettled(
-        sources.map((path) => adapter.moveFile(at(path), at('f/prize.txt'), { createOnly: true })),
+        sources.map((path, index) =>
+          (index % 2 === 0 ? adapter : other).moveFile(at(path), at('f/prize.txt'), { createOnly: true }),
+        ),
       );
       const winners = sources.filter((_, index) => outcomes[index]?.status === 'fulfilled');
       assert.equal(winners.length, 1, `${winners.length} files have the name`);
