@@ -7,7 +7,7 @@ import { describe } from 'vitest';
 const OF_SERVERS: readonly string[] = ['names', 'write', 'copy', 'removal'];
 
 /**
- * For variants of an adapter, odd servers, and the object stores beside S3, which share its core. Faults are tested once for each
+ * For an odd service of S3, and the object stores beside it, which share its core. Faults are tested once for each
  * core: they come between the port and the adapter, and what reaches a store then are ordinary operations, which the other themes
  * test on all.
  */

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { describeStorageConformance, withFaults, type StoreUnderTest } from 'stowage/testing';
 import { capabilitiesOf, createSilentLogger, openLocalAdapter } from '#internals';
-import { describeWithoutFaults } from './further-servers.ts';
 import type { LocalOptions } from '../../packages/stowage/dist/adapters/local/factory.js';
 
 // In memory, where there is such a place: these are about something else than the disk, which local.test.ts uses.
@@ -29,7 +28,7 @@ const withoutFaults = async (): Promise<StoreUnderTest> => {
 const promises = { ...capabilitiesOf('local'), caseSensitive: true };
 
 describeStorageConformance(
-  { describe: describeWithoutFaults, it },
+  { describe, it },
   'the local adapter by checked paths, as on systems without handles',
   {
     open: () => openStore('paths'),

@@ -5,7 +5,6 @@ import { createApp, type Logger } from 'stowage';
 import { describeStorageConformance } from 'stowage/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SourcePath } from 'stowage/storage';
-import { describeWithoutFaults } from './further-servers.ts';
 import { CANNOT_DECIDE } from './webdav-conformance.ts';
 import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 import {
@@ -888,14 +887,10 @@ const ODD: DavDialect = {
   overwrites: ['COPY', 'MOVE'],
 };
 
-describeStorageConformance(
-  { describe: describeWithoutFaults, it },
-  'the webdav adapter on a server with an odd dialect',
-  {
-    open: async () => {
-      const stub = await DavStub.start(ODD);
-      return { adapter: openDavStore(stub, {}), cleanup: () => stub.close() };
-    },
-    skip: CANNOT_DECIDE,
+describeStorageConformance({ describe, it }, 'the webdav adapter on a server with an odd dialect', {
+  open: async () => {
+    const stub = await DavStub.start(ODD);
+    return { adapter: openDavStore(stub, {}), cleanup: () => stub.close() };
   },
-);
+  skip: CANNOT_DECIDE,
+});
