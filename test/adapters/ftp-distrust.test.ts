@@ -101,6 +101,19 @@ describe('data connections of the ftp adapter', () => {
     expect(stub.heard.filter((line) => line === 'EPSV')).toHaveLength(1);
   });
 
+  it('that cannot be made do not count as a rejected command or name where PASV is rejected, as over IPv6', async () => {
+    const port = { isOpen: false };
+    const script = (verb: string) => {
+      if (verb === 'PASV') return '500 PASV is only for IPv4. You have to use EPSV instead.';
+      return verb === 'EPSV' && !port.isOpen ? '229 go (|||1025|)' : undefined;
+    };
+    const { stub, store } = await start({ script, listing: LISTED });
+    await expect(namesIn(store)).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    port.isOpen = true;
+    expect(await namesIn(store)).toEqual(['a.txt']);
+    expect(stub.heard.filter((line) => line.startsWith('LIST'))).toEqual([]);
+  });
+
   it.each(['227 go (127,0,0,1,0,22)', '227 go (127,0,0,1,999,22)', '227 go', '200 go (|||0|)'])(
     'are not made for an answer like %s',
     async (answer) => {

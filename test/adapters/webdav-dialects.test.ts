@@ -149,6 +149,34 @@ describe('dialects of WebDAV', () => {
     }
   });
 
+  it('a file that was moved aside by a request with a wrong response comes back', async () => {
+    const { stub, put, names } = await open({ replacesNothing: 405 });
+    await put('a.txt', 'old');
+    stub.dialect = {
+      replacesNothing: 405,
+      instead: ({ method, url = '' }) => {
+        if (method === 'MOVE')
+          stub.dialect = {
+            replacesNothing: 405,
+            ...(url.endsWith('/a.txt') && { lies: 504 }),
+            instead: stub.dialect.instead,
+          };
+        return undefined;
+      },
+    };
+    await expect(put('a.txt', 'new')).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    stub.dialect = {};
+    await expect.poll(() => names()).toEqual(['a.txt']);
+    expect(stub.text('a.txt')).toBe('old');
+  });
+
+  it('a MOVE that a gateway reports as failed after it was done is not repeated', async () => {
+    const { stub, put } = await open({ lies: 502 });
+    await put('a.txt', 'one', { createOnly: true });
+    expect([stub.paths, stub.text('a.txt')]).toEqual([['a.txt'], 'one']);
+    expect(stub.seen.filter(({ method }) => method === 'MOVE')).toHaveLength(1);
+  });
+
   it.skipIf(opensslMissing)(
     'a server behind a proxy that ends TLS moves files to URLs without TLS',
     async () => {

@@ -26,7 +26,7 @@ import { SourcePath } from '../../../storage/source-path.ts';
 import { Commands } from './requests.ts';
 import { FtpConnection } from './connection.ts';
 import { codeOf, errorOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
-import { type DataDialect, isRefusedConnection } from './login.ts';
+import { isRefusedConnection } from './login.ts';
 import type { Dialect } from './list.ts';
 import type { FtpOptions } from './options.ts';
 import { Session, type SessionContext } from './session.ts';
@@ -42,12 +42,7 @@ export class FtpStore extends PathStore<Session> {
   readonly #prefix: SourcePath;
   readonly #directory: string;
   readonly #attempts: number;
-  readonly #dialect: Dialect & DataDialect = {
-    hasFacts: true,
-    hasStat: true,
-    list: undefined,
-    isExtended: true,
-  };
+  readonly #dialect: Dialect = { hasFacts: true, hasStat: true, list: undefined, isExtended: true };
 
   /** `prefix` is a folder below the directory of the options, created when it is missing. */
   constructor(options: FtpOptions, prefix: SourcePath, locks: PathLocks) {

@@ -13,6 +13,8 @@ export interface Dialect {
   hasStat: boolean;
   /** The form of LIST that includes hidden names; undefined until detected. */
   list: 'LIST' | 'LIST -a' | undefined;
+  /** EPSV is accepted, and its ports can be reached. */
+  isExtended: boolean;
 }
 
 /** The listings of one session, of the current folder, with the commands that its server supports. */

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { Client, TransferStrategy } from 'basic-ftp';
 import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { codeOf, isSilence } from './errors.ts';
+import type { Dialect } from './list.ts';
 import type { FtpOptions } from './options.ts';
 import { inTime, LostConnectionError, SilenceError } from '../core/connections.ts';
 
@@ -103,12 +104,6 @@ const portIn = (reply: string): number => {
 /** Longest wait for a port of EPSV: that of PASV is tried after it. */
 const EXTENDED_MS = 5000;
 
-/** What is known of the data connections of a server. */
-export interface DataDialect {
-  /** EPSV is accepted, and its ports can be reached. */
-  isExtended: boolean;
-}
-
 const openData = async (ftp: Client['ftp'], command: 'EPSV' | 'PASV', ms: number) => {
   const reply = await ftp.request(command);
   const plain = connect({ host: ftp.socket.remoteAddress, port: portIn(reply.message), noDelay: true });
@@ -129,14 +124,20 @@ const openData = async (ftp: Client['ftp'], command: 'EPSV' | 'PASV', ms: number
  * reached, as through firewalls that do not know EPSV; always to the address of the control connection.
  */
 export const createDataStrategy =
-  (dialect: DataDialect): TransferStrategy =>
+  (dialect: Dialect): TransferStrategy =>
   async (ftp) => {
+    let lost: unknown;
     const extended = dialect.isExtended
       ? await openData(ftp, 'EPSV', Math.min(EXTENDED_MS, ftp.timeout)).catch((error: unknown) => {
           if (ftp.closed) throw error;
+          if (codeOf(error) === undefined) lost = error;
         })
       : undefined;
-    const { reply, plain } = extended ?? (await openData(ftp, 'PASV', ftp.timeout));
+    const open = async () => extended ?? openData(ftp, 'PASV', ftp.timeout);
+    const { reply, plain } = await open().catch((error: unknown) => {
+      // A rejection of PASV, as over IPv6, would count as one of the command that needs the connection.
+      throw codeOf(error) === undefined ? error : (lost ?? error);
+    });
     dialect.isExtended &&= extended !== undefined;
     // Servers require the TLS session of the control connection, or its latest one, to recognise the client.
     const data =

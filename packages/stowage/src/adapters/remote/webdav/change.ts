@@ -78,16 +78,16 @@ const giveBack = async (
 };
 
 /**
- * Replaces a file by moving it aside first, where MOVE replaces nothing. After a failure it comes back. Returns
- * the status of the MOVE; undefined when the file cannot be moved aside. Called under the lock of the name.
+ * Replaces a file by moving it aside first, where MOVE replaces nothing. After a failure, also one that was reported
+ * after the move, it comes back. Returns the status of the MOVE; undefined when the file cannot be moved aside.
+ * Called under the lock of the name.
  */
 const replaceByAside = async (store: Store, names: Names): Promise<number | undefined> => {
   const { to } = names;
   const aside = to.parent.below(newAsideName());
-  const moved = await move(store, { from: to, to: aside }, 'file', { overwrite: 'F' });
-  if (!isSuccess(moved)) return undefined;
   let isReplaced = false;
   try {
+    if (!isSuccess(await move(store, { from: to, to: aside }, 'file', { overwrite: 'F' }))) return undefined;
     const status = await move(store, names, 'file', { overwrite: 'F' });
     isReplaced = isSuccess(status);
     store.replacesNothing ||= isReplaced;

@@ -102,6 +102,10 @@ export class Resources {
       this.act(method, from, kind, { ...change, headers: { destination, overwrite, ...depth } });
     const status = await send(destinations[this.#form]);
     if (!DESTINATION_REFUSED.has(status)) return status;
+    // A gateway may also fail after the change is done, or before.
+    const seen = status === 502 ? await change.outcome?.().catch((): Outcome => 'unknown') : undefined;
+    if (seen === 'done') return 204;
+    if (seen === 'unknown') return status;
     for (const [form, destination] of destinations.entries()) {
       const other = form === this.#form ? status : await send(destination);
       if (isSuccess(other)) this.#form = form;
