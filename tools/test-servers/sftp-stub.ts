@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readlinkSync,
 } from 'node:fs';
 import {
   readSync,
@@ -34,7 +35,7 @@ export interface SftpDialect {
   /** Entries of listings have the attributes of the targets of links. */
   readonly followsInListings?: boolean;
   /** An attribute that is missing in all responses; the kind of an entry is a part of its mode. */
-  readonly untold?: 'size' | 'kind';
+  readonly untold?: 'size' | 'kind' | undefined;
   /**
    * A new file exists only after it is closed, as in front of an object store: before that, its attributes
    * are not available.
@@ -201,6 +202,12 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
       const { fd } = known(bytes);
       handles.delete(bytes.readUInt32BE());
       if (fd !== undefined) closeSync(fd);
+    }),
+  );
+  sftp.on('READLINK', (id, path) =>
+    act(id, undefined, path, () => {
+      const filename = readlinkSync(whole(path));
+      sftp.name(id, [{ filename, longname: filename, attrs: attributesOf(whole(path), false) }]);
     }),
   );
   sftp.on('OPENDIR', (id, path) =>

@@ -257,15 +257,18 @@ export class Session implements PathSession {
     );
     if (attributes === undefined || kindOf(attributes) !== undefined)
       return attributes && foundFrom('', attributes, 'other');
-    const opening = this.open('opendir', path, whole).then((handle) => this.close(handle));
-    const isFolder = await opening.then(
-      () => true,
-      (error: unknown) => {
-        if (statusOf(error) === undefined) throw error;
-        return false;
-      },
-    );
-    return foundFrom('', attributes, isFolder ? 'folder' : 'file');
+    const accepts = (working: Promise<unknown>): Promise<boolean> =>
+      working.then(
+        () => true,
+        (error: unknown) => {
+          if (statusOf(error) === undefined) throw error;
+          return false;
+        },
+      );
+    // A link to a folder can be opened like one.
+    const isLink = await accepts(this.ask('readlink', path, (sftp, done) => sftp.readlink(whole, done)));
+    const opening = async () => this.close(await this.open('opendir', path, whole));
+    return foundFrom('', attributes, isLink ? 'other' : (await accepts(opening())) ? 'folder' : 'file');
   }
 
   /** @throws AlreadyExistsError when the rejection means that, else `error` */
