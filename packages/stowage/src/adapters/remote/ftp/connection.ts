@@ -5,8 +5,7 @@ import type { Client, FTPResponse, RawListParser } from 'basic-ftp';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { inTime, LostConnectionError, type PooledConnection } from '../core/connections.ts';
-import type { Dialect } from './list.ts';
-import { createDataStrategy, logIn } from './login.ts';
+import { createDataStrategy, type DataDialect, logIn } from './login.ts';
 import { codeOf, errorOf } from './errors.ts';
 import type { FtpOptions } from './options.ts';
 
@@ -53,7 +52,7 @@ export class FtpConnection implements PooledConnection {
   /** The server has said of the last listing that it is not whole. */
   #isCut = false;
 
-  private constructor(client: Client, dialect: Dialect) {
+  private constructor(client: Client, dialect: DataDialect) {
     this.#client = client;
     this.parseLine = client.parseList;
     client.parseList = (text) => {
@@ -81,7 +80,7 @@ export class FtpConnection implements PooledConnection {
    * @throws UnsupportedError without the package; StorageDeniedError for a rejected login; the signal's
    * reason
    */
-  static async open(options: FtpOptions, signal: AbortSignal, dialect: Dialect): Promise<FtpConnection> {
+  static async open(options: FtpOptions, signal: AbortSignal, dialect: DataDialect): Promise<FtpConnection> {
     const { Client: FtpClient } = await importOptional('FTP storage', 'basic-ftp', () => import('basic-ftp'));
     signal.throwIfAborted();
     const timeoutMs = options.timeout * 1000;

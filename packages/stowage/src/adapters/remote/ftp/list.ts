@@ -2,19 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import type { FileInfo } from 'basic-ftp';
 import { type Found, type ListedEntry, ROOT } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
+import type { DataDialect } from './login.ts';
 import type { Commands } from './requests.ts';
 import { errorOf, isPlainRefusal, isUnknownCommand } from './errors.ts';
 
 /** Capabilities of a server, detected in use. */
-export interface Dialect {
+export interface Dialect extends DataDialect {
   /** MLSD and MLST of RFC 3659; else LIST. */
   hasFacts: boolean;
   /** STAT shows a file in the format of `ls`. */
   hasStat: boolean;
   /** The form of LIST that includes hidden names; undefined until detected. */
   list: 'LIST' | 'LIST -a' | undefined;
-  /** EPSV is accepted, and its ports can be reached. */
-  isExtended: boolean;
 }
 
 /** The listings of one session, of the current folder, with the commands that its server supports. */

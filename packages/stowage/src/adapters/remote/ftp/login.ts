@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import type { Client, TransferStrategy } from 'basic-ftp';
 import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { codeOf, isSilence } from './errors.ts';
-import type { Dialect } from './list.ts';
 import type { FtpOptions } from './options.ts';
 import { inTime, LostConnectionError, SilenceError } from '../core/connections.ts';
 
@@ -104,6 +103,12 @@ const portIn = (reply: string): number => {
 /** Longest wait for a port of EPSV: that of PASV is tried after it. */
 const EXTENDED_MS = 5000;
 
+/** What is known of the data connections of a server. */
+export interface DataDialect {
+  /** EPSV is accepted, and its ports can be reached. */
+  isExtended: boolean;
+}
+
 const openData = async (ftp: Client['ftp'], command: 'EPSV' | 'PASV', ms: number) => {
   const reply = await ftp.request(command);
   const plain = connect({ host: ftp.socket.remoteAddress, port: portIn(reply.message), noDelay: true });
@@ -124,7 +129,7 @@ const openData = async (ftp: Client['ftp'], command: 'EPSV' | 'PASV', ms: number
  * reached, as through firewalls that do not know EPSV; always to the address of the control connection.
  */
 export const createDataStrategy =
-  (dialect: Dialect): TransferStrategy =>
+  (dialect: DataDialect): TransferStrategy =>
   async (ftp) => {
     let lost: unknown;
     const extended = dialect.isExtended
