@@ -685,6 +685,23 @@ describe('what objects keep and are sent with', () => {
       expect(stub.objects.get(key)?.headers['x-amz-storage-class']).toBe('STANDARD_IA');
   });
 
+  it('is the class for new objects where the service reports one that it does not accept, as MinIO the name of a tier', async () => {
+    const { stub, adapter, stored, keys } = await open({ classes: ['STANDARD', 'REDUCED_REDUNDANCY'] });
+    const headers = { 'x-amz-storage-class': 'COLDTIER' };
+    const large = Buffer.alloc(9 * MB, 'large');
+    stub.put('p/f/a.txt', 'a', headers);
+    stub.put('p/f/b.bin', large, headers);
+    await adapter.copyFile(at('f/a.txt'), at('c.txt'), { createOnly: true });
+    await adapter.moveFile(at('f/b.bin'), at('f/d.bin'), { createOnly: true });
+    stub.put('p/f/e.bin', large, headers);
+    await adapter.moveFolder(at('f'), at('g'));
+    expect(keys()).toEqual(['c.txt', 'g/', 'g/a.txt', 'g/d.bin', 'g/e.bin']);
+    expect([stored('c.txt'), stored('g/a.txt')]).toEqual(['a', 'a']);
+    for (const key of ['p/g/d.bin', 'p/g/e.bin'])
+      expect(stub.objects.get(key)?.bytes.equals(large)).toBe(true);
+    expect(stub.uploads.size).toBe(0);
+  });
+
   it('are checksums of the SDK where the options ask for them', async () => {
     for (const checksums of [true, undefined]) {
       const { stub, put } = await open({}, aws, checksums === undefined ? {} : { checksums });

@@ -78,6 +78,8 @@ export interface Dialect {
   readonly keeps?: (key: string) => boolean;
   /** The error code of that. Default: AccessDenied. */
   readonly keepsFor?: string;
+  /** The storage classes that requests may name. Default: all. */
+  readonly classes?: readonly string[];
 }
 
 interface SeenRequest {
@@ -201,6 +203,9 @@ export class S3Stub {
     const body = await buffer(request);
     const [, signedBy = ''] = /Credential=([^/]+)\//u.exec(request.headers.authorization ?? '') ?? [];
     if (this.expired.has(signedBy)) return this.#fail(response, 400, 'ExpiredToken', method === 'HEAD');
+    const storageClass = request.headers['x-amz-storage-class'];
+    if (typeof storageClass === 'string' && this.#dialect.classes?.includes(storageClass) === false)
+      return this.#fail(response, 400, 'InvalidStorageClass');
     if (method === 'GET' && query.has('list-type')) return this.#list(query, request, response);
     if (method === 'POST' && query.has('delete')) return this.#deleteMany(request, body, response);
     if (method === 'POST') return this.#multipart(key, query, { request, body }, response);

@@ -14,7 +14,7 @@ import { firstKey } from '../core/lookup.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import { attemptsOf } from '../core/requests.ts';
+import { attemptsOf, failedRequest } from '../core/requests.ts';
 import { sourceOf, WRITE_MARK, type Bucket } from './requests.ts';
 import { isUnknownCondition, type ConditionalWrites } from './conditional-writes.ts';
 import { beginMultipart, MAX_PARTS, MAX_SINGLE_BYTES, type MultipartTarget } from './write.ts';
@@ -37,7 +37,7 @@ const expiryOf = ({ ExpiresString }: HeadObjectCommandOutput): { readonly Expire
 };
 
 /** Attributes of the source that a copy in parts does not keep by itself. */
-const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
+const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput, storageClass?: string) => ({
   ...(head.ContentType === undefined ? {} : { ContentType: head.ContentType }),
   ...(head.CacheControl === undefined ? {} : { CacheControl: head.CacheControl }),
   ...(head.ContentDisposition === undefined ? {} : { ContentDisposition: head.ContentDisposition }),
@@ -45,7 +45,7 @@ const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput) => ({
   ...(head.ContentLanguage === undefined ? {} : { ContentLanguage: head.ContentLanguage }),
   ...expiryOf(head),
   ...(head.Metadata === undefined ? {} : { Metadata: head.Metadata }),
-  ...storedAs(bucket, head.StorageClass),
+  ...storedAs(bucket, storageClass),
 });
 
 type Found = readonly [key: string, head: HeadObjectCommandOutput];
@@ -80,7 +80,14 @@ export class Copier {
   async copy(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     if (copy.createOnly) await this.#conditional.learn(options);
     const isLarge = copy.size > PART_BYTES && this.#copiesParts;
-    return isLarge ? this.#copyParts(copy, options) : this.#copyAtOnce(copy, options);
+    try {
+      return await (isLarge ? this.#copyParts(copy, options) : this.#copyAtOnce(copy, options));
+    } catch (error) {
+      const isClassRefused = failedRequest(error)?.code === 'InvalidStorageClass';
+      if (!isClassRefused || copy.storageClass === undefined) throw error;
+      // MinIO and Scality report the tier that an object was moved to, and accept it for no new one.
+      return this.copy({ ...copy, storageClass: undefined }, options);
+    }
   }
 
   async #copyAtOnce(copy: Copy, options: OperationOptions): Promise<string | undefined> {
@@ -197,7 +204,7 @@ export class Copier {
   async #copyParts(copy: Copy, options: OperationOptions): Promise<string | undefined> {
     const head = await this.#bucket.head(copy.from, options);
     const size = head.ContentLength ?? copy.size;
-    const attributes = attributesOf(this.#bucket, head);
+    const attributes = attributesOf(this.#bucket, head, copy.storageClass);
     // An object that has been emptied in the meantime has no ranges. The SDK signs other letters than those of
     // ASCII wrongly, and metadata that fit into no header are missing: only the service can copy these.
     const isSendable = head.MissingMeta === undefined && !NOT_ASCII.test(JSON.stringify(attributes));
