@@ -83,6 +83,12 @@ const workThrough = async ({ stub, adapter, put, names, text }: Awaited<ReturnTy
   ]);
 };
 
+/** Answers the first request of each method with this status. */
+const atFirst = (status: number): DavDialect => {
+  const seen = new Set<string | undefined>();
+  return { instead: ({ method }) => (seen.size < seen.add(method).size ? { status } : undefined) };
+};
+
 const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['as expected', {}],
   ['301 for collections without a slash', { slash: 301 }],
@@ -108,6 +114,7 @@ const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['hidden folders refused with 405', { refusesHidden: 405 }],
   ['packed listings (gzip)', { packs: 'gzip' }],
   ['packed listings (deflate)', { packs: 'deflate' }],
+  ['a rate limit', atFirst(429)],
   ['no times', { untold: ['getlastmodified'] }],
   ['no sizes, times and versions', { untold: ['getcontentlength', 'getlastmodified', 'getetag'] }],
 ];
@@ -548,12 +555,20 @@ describe('dialects of WebDAV', () => {
     stub.plant('a.txt', 'a');
     let failures = 0;
     const instead: DavDialect['instead'] = ({ url = '' }) =>
-      url.endsWith('A.TXT') && (failures += 1) === 1 ? { status: 429 } : undefined;
+      url.endsWith('A.TXT') && (failures += 1) === 1 ? { status: 408 } : undefined;
     stub.dialect = { instead };
     await adapter.stat(at('a.txt'));
     expect([failures, adapter.capabilities.caseSensitive]).toEqual([1, false]);
     await adapter.stat(at('a.txt'));
     expect(adapter.capabilities.caseSensitive).toBe(true);
+  });
+
+  it('a rate limit for a longer time is not tried out', async () => {
+    const { stub, adapter } = await open({
+      instead: () => ({ status: 429, headers: { 'retry-after': '3600' } }),
+    });
+    await expect(adapter.stat(at('a.txt'))).rejects.toMatchObject({ code: 'BUSY' });
+    expect(stub.seen).toHaveLength(1);
   });
 
   it('a server that makes no folders has none, instead of having all', async () => {

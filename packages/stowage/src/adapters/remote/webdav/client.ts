@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Slots } from '../../../basics/concurrency/queues.ts';
 import { StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
 import { createConnectionSlots } from '../core/connections.ts';
+import { pause, retryAfter } from '../core/http.ts';
 import { Connections, LostConnectionError } from './connection.ts';
 import { errorOfFailure, type Asked } from './errors.ts';
 import { createLogin, type Login } from './login.ts';
@@ -35,6 +36,9 @@ export interface DavResponse {
 }
 
 const MOST_REDIRECTS = 5;
+/** Attempts, and pauses between them, for a request that exceeds a rate limit, as of Yandex and Koofr. */
+const RATED_ATTEMPTS = 4;
+const RATE_BACKOFF = { firstMs: 250, longestMs: 5000 };
 const MAY_WAIT = 1000;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308]);
 /** Methods that are safe to repeat after a lost connection; a PUT writes to a temporary name. */
@@ -103,7 +107,7 @@ export class DavClient {
     let request = asked;
     let root = this.#own.href;
     for (let redirects = 0; ; redirects += 1) {
-      const response = await this.#withLogin(request);
+      const response = await this.#withinRate(request);
       const location = response.headers['location'];
       if (!REDIRECTS.has(response.status) || location === undefined) return response;
       await dropBody(response);
@@ -119,6 +123,18 @@ export class DavClient {
 
   close(): void {
     this.#connections.close();
+  }
+
+  /** Repeats a request of any method after 429, unless the server asks for a longer wait. */
+  async #withinRate(asked: DavRequest): Promise<DavResponse> {
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await this.#withLogin(asked);
+      const leastMs = retryAfter(response.headers['retry-after']);
+      const isLast = attempt === RATED_ATTEMPTS || (leastMs ?? 0) > RATE_BACKOFF.longestMs;
+      if (response.status !== 429 || isLast || !isRepeatable(asked)) return response;
+      await dropBody(response);
+      await pause(attempt, { ...RATE_BACKOFF, leastMs }, asked.signal);
+    }
   }
 
   async #withLogin(asked: DavRequest): Promise<DavResponse> {
@@ -145,8 +161,7 @@ export class DavClient {
         if (!UNBROKEN.has(asked.method) || (signal?.aborted === true && error === signal.reason))
           signal?.throwIfAborted();
         if (error instanceof ContentError) throw error.cause;
-        const mayRepeat =
-          REPEATABLE.has(asked.method) && (typeof asked.body !== 'object' || asked.body.repeatable);
+        const mayRepeat = REPEATABLE.has(asked.method) && isRepeatable(asked);
         if (!mayRepeat || attempt === 2 || !(error instanceof LostConnectionError))
           throw errorOfFailure(asked, error);
       }
@@ -222,8 +237,9 @@ class ContentError extends Error {
   }
 }
 
-const requireRepeatable = ({ body, method }: DavRequest, why: string): void => {
-  if (typeof body === 'object' && !body.repeatable) {
-    throw new StorageDeniedError({ detail: `${method} ${why} after its content was sent` });
-  }
+const isRepeatable = ({ body }: DavRequest): boolean => typeof body !== 'object' || body.repeatable;
+
+const requireRepeatable = (asked: DavRequest, why: string): void => {
+  if (!isRepeatable(asked))
+    throw new StorageDeniedError({ detail: `${asked.method} ${why} after its content was sent` });
 };
