@@ -1,8 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { moveFolder } from 'stowage/storage';
 import type { SftpAdapter } from '../../packages/stowage/dist/adapters/remote/sftp/adapter.js';
 import { startService } from '../protocol/service.ts';
 import { at, codeOf, contentOf, namesIn } from './path-stores.ts';
@@ -47,6 +56,21 @@ it('an SFTP server that denies hard links, as OpenSSH does on FAT, stores new fi
   expect(await codeOf(store.write(at('a.txt'), contentOf('b'), { createOnly: true }))).toBe('ALREADY_EXISTS');
   expect(readdirSync(root)).toEqual(['a.txt']);
   expect(readFileSync(join(root, 'a.txt'), 'utf8')).toBe('a');
+});
+
+it('an SFTP server that renames no folders, as AWS Transfer, moves and removes them file by file', async () => {
+  const { stub, store, root } = await start({ storesAtClose: true });
+  mkdirSync(join(root, 'f', 'deep'), { recursive: true });
+  writeFileSync(join(root, 'f', 'a.txt'), 'a');
+  writeFileSync(join(root, 'f', 'deep', 'b.txt'), 'b');
+  stub.dialect = {
+    before: (request, path) => (request === 'RENAME' && statSync(path).isDirectory() ? 'unknown' : undefined),
+  };
+  await moveFolder(store, at('f'), at('g'));
+  expect(readdirSync(root, { recursive: true }).sort()).toEqual(['g', 'g/a.txt', 'g/deep', 'g/deep/b.txt']);
+  expect(readFileSync(join(root, 'g', 'deep', 'b.txt'), 'utf8')).toBe('b');
+  await store.removeFolder(at('g'));
+  expect(readdirSync(root)).toEqual([]);
 });
 
 it('an SFTP server that allows one connection serves others too while downloads wait for their readers', async () => {

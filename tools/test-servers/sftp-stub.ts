@@ -51,9 +51,9 @@ export interface SftpDialect {
   readonly fold?: (name: string) => string;
   /**
    * Called before a request is handled; 'mute': it is neither executed nor answered, 'cut': it is executed,
-   * and the connection ends instead of a response, 'refuse': it fails.
+   * and the connection ends instead of a response, 'refuse': it fails, 'unknown': it is not supported.
    */
-  readonly before?: (request: Request, path: string) => 'mute' | 'cut' | 'refuse' | undefined;
+  readonly before?: (request: Request, path: string) => 'mute' | 'cut' | 'refuse' | 'unknown' | undefined;
 }
 
 /** A scripted SFTP server with its own folder. */
@@ -68,7 +68,7 @@ export interface SftpStub {
   readonly close: () => Promise<void>;
 }
 
-const { OK, EOF, NO_SUCH_FILE, PERMISSION_DENIED, FAILURE } = ssh2.utils.sftp.STATUS_CODE;
+const { OK, EOF, NO_SUCH_FILE, PERMISSION_DENIED, FAILURE, OP_UNSUPPORTED } = ssh2.utils.sftp.STATUS_CODE;
 
 const attributesFrom = ({ mode, uid, gid, size, atimeMs, mtimeMs }: Stats): Attributes => ({
   mode,
@@ -125,6 +125,7 @@ const serve = (sftp: SFTPWrapper, stub: SftpStub, handles: Map<number, Handle>, 
     const verdict = request === undefined ? undefined : stub.dialect.before?.(request, path);
     if (verdict === 'mute') return;
     if (verdict === 'refuse') return void sftp.status(id, FAILURE);
+    if (verdict === 'unknown') return void sftp.status(id, OP_UNSUPPORTED);
     try {
       if (verdict === 'cut') hangUp();
       work();

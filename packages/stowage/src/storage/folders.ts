@@ -1,4 +1,10 @@
-import { IntoItselfError, NotFoundError, StorageDeniedError, WrongKindError } from '../errors/errors.ts';
+import {
+  IntoItselfError,
+  NotFoundError,
+  StorageDeniedError,
+  UnsupportedError,
+  WrongKindError,
+} from '../errors/errors.ts';
 import type { ListOptions, StorageAdapter, TransferOptions } from './adapter.ts';
 import { copyTree } from './copy-tree.ts';
 import { containsLocation } from './location.ts';
@@ -65,7 +71,13 @@ const transferBy =
       { storage, path: to },
     ];
     if (containsLocation(source, target)) throw new IntoItselfError();
-    await (storage[own]?.(from, to, options) ?? byPort(source, target, options));
+    try {
+      if (storage[own] !== undefined) return await storage[own](from, to, options);
+    } catch (error) {
+      // Some servers rename files, and no folders (SFTP in front of S3).
+      if (!(error instanceof UnsupportedError)) throw error;
+    }
+    await byPort(source, target, options);
   };
 
 /**

@@ -23,10 +23,8 @@ const NOT_ASCII = /[^ -~]/u;
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;
 
-const storedAs = (bucket: Bucket, storageClass: string | undefined) => ({
-  ...(storageClass === undefined || storageClass === 'STANDARD'
-    ? {}
-    : { StorageClass: storageClass as StorageClass }),
+const storedAs = (bucket: Bucket, storageClass = 'STANDARD') => ({
+  ...(storageClass === 'STANDARD' ? {} : { StorageClass: storageClass as StorageClass }),
   ...bucket.storedAs,
 });
 
@@ -83,8 +81,8 @@ export class Copier {
     try {
       return await (isLarge ? this.#copyParts(copy, options) : this.#copyAtOnce(copy, options));
     } catch (error) {
-      const isClassRefused = failedRequest(error)?.code === 'InvalidStorageClass';
-      if (!isClassRefused || copy.storageClass === undefined) throw error;
+      if (copy.storageClass === undefined || failedRequest(error)?.code !== 'InvalidStorageClass')
+        throw error;
       // MinIO and Scality report the tier that an object was moved to, and accept it for no new one.
       return this.copy({ ...copy, storageClass: undefined }, options);
     }

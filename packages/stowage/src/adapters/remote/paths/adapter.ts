@@ -157,7 +157,13 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     await store.prepare(path, options);
     if (path.isRoot) throw rootStays();
     const hidden = path.parent.below(newTempName());
-    await this.#hide({ from: path, to: hidden }, options);
+    try {
+      await this.#hide({ from: path, to: hidden }, options);
+    } catch (error) {
+      if (!(error instanceof UnsupportedError)) throw error;
+      // AWS Transfer renames no folders: it is removed where it is.
+      return this.#change(path, options, (session) => removeTree(session, path, session.pathOf(path)));
+    }
     try {
       // The folder is already gone for all clients: the removal is not aborted any more.
       await store.run({}, (session) => removeTree(session, hidden, session.pathOf(hidden)).catch(ifMissing));
