@@ -2,7 +2,7 @@
  * `npm run test:model -- local s3 --seed 7 --operations 20000 --runs 5`: long runs by hand. Without names:
  * every store that can run here. With `--faults` answers of the store are lost and wrong, and removed items
  * go to the trash, as with `--trash`; `--seconds` ends a run by time,
- * `--instances` starts several services on the same sources.
+ * `--instances` starts several services on the same sources, where a move by copying may leave a file twice.
  */
 import { parseArgs } from 'node:util';
 import { Faults } from './faults.ts';

@@ -41,9 +41,7 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
     const faults = new Faults(today, 0.02);
     const stores = await kind.start(faults);
     try {
-      // In memory, each service would have its own files.
-      const instances = name === 'memory' ? 1 : 2;
-      const run = { ...stores, seed: today, clients: 12, instances, operations: 250, trash: true, faults };
+      const run = { ...stores, seed: today, clients: 12, operations: 250, trash: true, faults };
       const { violations, counts } = await runModel(run);
       expect(violations.join('\n')).toBe('');
       expect(counts.done).toBeGreaterThan(100);
