@@ -34,8 +34,9 @@ const open = async (dialect: Dialect, support?: Support, more: Readonly<Record<s
   const services = new KnownServices();
   if (support !== undefined) services.set(`${endpoint} bucket`, support);
   const adapter = new S3Adapter(parsed.value, undefined, services);
+  const another = new S3Adapter(parsed.value, undefined, new KnownServices());
   onTestFinished(async () => {
-    await adapter.close();
+    await Promise.all([adapter.close(), another.close()]);
     await proxy.close();
     await stub.close();
   });
@@ -49,7 +50,7 @@ const open = async (dialect: Dialect, support?: Support, more: Readonly<Record<s
   };
   const stored = (key: string) => stub.objects.get(`p/${key}`)?.bytes.toString();
   const keys = () => [...stub.objects.keys()].map((key) => key.slice(2)).sort();
-  return { stub, proxy, adapter, put, names, stored, keys };
+  return { stub, proxy, adapter, another, put, names, stored, keys };
 };
 
 const answer = (status: number, code: string) => ({ kind: 'answer', status, code }) as const;
@@ -135,6 +136,23 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
       expect(stored('f/x.txt')).toBe('a');
       await expect(take()).rejects.toMatchObject(taken);
     }
+  });
+
+  it('is free for the first copy of a new process', async () => {
+    const { another, stored, leave } = await openReserving();
+    leave('x.txt', old);
+    await another.copyFile(at('a.txt'), at('x.txt'), createOnly);
+    expect(stored('x.txt')).toBe('a');
+  });
+
+  it('stays in a folder that is moved, with the copy that another process makes meanwhile', async () => {
+    const { stub, proxy, adapter, put, stored, keys, leave } = await openReserving();
+    await put('f/b.txt', 'b');
+    leave('f/x.txt', 0);
+    proxy.before('DeleteObjects', 1, async () => stub.put('p/f/x.txt', 'theirs'));
+    await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'MOVED_IN_PART' });
+    expect(keys()).toEqual(['a.txt', 'f/x.txt', 'g/', 'g/b.txt']);
+    expect(stored('f/x.txt')).toBe('theirs');
   });
 
   it('is taken over by one process only', async () => {

@@ -11,7 +11,7 @@ import {
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
-import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
+import { isLeft, type ListedObject, type ObjectFacts, type Objects, type ObjectToRemove } from './objects.ts';
 import { folderRemoval, type Removals } from './change.ts';
 
 const COPIES_AT_ONCE = 16;
@@ -153,8 +153,10 @@ export class Folders {
             options.signal?.throwIfAborted();
             // The target folder's own object was created before, empty like this one.
             const isMade = object.key === from && object.size === 0;
-            if (isMade || object.isReserved === true) transfer.copied.add(versionOf(object));
-            else await add(() => this.#copyOne(transfer, object, options));
+            // A reservation in use stays: the copy of another process may be there before the removal.
+            const isDone = object.isReserved === true ? isLeft(object.modifiedAt) : isMade;
+            if (isDone) transfer.copied.add(versionOf(object));
+            else if (object.isReserved !== true) await add(() => this.#copyOne(transfer, object, options));
           }
         }
       });

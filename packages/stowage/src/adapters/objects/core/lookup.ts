@@ -286,7 +286,9 @@ export class Lookup {
     let isFirst = true;
     for await (const { objects, prefixes } of this.#objects.pages(key, options, { delimiter: '/' })) {
       if (!isFirst) return hasBelow(this.#objects, `${key}/`, options);
-      if (objects.some((object) => object.key === key) || prefixes.includes(`${key}/`)) return true;
+      // The service replaces a reservation that is left.
+      const isFile = objects.some((object) => object.key === key && object.isReserved !== true);
+      if (isFile || prefixes.includes(`${key}/`)) return true;
       isFirst = false;
     }
     return false;

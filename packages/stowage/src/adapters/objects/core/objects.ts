@@ -30,6 +30,13 @@ export interface ListedObject extends ObjectFacts {
   readonly key: string;
 }
 
+/** Age at which a reservation is left by a killed process. */
+const LEFT_AFTER_MS = 600_000;
+
+/** Whether no process will make the copy any more for which an object reserves its key. */
+export const isLeft = (modifiedAt: number | undefined): boolean =>
+  modifiedAt !== undefined && Date.now() - modifiedAt >= LEFT_AFTER_MS;
+
 /** One response to a listing, with as many objects and common prefixes as the service returns. */
 export interface ObjectPage {
   readonly objects: readonly ListedObject[];

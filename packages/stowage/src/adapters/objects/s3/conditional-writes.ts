@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, ChangedMeanwhileError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
+import { isLeft } from '../core/objects.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { sourceOf, type Bucket, type Condition } from './requests.ts';
@@ -48,9 +49,6 @@ const matchOf = async (
     if ((await stores(writtenVersion(etag, { ...NOTHING, match }))) === 'stored') return match;
   return undefined;
 };
-
-/** Age at which a reservation is left by a killed process. */
-const LEFT_AFTER_MS = 600_000;
 
 /**
  * Detects once which conditional writes the service supports: some support them, some reject them (501), some
@@ -109,8 +107,8 @@ export class ConditionalWrites {
     } catch (error) {
       if (!(error instanceof ChangedMeanwhileError) || this.known.reserve !== true) throw error;
       const head = await this.#bucket.findHead(key, options);
-      const [left, since] = [strongEtag(head?.ETag), head?.LastModified?.getTime() ?? Date.now()];
-      if (left === undefined || !isReservation(left) || Date.now() - since < LEFT_AFTER_MS) throw error;
+      const left = strongEtag(head?.ETag);
+      if (left === undefined || !isReservation(left) || !isLeft(head?.LastModified?.getTime())) throw error;
       return put({ IfMatch: writtenVersion(left, this.known) }, left);
     }
   }
