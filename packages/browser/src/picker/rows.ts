@@ -229,7 +229,7 @@ export class Rows {
     const first = Math.max(0, Math.floor(scrollTop / this.#height) - AROUND);
     const last = Math.min(rows - 1, Math.ceil((scrollTop + clientHeight) / this.#height) + AROUND);
     if (!this.#isPassing) {
-      // A reload drops what is far from the visible rows, and keys use the active entry.
+      // A reload drops entries far from the visible rows, and keys use the active entry.
       this.#source.want(this.#active, this.#active + 1);
       this.#source.want(first * this.#columns, (last + 1) * this.#columns);
     }

@@ -128,7 +128,7 @@ const send = async (reach: Reach, upload: Attempt): Promise<FileUploadData> => {
  */
 export const uploadFile = async (reach: Reach, upload: FileUpload): Promise<FileUploadData> => {
   const { begun = {}, signal } = upload;
-  // The browser asks before it leaves the page: another one cannot continue the upload.
+  // The browser warns before the user leaves the page: another page cannot continue the upload.
   const ask = (event: Event): void => event.preventDefault();
   addEventListener('beforeunload', ask);
   try {

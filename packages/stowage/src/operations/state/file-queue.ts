@@ -31,8 +31,8 @@ export interface DurableQueue {
    */
   add(value: unknown): Promise<void>;
   /**
-   * The oldest readable entries, up to a maximum; they stay until they are removed. @throws when no waiting entry can
-   * be read
+   * The oldest readable entries, up to a maximum; they stay until they are removed. @throws when no waiting
+   * entry can be read
    */
   oldest(most: number): Promise<readonly QueueEntry[]>;
   /** Removes the entries that `oldest` has returned, or the first of them. */

@@ -22,7 +22,7 @@ export interface ObjectFacts {
   readonly etag: string | undefined;
   /** Undefined for the default class. */
   readonly storageClass: string | undefined;
-  /** The object is no file: it only reserves its key for a copy that is being made. */
+  /** The object is not a file: it only reserves its key for a copy that is being made. */
   readonly isReserved?: boolean;
 }
 
@@ -193,9 +193,9 @@ const isAscending = (keys: readonly string[]): boolean =>
   keys.every((key, index) => index === 0 || (keys[index - 1] ?? '') <= key);
 
 /**
- * Looks names up in the first page of a folder, whose keys begin with `prefix`. `unknown` for names with two spellings
- * or kinds, or another spelling than the path's, and for those that may be on a later page: these need a `stat`.
- * Some services (Storj) do not list keys in byte order: there, a later page may have any name.
+ * Looks names up in the first page of a folder, whose keys begin with `prefix`. `unknown` for names with two
+ * spellings or kinds, or another spelling than the path's, and for those that may be on a later page: these
+ * need a `stat`. Some services (Storj) do not list keys in byte order: there, a later page may have any name.
  */
 export const glimpseOf = (
   { objects, prefixes, isLast }: ObjectPage,

@@ -83,7 +83,7 @@ export class Copier {
     } catch (error) {
       if (copy.storageClass === undefined || failedRequest(error)?.code !== 'InvalidStorageClass')
         throw error;
-      // MinIO and Scality report the tier that an object was moved to, and accept it for no new one.
+      // MinIO and Scality report the tier that an object was moved to, and reject it for a new one.
       return this.copy({ ...copy, storageClass: undefined }, options);
     }
   }

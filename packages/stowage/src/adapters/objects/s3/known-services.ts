@@ -98,17 +98,17 @@ export class KnownServices {
   }
 }
 
-/** ETags of the two contents that reserve a key. A new one replaces the other, so that one process alone can. */
+/** ETags of the two contents of reservations. A new one replaces the other, so that only one process can. */
 const RESERVATIONS: readonly (string | undefined)[] = [
   '"f3170f51f96525760ce9929da5c61b64"',
   '"89f40ae13f77db1af71ca52183d6d13d"',
 ];
 
-/** Whether an object is no file, but reserves its key for a copy. */
+/** Whether an object is not a file, but reserves its key for a copy. */
 export const isReservation = (etag: string | undefined): boolean =>
   etag !== undefined && RESERVATIONS.includes(etag);
 
-/** Content of a reservation, in the place of the one with this ETag. */
+/** Content of a reservation that replaces the one with this ETag. */
 export const reservation = (left?: string): Buffer => {
   const number = left === RESERVATIONS[0] ? 1 : 0;
   return Buffer.from(

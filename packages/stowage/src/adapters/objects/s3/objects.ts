@@ -24,7 +24,7 @@ const leftFor = (key: string, code: string | undefined): NotRemoved => {
 
 /**
  * The objects of a bucket. The service decides create-only writes where it has conditional writes (tested
- * once); for copies and moves it decides a reservation, where it ignores conditions on copies.
+ * once); for copies and moves a reservation does, where the service ignores conditions on copies.
  */
 export class S3Objects extends S3Uploads implements Objects {
   readonly batches: Batches = { most: 1000, remove: (...given) => this.#removeBatch(...given) };

@@ -93,13 +93,11 @@ export const factsOf = (
     Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'> & { StorageClass: string | undefined }
   >,
   size: number | undefined,
-): ObjectFacts => ({
-  size,
-  modifiedAt: head.LastModified?.getTime(),
-  etag: strongEtag(head.ETag),
-  storageClass: head.StorageClass,
-  isReserved: isReservation(strongEtag(head.ETag)),
-});
+): ObjectFacts => {
+  const etag = strongEtag(head.ETag);
+  const modifiedAt = head.LastModified?.getTime();
+  return { size, modifiedAt, etag, storageClass: head.StorageClass, isReserved: isReservation(etag) };
+};
 
 /** An object as the source of a copy. */
 export const sourceOf = ({ name }: Bucket, key: string): string =>
@@ -139,7 +137,7 @@ export class Bucket {
     );
   }
 
-  /** Properties of an object; undefined when none has the key, or a reservation. */
+  /** Properties of an object; undefined when no file has the key, also for a reservation. */
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const head = await this.findHead(key, options);
     const facts = head && factsOf(head, head.ContentLength);

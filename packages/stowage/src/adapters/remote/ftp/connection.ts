@@ -17,7 +17,7 @@ const LONGEST_REPLY = 64 * 1024;
 const LONGEST_LISTING = 64 * 1024 * 1024;
 /** Stands for the entries that a server has not listed. */
 const OTHERS = '\r\ntype=other; /';
-/** A rejected listing that is an empty one. */
+/** The rejection of a listing by which some servers report an empty folder. */
 const EMPTY = /\bno (?:files|members|data sets) found\.?\s*$/iu;
 /** Pause on the control connection, which is silent during transfers, before TCP shows that it is in use. */
 const KEEP_ALIVE_MS = 60_000;

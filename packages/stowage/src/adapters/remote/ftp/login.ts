@@ -103,7 +103,7 @@ const portIn = (reply: string): number => {
 /** Longest wait for a port of EPSV: that of PASV is tried after it. */
 const EXTENDED_MS = 5000;
 
-/** What is known of the data connections of a server. */
+/** Capabilities of the data connections of a server, detected in use. */
 export interface DataDialect {
   /** EPSV is accepted, and its ports can be reached. */
   isExtended: boolean;

@@ -78,9 +78,9 @@ const giveBack = async (
 };
 
 /**
- * Replaces a file by moving it aside first, where MOVE replaces nothing. After a failure, also one that was reported
- * after the move, it comes back. Returns the status of the MOVE; undefined when the file cannot be moved aside.
- * Called under the lock of the name.
+ * Replaces a file by moving it aside first, where MOVE replaces nothing. After a failure, also one that was
+ * reported after the move, it comes back. Returns the status of the MOVE; undefined when the file cannot be
+ * moved aside. Called under the lock of the name.
  */
 const replaceByAside = async (store: Store, names: Names): Promise<number | undefined> => {
   const { to } = names;
