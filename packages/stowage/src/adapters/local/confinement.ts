@@ -1,7 +1,7 @@
 import { closeSync, constants, readlinkSync } from 'node:fs';
 import { sep } from 'node:path';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { NotFoundError, StorageUnavailableError } from '../../errors/errors.ts';
+import { NotFoundError, orUndefined, StorageUnavailableError } from '../../errors/errors.ts';
 import { type Name, closing, exactLstat, followedStat, openFile } from './system.ts';
 
 /** An open folder. Operations through it affect this folder, even when its name is moved or replaced. */
@@ -48,17 +48,20 @@ export const openRoot = async (confinement: Confinement): Promise<OpenFolder> =>
 
 // Linux: a handle that identifies an entry without access to its content, so that folders can be traversed
 // without read permission.
-export const O_PATH = 0o10000000;
-const FOLDER = O_PATH | constants.O_DIRECTORY;
-const CHILD = FOLDER | constants.O_NOFOLLOW;
+const O_PATH = 0o10000000;
+export const ROOT_FOLDER = O_PATH | constants.O_DIRECTORY;
+export const SUBFOLDER = ROOT_FOLDER | constants.O_NOFOLLOW;
+
+/** Path of an entry of the folder with this path. */
+export const entryAt = (folder: string, name: Name): Name =>
+  typeof name === 'string' ? `${folder}${sep}${name}` : Buffer.concat([Buffer.from(`${folder}${sep}`), name]);
 
 /** A folder by its path, without a handle or verification. */
 abstract class FolderAt implements OpenFolder {
   abstract readonly self: string;
 
   at(name: Name): Name {
-    if (typeof name === 'string') return `${this.self}${sep}${name}`;
-    return Buffer.concat([Buffer.from(`${this.self}${sep}`), name]);
+    return entryAt(this.self, name);
   }
 
   async verify(): Promise<void> {}
@@ -103,13 +106,7 @@ class UnheldRoot extends FolderAt {
  * Current path of an open folder, with links resolved; undefined without /proc. The kernel knows it without
  * reading a disk.
  */
-const whereIs = (folder: OpenFolder): string | undefined => {
-  try {
-    return readlinkSync(folder.self);
-  } catch {
-    return undefined;
-  }
-};
+const whereIs = ({ self }: OpenFolder): string | undefined => orUndefined(() => readlinkSync(self));
 
 const pathBelow = (root: string, names: readonly string[]): string =>
   [root === '/' ? '' : root, ...names].join('/');
@@ -141,7 +138,7 @@ export class HandleConfinement implements Confinement {
 
   async openRoot(): Promise<OpenFolder> {
     // The root itself may be a link, because the administrator chose it.
-    const root = new HandleFolder(await openFile(this.#root, FOLDER));
+    const root = new HandleFolder(await openFile(this.#root, ROOT_FOLDER));
     const path = whereIs(root);
     // A replacement character may stand for bytes that are not valid text.
     this.#realRoot = path?.includes('\uFFFD') === true ? undefined : path;
@@ -152,7 +149,7 @@ export class HandleConfinement implements Confinement {
     if (this.#realRoot === undefined) return 'unclear';
     let folder: HandleFolder;
     try {
-      folder = new HandleFolder(await openFile(pathBelow(this.#root, names), CHILD));
+      folder = new HandleFolder(await openFile(pathBelow(this.#root, names), SUBFOLDER));
     } catch (error) {
       return systemCode(error) === 'ENOENT' ? 'missing' : 'unclear';
     }
@@ -166,7 +163,7 @@ export class HandleConfinement implements Confinement {
   }
 
   async openChild(folder: OpenFolder, name: Name): Promise<OpenFolder> {
-    return new HandleFolder(await openFile(folder.at(name), CHILD));
+    return new HandleFolder(await openFile(folder.at(name), SUBFOLDER));
   }
 }
 

@@ -78,14 +78,9 @@ export class FolderWalker {
     }
   }
 
-  /** Opens a folder, creating it when it is missing; the caller closes it. @throws as `within` */
-  async openOrMake(path: SourcePath): Promise<OpenFolder> {
-    return (await this.#open(path, { create: true })).folder;
-  }
-
   /** Opens a folder; the caller closes it. @throws as `within` */
-  async open(path: SourcePath): Promise<OpenFolder> {
-    return (await this.#open(path, {})).folder;
+  async open(path: SourcePath, options: EnterOptions = {}): Promise<OpenFolder> {
+    return (await this.#open(path, options)).folder;
   }
 
   /** Opens an existing folder in one call when the names on disk are those of its path; else step by step. */
@@ -235,7 +230,7 @@ export class SharedFolders {
   ): Promise<T> {
     const key = path.toString();
     const known = this.#shared.get(key);
-    const shared = known ?? shareFolder(this.#walker.openOrMake(path));
+    const shared = known ?? shareFolder(this.#walker.open(path, { create: true }));
     this.#shared.set(key, shared);
     shared.enter();
     let hasNamed = false;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { ifCode, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { uploadNames } from '../../basics/content/file-name.ts';
-import { AlreadyExistsError, ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
+import { ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix } from './names.ts';
 import * as system from './system.ts';
@@ -17,7 +17,10 @@ export interface Named {
 
 // Any other error may mean that there are no hard links: it is EPERM, ENOTSUP or ENOSYS, EIO of rclone mount,
 // EISDIR of exFAT on Windows.
-const NOT_ABOUT_LINKS: ReadonlySet<string | undefined> = new Set(['EXDEV', 'ENOENT']);
+const NOT_ABOUT_LINKS: ReadonlySet<string | undefined> = new Set(['EXDEV', 'ENOENT', 'EEXIST']);
+
+/** Whether a file or folder could not get a name because an entry has it. */
+const isTaken = (error: unknown): boolean => ['EEXIST', 'ENOTEMPTY'].includes(systemCode(error) ?? '');
 
 /**
  * Without links: an empty file, created exclusively, takes the name, then the content replaces it. Still
@@ -39,29 +42,25 @@ const claimAndRename = async (from: system.Name, target: system.Name): Promise<v
 };
 
 /** Whether a link that failed with EEXIST was made by this call: network file systems repeat requests. */
-const isLinked = async (from: system.Name, target: system.Name): Promise<boolean> => {
-  const [one, other] = await Promise.all([system.exactLstat(from), system.exactLstat(target)]).catch(
-    () => [],
+const isLinked = (from: system.Name, target: system.Name): Promise<boolean> =>
+  Promise.all([system.exactLstat(from), system.exactLstat(target)]).then(
+    ([one, other]) => isSameFile(one)(other),
+    () => false,
   );
-  return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
-};
 
 /**
  * Links a file to a second, free name. The file system decides atomically: of concurrent attempts exactly one
  * succeeds. Where there are no links the file is moved instead.
- * @throws AlreadyExistsError when the name is taken, also by a dangling link; EXDEV of the system
+ * @throws errors of the system: EEXIST when the name is taken, also by a dangling link; EXDEV
  */
 export const linkNew = async (from: system.Name, target: system.Name): Promise<'linked' | 'moved'> => {
   try {
     await system.makeLink(from, target);
     return 'linked';
   } catch (error) {
-    if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
     if (NOT_ABOUT_LINKS.has(systemCode(error))) throw error;
   }
-  await claimAndRename(from, target).catch((error: unknown) => {
-    throw systemCode(error) === 'EEXIST' ? new AlreadyExistsError({ cause: error }) : error;
-  });
+  await claimAndRename(from, target);
   return 'moved';
 };
 
@@ -72,7 +71,7 @@ export const linkNew = async (from: system.Name, target: system.Name): Promise<'
  */
 const nameNewFile = async (from: system.Name, target: system.Name): Promise<void> => {
   const made = await linkNew(from, target).catch(async (error: unknown) => {
-    if (error instanceof AlreadyExistsError && (await isLinked(from, target))) return 'linked';
+    if (isTaken(error) && (await isLinked(from, target))) return 'linked';
     throw error;
   });
   if (made === 'moved') return;
@@ -101,7 +100,7 @@ export const withdrawLink = async (
 
 /**
  * Moves a file to a name, atomically replacing an existing file.
- * @throws WrongKindError when a folder, link or device has the name; EXDEV of the system
+ * @throws WrongKindError when a folder, link or device has the name; errors of the system
  */
 const nameOverFile = async (from: system.Name, target: system.Name): Promise<void> => {
   const old = await system.lstatOf(target).catch(ifCode('ENOENT'));
@@ -110,20 +109,13 @@ const nameOverFile = async (from: system.Name, target: system.Name): Promise<voi
   await system.renameTo(from, target);
 };
 
-/** Moves a file to a name in an open folder. @throws AlreadyExistsError, WrongKindError, system's EXDEV */
-export const nameFile = async (
+/** Moves a file to a name in an open folder. @throws as `linkNew`; WrongKindError */
+export const nameFile = (
   from: system.Name,
   folder: OpenFolder,
   name: string,
   createOnly: boolean,
-): Promise<void> => {
-  try {
-    await (createOnly ? nameNewFile : nameOverFile)(from, folder.at(name));
-  } catch (error) {
-    if (systemCode(error) === 'EISDIR') throw new WrongKindError({ cause: error });
-    throw error;
-  }
-};
+): Promise<void> => (createOnly ? nameNewFile : nameOverFile)(from, folder.at(name));
 
 // Windows and some network and FUSE file systems rename no folder over another one, even an empty one.
 const REFUSES_TO_REPLACE: ReadonlySet<string | undefined> = new Set([
@@ -137,24 +129,16 @@ const REFUSES_TO_REPLACE: ReadonlySet<string | undefined> = new Set([
 /**
  * Moves a folder to a free name. An empty folder takes the name; the moved folder then replaces it while it
  * is empty.
- * @throws AlreadyExistsError, also when another program fills the new folder in between; EXDEV of the system
+ * @throws errors of the system: EEXIST; ENOTEMPTY when another program fills the new folder in between; EXDEV
  */
 export const nameFolder = async (from: system.Name, folder: OpenFolder, name: string): Promise<void> => {
   const target = folder.at(name);
-  try {
-    await system.makeDirectory(target, 0o777);
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') throw new AlreadyExistsError({ cause: error });
-    throw error;
-  }
+  await system.makeDirectory(target, 0o777);
   try {
     await system.renameTo(from, target);
   } catch (error) {
     const isEmpty = await succeeds(system.removeEmpty(target));
     if (isEmpty && REFUSES_TO_REPLACE.has(systemCode(error))) return system.renameTo(from, target);
-    if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') {
-      throw new AlreadyExistsError({ cause: error });
-    }
     throw error;
   }
 };
@@ -179,7 +163,7 @@ export const restoreName = async (taken: system.Name, folder: OpenFolder, name: 
         ? nameFolder(taken, folder, free)
         : nameFile(taken, folder, free, true));
     } catch (error) {
-      if (!(error instanceof AlreadyExistsError)) throw error;
+      if (!isTaken(error)) throw error;
     }
   }
 };

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
-import { O_PATH } from './confinement.ts';
+import { ROOT_FOLDER, SUBFOLDER } from './confinement.ts';
 import { isSameEntry, type ListedName, namesBesides, type NameFilter } from './names.ts';
 import { isGone, isUnreadable } from './system.ts';
 
@@ -52,8 +52,6 @@ export const readByQuietPath = <Seen>(held: string, read: (path: string) => Seen
   }
 };
 
-const CHILD = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
-
 const systemError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 /** The time until a job must yield a page, even an empty one. */
@@ -82,11 +80,11 @@ export interface ScannedFolder {
 
 /** Opens each folder through the handle of its parent, never through a link. */
 const openByHandles = ({ root, diskNames }: FolderToScan): ScannedFolder => {
-  let handle = fs.openSync(root, O_PATH | fs.constants.O_DIRECTORY);
+  let handle = fs.openSync(root, ROOT_FOLDER);
   for (const name of diskNames) {
     const parent = handle;
     try {
-      handle = fs.openSync(`/proc/self/fd/${parent}/${name}`, CHILD);
+      handle = fs.openSync(`/proc/self/fd/${parent}/${name}`, SUBFOLDER);
     } finally {
       fs.closeSync(parent);
     }

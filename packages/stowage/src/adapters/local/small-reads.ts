@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import { orUndefined } from '../../errors/errors.ts';
 import { openScanned, type FolderToScan, type TimeSlice } from './scanned-folder.ts';
 import { READ_ONLY } from './system.ts';
 
@@ -53,15 +54,6 @@ const readFile = (path: string, into: Filled): Read | undefined => {
   }
 };
 
-const tryToRead = (path: string, into: Filled): Read | undefined => {
-  try {
-    return readFile(path, into);
-  } catch {
-    // Reading it without the thread reports the cause.
-    return undefined;
-  }
-};
-
 /** Reads files of a folder during the time slice, and at least one; undefined for files that are left out. */
 const readIn = (
   folder: FolderToScan,
@@ -75,7 +67,8 @@ const readIn = (
     const files: (Read | undefined)[] = [];
     for (const name of names) {
       if (files.length > 0 && slice.isOver) break;
-      files.push(tryToRead(`${path}/${name}`, into));
+      // After a failure, reading it without the thread reports the cause.
+      files.push(orUndefined(() => readFile(`${path}/${name}`, into)));
     }
     return files;
   };

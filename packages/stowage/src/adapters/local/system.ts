@@ -21,13 +21,11 @@ export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisi
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);
 export const removeEmpty: (path: Name) => Promise<void> = promisify(fs.rmdir);
 
-const [mkdir, lstat, fstat, stat, read] = [
-  promisify(fs.mkdir),
-  promisify(fs.lstat),
-  promisify(fs.fstat),
-  promisify(fs.stat),
-  promisify(fs.read),
-];
+const mkdir = promisify(fs.mkdir);
+const lstat = promisify(fs.lstat);
+const fstat = promisify(fs.fstat);
+const stat = promisify(fs.stat);
+const read = promisify(fs.read);
 
 export const makeDirectory = (path: Name, mode: number): Promise<void> => mkdir(path, { mode });
 

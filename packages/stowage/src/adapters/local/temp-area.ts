@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { StorageDeniedError } from '../../errors/errors.ts';
+import { orUndefined, StorageDeniedError } from '../../errors/errors.ts';
 import {
   makeTemporaryFolder,
   readProcessMark,
@@ -181,16 +181,10 @@ export const mountsBelow = async (root: string): Promise<readonly SourcePath[]> 
   const prefix = real.endsWith('/') ? real : `${real}/`;
   return points.flatMap((point) => {
     if (!point.startsWith(prefix)) return [];
-    try {
-      const path = point
-        .slice(prefix.length)
-        .split('/')
-        .reduce((way, name) => way.below(name), SourcePath.root);
-      return path.segments.some(isReserved) ? [] : [path];
-    } catch {
-      // No source path can name it.
-      return [];
-    }
+    const names = point.slice(prefix.length).split('/');
+    // Not every folder can be named by a source path.
+    const path = orUndefined(() => names.reduce((way, name) => way.below(name), SourcePath.root));
+    return path === undefined || path.segments.some(isReserved) ? [] : [path];
   });
 };
 

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { systemCode } from '../../basics/files/system-errors.ts';
-import { O_PATH } from './confinement.ts';
+import { entryAt, SUBFOLDER } from './confinement.ts';
 import type { TimeSlice } from './scanned-folder.ts';
 import { type ByteDirectory, isGone, type Name, openBytesSync } from './system.ts';
 
@@ -9,16 +9,12 @@ const STRIDE = 256;
 const DEEPEST = 32;
 /** Passes over one folder while others keep adding entries. */
 const ROUNDS = 100;
-const FOLDER = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 
 /** A folder to remove, in a temporary area that stays open meanwhile. */
 export interface RemovalRequest {
   readonly area: string;
   readonly name: Name;
 }
-
-const entryAt = (folder: string, name: Name): Name =>
-  typeof name === 'string' ? `${folder}/${name}` : Buffer.concat([Buffer.from(`${folder}/`), name]);
 
 /** Whether the entry is gone now. Returns false when the removal failed with one of these codes. */
 const isRemoved = (remove: () => void, ...codes: readonly string[]): boolean => {
@@ -77,7 +73,7 @@ export function* removeTree(
   const path = entryAt(area, name);
   let handle: number;
   try {
-    handle = fs.openSync(path, FOLDER);
+    handle = fs.openSync(path, SUBFOLDER);
   } catch (error) {
     if (!isGone(error)) throw error;
     return unlink(path);
