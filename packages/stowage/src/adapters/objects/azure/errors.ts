@@ -1,42 +1,28 @@
 import type { ContainerClient, ContainerListBlobHierarchySegmentResponse } from '@azure/storage-blob';
-import {
-  BusyError,
-  ChangedMeanwhileError,
-  CorruptError,
-  errorsByCode,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  UnsafeNameError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { Http, Service } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { Listing, ObjectFacts } from '../core/objects.ts';
 
-const byCode = errorsByCode(
-  [NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
+const byCode = errors.errorsByCode(
+  [errors.NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
   // Not "not found": the root of a source always exists, so a missing container is a configuration error.
   // ConditionNotMet for the source of a copy has a code of its own.
-  [StorageUnavailableError, 'ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled', 'ENOTFOUND'],
-  [StorageDeniedError, 'AuthenticationFailed', 'AuthorizationFailure', 'AuthorizationPermissionMismatch'],
-  [
-    StorageDeniedError,
-    'InsufficientAccountPermissions',
-    'AuthenticationError',
-    'AggregateAuthenticationError',
-  ],
-  [StorageDeniedError, 'CredentialUnavailableError', 'LeaseIdMissing', 'SnapshotsPresent', 'BlobArchived'],
-  [StorageDeniedError, 'BlobImmutableDueToPolicy', 'BlobImmutableDueToLegalHold', 'BlobBeingRehydrated'],
-  [StorageFullError, 'RequestBodyTooLarge', 'BlockCountExceedsLimit'],
-  [StorageTimeoutError, 'OperationTimedOut', 'ETIMEDOUT'],
+  [errors.StorageUnavailableError, 'ContainerNotFound', 'ContainerBeingDeleted', 'ContainerDisabled'],
+  [errors.StorageUnavailableError, 'ENOTFOUND'],
+  [errors.StorageDeniedError, 'AuthenticationFailed', 'AuthenticationError', 'AggregateAuthenticationError'],
+  [errors.StorageDeniedError, 'AuthorizationFailure', 'AuthorizationPermissionMismatch'],
+  [errors.StorageDeniedError, 'InsufficientAccountPermissions', 'CredentialUnavailableError'],
+  [errors.StorageDeniedError, 'LeaseIdMissing', 'SnapshotsPresent', 'BlobArchived', 'BlobBeingRehydrated'],
+  [errors.StorageDeniedError, 'BlobImmutableDueToPolicy', 'BlobImmutableDueToLegalHold'],
+  [errors.StorageFullError, 'RequestBodyTooLarge', 'BlockCountExceedsLimit'],
+  [errors.StorageTimeoutError, 'OperationTimedOut', 'ETIMEDOUT'],
   // Another client that completed an upload under the same name has dropped the blocks of this one.
-  [BusyError, 'ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
-  [ChangedMeanwhileError, 'ConditionNotMet', 'SourceConditionNotMet', 'TargetConditionNotMet'],
-  [ChangedMeanwhileError, 'BlobAlreadyExists', 'InvalidRange'],
-  [UnsafeNameError, 'InvalidResourceName', 'InvalidUri'],
-  [CorruptError, 'PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'],
+  [errors.BusyError, 'ServerBusy', 'InvalidBlockList', 'InvalidBlobOrBlock', 'PendingCopyOperation'],
+  [errors.ChangedMeanwhileError, 'ConditionNotMet', 'SourceConditionNotMet', 'TargetConditionNotMet'],
+  [errors.ChangedMeanwhileError, 'BlobAlreadyExists', 'InvalidRange'],
+  [errors.UnsafeNameError, 'InvalidResourceName', 'InvalidUri'],
+  [errors.CorruptError, 'PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'],
 );
 
 /** The used properties of SDK errors, all optional. */

@@ -17,11 +17,8 @@ import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import { createKeys, partsOf, type Keys } from './keys.ts';
 import type { Objects } from './objects.ts';
-import { hasBelow, Lookup, type FoundFile, openObject } from './lookup.ts';
+import { hasBelow, Lookup, openObject } from './lookup.ts';
 import { finishMove, Removals } from './change.ts';
-
-/** Called after a file was copied, with the source, and the copy's key and ETag. */
-type AfterCopy = (source: FoundFile, target: { key: string; etag: string | undefined }) => Promise<void>;
 
 /** Location of a source: the service with its bucket, and the prefixes of its keys. */
 export interface ObjectSource {
@@ -164,24 +161,25 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
 
   async copyFile(from: SourcePath, to: SourcePath, options: port.TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    const copy = () => this.#transferFile(from, to, options, async () => undefined);
-    await this.#objects.locks.hold(options.createOnly === true ? [this.keys.toMake(to)] : [], options, copy);
+    const locked = options.createOnly === true ? [this.keys.toMake(to)] : [];
+    await this.#objects.locks.hold(locked, options, () => this.#copyFile(from, to, options));
   }
 
   /** Where the service has conditional removals, a source that is replaced after its copy fails the move. */
   async moveFile(from: SourcePath, to: SourcePath, options: port.TransferOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     // Also locks the source against writes of this process: most services remove any version.
-    const move: AfterCopy = async (source, { key, etag }) =>
-      finishMove(this.#objects, this.#removals, {
+    await this.#objects.locks.hold([this.keys.of(from), this.keys.toMake(to)], options, async () => {
+      const copied = await this.#copyFile(from, to, options);
+      if (copied === undefined) return;
+      const { source, key, etag } = copied;
+      await finishMove(this.#objects, this.#removals, {
         source: { key: source.key, size: source.size, etag: source.stat.etag },
         // Not every service reports the ETag of a copy that was made in parts.
         target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },
         created: options.createOnly === true,
       });
-    await this.#objects.locks.hold([this.keys.of(from), this.keys.toMake(to)], options, () =>
-      this.#transferFile(from, to, options, move),
-    );
+    });
   }
 
   async copyFolder(from: SourcePath, to: SourcePath, options: port.OperationOptions = {}): Promise<void> {
@@ -239,23 +237,26 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     });
   }
 
-  async #transferFile(
-    source: SourcePath,
-    to: SourcePath,
-    options: port.TransferOptions,
-    after: AfterCopy,
-  ): Promise<void> {
+  /** Returns the source, and the copy's key and ETag; undefined when the source is its own target. */
+  async #copyFile(from: SourcePath, to: SourcePath, options: port.TransferOptions) {
     const { createOnly = false, signal } = options;
-    const found = await this.#lookup.requireFile(source, options);
-    if (source.equals(to)) {
+    const source = await this.#lookup.requireFile(from, options);
+    if (from.equals(to)) {
       if (createOnly) throw new AlreadyExistsError();
-      return;
+      return undefined;
     }
-    const { key: target, isCheckedFree } = await this.#lookup.freeForCopy(to, options);
-    const { key: from, size, stat, storageClass } = found;
-    const copy = { from, to: target, size, etag: stat.etag, storageClass, createOnly, isCheckedFree };
-    const made = await this.#objects.copy(copy, { signal });
-    await after(found, { key: target, etag: made });
+    const { key, isCheckedFree } = await this.#lookup.freeForCopy(to, options);
+    const { size, stat, storageClass } = source;
+    const copy = {
+      from: source.key,
+      to: key,
+      size,
+      etag: stat.etag,
+      storageClass,
+      createOnly,
+      isCheckedFree,
+    };
+    return { source, key, etag: await this.#objects.copy(copy, { signal }) };
   }
 
   /** @throws AlreadyExistsError for the root, UnsafeNameError, UnsafePathError */

@@ -205,15 +205,10 @@ export class Lookup {
     return found;
   }
 
-  /** The file of a `stat` that an earlier lookup returned. */
-  seen(stat: Stat | undefined): FoundFile | undefined {
-    return stat && this.#found.get(stat);
-  }
-
-  /** Sends no request when `seen` is known. @throws NotFoundError, WrongKindError */
+  /** Sends no request when `seen` is known from an earlier lookup. @throws NotFoundError, WrongKindError */
   async requireFile(path: SourcePath, options: OperationOptions & SeenOptions): Promise<FoundFile> {
     if (path.isRoot) throw new WrongKindError();
-    const seen = this.seen(options.seen);
+    const seen = options.seen && this.#found.get(options.seen);
     if (seen !== undefined) return seen;
     return this.inAnySpelling(path, options, async () => {
       const key = this.#keys.of(path);

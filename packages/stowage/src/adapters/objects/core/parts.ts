@@ -91,33 +91,34 @@ export interface PartLimits {
   readonly atOnce: number;
 }
 
-/** One part, counted from 1. */
+/** One part, counted from 1. `start`: total bytes of the previous ones. */
 export interface Part {
   readonly number: number;
+  readonly start: number;
   readonly bytes: Buffer;
 }
 
 /**
- * Sends a content as parts, some of them concurrently. Resolves with the total bytes; settles only when no
- * part is being sent any more. Memory: one part more than are sent concurrently.
+ * Sends a content as parts, some of them concurrently. Resolves with their number and the total bytes; settles
+ * only when no part is being sent any more. Memory: one part more than are sent concurrently.
  */
 export const sendParts = async (
   { reader, size, first, memory }: PartedContent,
   { mostParts, atOnce }: PartLimits,
   signal: AbortSignal | undefined,
   send: (part: Part) => Promise<void>,
-): Promise<number> => {
+): Promise<{ readonly parts: number; readonly size: number }> => {
   let sent = 0;
   let count = 0;
   // Also after a failure it waits for running parts: one that arrives after the upload was aborted would remain.
   await inParallel(atOnce, async (add) => {
     const enqueue = async ({ bytes, free }: HeldBytes): Promise<void> => {
-      sent += bytes.length;
+      const part = { number: count + 1, start: sent, bytes };
       count += 1;
-      const number = count;
+      sent += bytes.length;
       await add(async () => {
         try {
-          await send({ number, bytes });
+          await send(part);
         } finally {
           free();
         }
@@ -135,5 +136,5 @@ export const sendParts = async (
       }
     }
   });
-  return sent;
+  return { parts: count, size: sent };
 };

@@ -22,8 +22,7 @@ export type UploadTarget = Pick<Upload, 'key' | 'createOnly' | 'ifMatch'>;
 
 /** A running upload in parts. No object has the key before it is complete. */
 export interface PartedUpload {
-  /** `start`: total bytes of the previous parts, where parts are sent in order. */
-  send(part: Part & { readonly start: number }): Promise<void>;
+  send(part: Part): Promise<void>;
   /** Completes the object. Resolves with its ETag. */
   complete(parts: number, size: number): Promise<string | undefined>;
   /** Discards the parts, as far as the service can; never rejects. */
@@ -132,17 +131,10 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     if (whole !== undefined) return whole;
     const parted = await this.begin(upload, options);
     const content = { ...large, size: upload.size, memory: this.#memory };
-    let count = 0;
-    let start = 0;
     try {
-      const size = await sendParts(content, this.limits, signal, (part) => {
-        const sent = parted.send({ ...part, start });
-        count = part.number;
-        start += part.bytes.length;
-        return sent;
-      });
+      const { parts, size } = await sendParts(content, this.limits, signal, (part) => parted.send(part));
       signal?.throwIfAborted();
-      return { size, etag: await parted.complete(count, size) };
+      return { size, etag: await parted.complete(parts, size) };
     } catch (error) {
       await parted.abort();
       throw error;

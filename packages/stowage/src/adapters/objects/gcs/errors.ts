@@ -1,6 +1,7 @@
 import * as errors from '../../../errors/errors.ts';
 import type { Service } from '../core/requests.ts';
 import type { ObjectFacts } from '../core/objects.ts';
+import { timeOf } from '../../remote/core/http.ts';
 
 const byReason = errors.errorsByCode(
   [errors.BusyError, 'rateLimitExceeded', 'userRateLimitExceeded'],
@@ -29,15 +30,9 @@ export class Refusal extends Error {
 
 /** The first reason in an error of the JSON API. */
 const reasonIn = (text: string): string | undefined => {
-  try {
-    const { error } = JSON.parse(text) as {
-      readonly error?: { readonly errors?: readonly { reason?: unknown }[] };
-    };
-    const reason = error?.errors?.[0]?.reason;
-    return typeof reason === 'string' ? reason : undefined;
-  } catch {
-    return undefined;
-  }
+  type Answer = { readonly error?: { readonly errors?: readonly { readonly reason?: unknown }[] } };
+  const reason = errors.orUndefined(() => (JSON.parse(text) as Answer).error?.errors?.[0]?.reason);
+  return typeof reason === 'string' ? reason : undefined;
 };
 
 /** Converts a Refusal or system error. Their texts are dropped: they contain the bucket and the login. */
@@ -79,12 +74,6 @@ export const generationOf = (etag: string): string => {
   const generation = /^"(\d{1,19})"$/u.exec(etag)?.[1];
   if (generation === undefined) throw new errors.ChangedMeanwhileError();
   return generation;
-};
-
-/** Milliseconds since 1970; undefined for an invalid time. */
-export const timeOf = (text: string | undefined): number | undefined => {
-  const time = Date.parse(text ?? '');
-  return Number.isNaN(time) ? undefined : time;
 };
 
 /** Properties of an object from a response or a listing. */

@@ -8,9 +8,9 @@ import {
   type ObjectPage,
   type PageOptions,
 } from '../core/objects.ts';
-import { wholeSize } from '../../remote/core/http.ts';
+import { timeOf, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { factsOf, generationOf, timeOf, versionOf, type ListResult, type Resource } from './errors.ts';
+import { factsOf, generationOf, versionOf, type ListResult, type Resource } from './errors.ts';
 import { GcsClient, jsonOf, type HttpResponse } from './connection.ts';
 import type { GcsOptions } from './options.ts';
 
@@ -18,26 +18,19 @@ import type { GcsOptions } from './options.ts';
 export const WRITE_MARK = 'stowage-write';
 const KNOWN = 'name,size,timeCreated,generation,storageClass';
 
-export interface Attributes {
-  readonly name: string;
-  readonly contentType: string;
-  readonly storageClass?: string;
-  readonly cacheControl?: string;
-  readonly metadata?: Readonly<Record<string, string>>;
-}
-
 /** Properties of a response with an object. @throws CorruptError */
-const contentOf = ({ headers }: HttpResponse): Pick<Download, 'facts' | 'length'> => {
-  const one = (name: string): string | undefined => [headers[name] ?? []].flat()[0];
-  const length = Number(one('content-length') ?? Number.NaN);
+const contentOf = (response: HttpResponse): Pick<Download, 'facts' | 'length'> => {
+  // Node.js joins repeated headers, apart from `Set-Cookie`.
+  const headers = response.headers as Readonly<Record<string, string | undefined>>;
+  const length = Number(headers['content-length'] ?? Number.NaN);
   // The service sends large objects that are stored compressed in chunks, without `Content-Length`.
-  const kept = Number.isNaN(length) ? Number(one('x-goog-stored-content-length') ?? Number.NaN) : length;
-  const size = wholeSize(one('content-range')) ?? kept;
+  const kept = Number.isNaN(length) ? Number(headers['x-goog-stored-content-length'] ?? Number.NaN) : length;
+  const size = wholeSize(headers['content-range']) ?? kept;
   if (Number.isNaN(size))
     throw new CorruptError({ detail: 'a response with an object does not report its size' });
-  const modifiedAt = timeOf(one('last-modified'));
-  const etag = versionOf(one('x-goog-generation'));
-  const facts = { size, modifiedAt, etag, storageClass: one('x-goog-storage-class') };
+  const modifiedAt = timeOf(headers['last-modified']);
+  const etag = versionOf(headers['x-goog-generation']);
+  const facts = { size, modifiedAt, etag, storageClass: headers['x-goog-storage-class'] };
   return { facts, length: Number.isNaN(length) ? undefined : length };
 };
 
@@ -109,15 +102,11 @@ export abstract class GcsBucket extends Uploads {
     return found && { mark: found.metadata?.[WRITE_MARK], etag: versionOf(found.generation) };
   }
 
-  attributes(key: string, mark?: string): Attributes {
+  /** For a body in JSON, which leaves out undefined ones. */
+  attributes(key: string, mark?: string) {
     const { storageClass, cacheControl } = this.options;
-    return {
-      name: key,
-      contentType: contentTypeOf(key),
-      ...(storageClass === undefined ? {} : { storageClass }),
-      ...(cacheControl === undefined ? {} : { cacheControl }),
-      ...(mark === undefined ? {} : { metadata: { [WRITE_MARK]: mark } }),
-    };
+    const metadata = mark === undefined ? undefined : { [WRITE_MARK]: mark };
+    return { name: key, contentType: contentTypeOf(key), storageClass, cacheControl, metadata };
   }
 
   /** Some fields of an object; undefined when no object has the key. */

@@ -4,8 +4,6 @@ import type { PartedUpload } from '../core/uploads.ts';
 import { versionOf, type Resource } from './errors.ts';
 import { jsonOf, type GcsResponse, type GcsClient, type GcsRequest } from './connection.ts';
 
-type SessionPart = Part & { readonly start: number };
-
 /** The service has stored all or a part of the sent bytes. */
 const INCOMPLETE = 308;
 
@@ -34,7 +32,7 @@ export const resumableUpload = (
   if (location === undefined || !URL.canParse(location))
     throw new CorruptError({ detail: 'an upload session has no address' });
   const url = new URL(location);
-  let held: SessionPart | undefined;
+  let held: Part | undefined;
   const ask = async (from: number, end: number, bytes: Buffer, whole: string): Promise<GcsResponse> => {
     const request = (attempt: number): GcsRequest => {
       // Bytes may have arrived in an attempt with a lost response: ask for the status before sending them
@@ -52,7 +50,7 @@ export const resumableUpload = (
     }
   };
   /** Sends the bytes that the session lacks. Resolves with the response that contains the object, if any. */
-  const put = async ({ start, bytes }: SessionPart, total?: number): Promise<GcsResponse | undefined> => {
+  const put = async ({ start, bytes }: Part, total?: number): Promise<GcsResponse | undefined> => {
     const end = start + bytes.length;
     for (let kept = start, asked = 0; asked < MOST_ASKED; asked += 1) {
       const response = await ask(kept, end, bytes.subarray(kept - start), String(total ?? '*'));

@@ -11,7 +11,7 @@ import {
 import { PART_BYTES, type Copy } from '../core/objects.ts';
 import { partBytes } from '../core/parts.ts';
 import { firstKey } from '../core/lookup.ts';
-import { strongEtag } from '../../remote/core/http.ts';
+import { strongEtag, timeOf } from '../../remote/core/http.ts';
 import { passBody } from '../../remote/core/body.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { attemptsOf, failedRequest } from '../core/requests.ts';
@@ -23,28 +23,19 @@ const NOT_ASCII = /[^ -~]/u;
 const RANGES_AT_ONCE = 4;
 const RANGE_BYTES = 2 * PART_BYTES;
 
-const storedAs = (bucket: Bucket, storageClass = 'STANDARD') => ({
-  ...(storageClass === 'STANDARD' ? {} : { StorageClass: storageClass as StorageClass }),
-  ...bucket.storedAs,
-});
-
-/** The stored `Expires`, where it is a date. */
-const expiryOf = ({ ExpiresString }: HeadObjectCommandOutput): { readonly Expires?: Date } => {
-  const time = Date.parse(ExpiresString ?? '');
-  return Number.isNaN(time) ? {} : { Expires: new Date(time) };
+const storedAs = ({ storedAs: configured }: Bucket, storageClass: string | undefined) => {
+  const kept = storageClass === 'STANDARD' ? undefined : (storageClass as StorageClass | undefined);
+  return { ...configured, StorageClass: configured.StorageClass ?? kept };
 };
 
 /** Attributes of the source that a copy in parts does not keep by itself. */
-const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput, storageClass?: string) => ({
-  ...(head.ContentType === undefined ? {} : { ContentType: head.ContentType }),
-  ...(head.CacheControl === undefined ? {} : { CacheControl: head.CacheControl }),
-  ...(head.ContentDisposition === undefined ? {} : { ContentDisposition: head.ContentDisposition }),
-  ...(head.ContentEncoding === undefined ? {} : { ContentEncoding: head.ContentEncoding }),
-  ...(head.ContentLanguage === undefined ? {} : { ContentLanguage: head.ContentLanguage }),
-  ...expiryOf(head),
-  ...(head.Metadata === undefined ? {} : { Metadata: head.Metadata }),
-  ...storedAs(bucket, storageClass),
-});
+const attributesOf = (bucket: Bucket, head: HeadObjectCommandOutput, storageClass?: string) => {
+  const { ContentType, ContentDisposition, ContentEncoding, ContentLanguage, CacheControl, Metadata } = head;
+  const kept = { ContentType, ContentDisposition, ContentEncoding, ContentLanguage, CacheControl, Metadata };
+  const expiresAt = timeOf(head.ExpiresString);
+  const Expires = expiresAt === undefined ? undefined : new Date(expiresAt);
+  return { ...kept, Expires, ...storedAs(bucket, storageClass) };
+};
 
 type Found = readonly [key: string, head: HeadObjectCommandOutput];
 

@@ -1,43 +1,35 @@
-import {
-  BusyError,
-  ChangedMeanwhileError,
-  CorruptError,
-  errorsByCode,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  type StowageError,
-  UnsafeNameError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { attemptsOf, failedRequest, isPassing, type Service } from '../core/requests.ts';
 
-const byName = errorsByCode(
-  [NotFoundError, 'NoSuchKey', 'NotFound', 'NoSuchUpload'],
+const byName = errors.errorsByCode(
+  [errors.NotFoundError, 'NoSuchKey', 'NotFound', 'NoSuchUpload'],
   // Not "not found": the root of a source always exists, so a missing bucket is a configuration error.
-  [StorageUnavailableError, 'NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
-  [StorageDeniedError, 'AccessDenied', 'AllAccessDisabled', 'AccountProblem', 'InvalidAccessKeyId'],
-  [StorageDeniedError, 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken', 'RequestTimeTooSkewed'],
-  [StorageDeniedError, 'TokenRefreshRequired'],
-  [StorageDeniedError, 'CredentialsProviderError'],
-  [StorageFullError, 'EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'],
-  [StorageFullError, 'XMinioAdminBucketQuotaExceeded'],
-  [StorageTimeoutError, 'RequestTimeout', 'TimeoutError'],
-  [BusyError, 'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequests', 'TooManyRequestsException'],
-  [BusyError, 'RequestLimitExceeded', 'BandwidthLimitExceeded'],
-  [BusyError, 'ConditionalRequestConflict', 'OperationAborted'],
-  [UnsupportedError, 'NotImplemented'],
-  [ChangedMeanwhileError, 'PreconditionFailed', 'InvalidRange'],
-  [UnsafeNameError, 'KeyTooLongError', 'InvalidObjectName', 'InvalidURI'],
+  [errors.StorageUnavailableError, 'NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed'],
+  [errors.StorageDeniedError, 'AccessDenied', 'AllAccessDisabled', 'AccountProblem', 'InvalidAccessKeyId'],
+  [
+    errors.StorageDeniedError,
+    'SignatureDoesNotMatch',
+    'ExpiredToken',
+    'InvalidToken',
+    'RequestTimeTooSkewed',
+  ],
+  [errors.StorageDeniedError, 'TokenRefreshRequired', 'CredentialsProviderError'],
+  [errors.StorageFullError, 'EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'],
+  [errors.StorageFullError, 'XMinioAdminBucketQuotaExceeded'],
+  [errors.StorageTimeoutError, 'RequestTimeout', 'TimeoutError'],
+  [errors.BusyError, 'SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded'],
+  [errors.BusyError, 'TooManyRequests', 'TooManyRequestsException', 'BandwidthLimitExceeded'],
+  [errors.BusyError, 'ConditionalRequestConflict', 'OperationAborted'],
+  [errors.UnsupportedError, 'NotImplemented'],
+  [errors.ChangedMeanwhileError, 'PreconditionFailed', 'InvalidRange'],
+  [errors.UnsafeNameError, 'KeyTooLongError', 'InvalidObjectName', 'InvalidURI'],
   // MinIO, Supabase, StorageGRID.
-  [UnsafeNameError, 'XMinioInvalidObjectName', 'InvalidKey', 'KeyTooLong'],
+  [errors.UnsafeNameError, 'XMinioInvalidObjectName', 'InvalidKey', 'KeyTooLong'],
   // Errors of the SDK for a response that it cannot read.
-  [CorruptError, 'SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
+  [errors.CorruptError, 'SyntaxError', 'BadDigest', 'IncompleteBody', 'XAmzContentSHA256Mismatch'],
   // Codes of the system.
-  [StorageTimeoutError, 'ETIMEDOUT', 'ESOCKETTIMEDOUT'],
-  [StorageUnavailableError, 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'],
+  [errors.StorageTimeoutError, 'ETIMEDOUT', 'ESOCKETTIMEDOUT'],
+  [errors.StorageUnavailableError, 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'],
 );
 
 /** The used properties of SDK errors, all optional. */
@@ -106,5 +98,5 @@ export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings'> & {
 };
 
 /** The error for an object that a batch did not remove, by its code. */
-export const errorOfCode = (code = 'unknown'): StowageError =>
-  new (byName.get(code) ?? StorageUnavailableError)({ detail: code });
+export const errorOfCode = (code = 'unknown'): errors.StowageError =>
+  new (byName.get(code) ?? errors.StorageUnavailableError)({ detail: code });

@@ -55,9 +55,6 @@ export interface SizedContent {
   open(): Readable;
 }
 
-const present = <T extends object>(values: T): T =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
-
 /** Decodes a key. Some services declare an encoding that they have not applied. */
 const decoded = (text: string, encoding: string | undefined): string =>
   encoding === 'url' ? (orUndefined(() => decodeURIComponent(text.replaceAll('+', ' '))) ?? text) : text;
@@ -117,17 +114,16 @@ export class Bucket {
     this.name = options.bucket;
     this.#cacheControl = options.cacheControl;
     this.checksumOfParts = sendsChecksums(options) ? { ChecksumAlgorithm: 'CRC32' } : {};
-    this.storedAs = present<StoredAs>({
+    this.storedAs = {
       ServerSideEncryption: options.serverSideEncryption,
       SSEKMSKeyId: options.sseKmsKeyId,
       StorageClass: options.storageClass as StoredAs['StorageClass'],
-    });
+    };
   }
 
   /** Attributes of a new object, by its key. Never an ACL: the bucket decides who may read. */
   attributes(key: string): StoredAs & Pick<PutObjectCommandInput, 'ContentType' | 'CacheControl'> {
-    const named = { CacheControl: this.#cacheControl, ContentType: contentTypeOf(key) };
-    return { ...this.storedAs, ...present(named) };
+    return { ...this.storedAs, CacheControl: this.#cacheControl, ContentType: contentTypeOf(key) };
   }
 
   /** @throws NotFoundError */
@@ -177,7 +173,7 @@ export class Bucket {
   /** @see Objects.get */
   async get(key: string, { signal, range, ifMatch }: ReadOptions): Promise<Download> {
     const Range = range === undefined ? undefined : `bytes=${range.start}-${range.end}`;
-    const input = { Bucket: this.name, Key: key, ...present({ Range, IfMatch: ifMatch }) };
+    const input = { Bucket: this.name, Key: key, Range, IfMatch: ifMatch };
     try {
       return await this.requests.download(`GetObject ${key}`, signal, async (s3, http) => {
         const output = await s3.getObject(input, http);
@@ -201,9 +197,9 @@ export class Bucket {
     { delimiter, size = 1000, after }: PageOptions = {},
   ): AsyncIterable<ObjectPage> {
     return pagesOf(async (token) => {
-      const fixed = { Bucket: this.name, Prefix: prefix, MaxKeys: size, EncodingType: 'url' as const };
-      const StartAfter = token === undefined ? after : undefined;
-      const input = { ...fixed, ...present({ Delimiter: delimiter, ContinuationToken: token, StartAfter }) };
+      const asked = { Bucket: this.name, Prefix: prefix, Delimiter: delimiter, MaxKeys: size };
+      const start = token === undefined ? { StartAfter: after } : { ContinuationToken: token };
+      const input = { ...asked, ...start, EncodingType: 'url' as const };
       const output = await this.requests.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
         s3.listObjectsV2(input, http),
       );
@@ -239,7 +235,7 @@ export class Bucket {
    * with a condition
    */
   async remove(key: string, options: OperationOptions, etag?: string): Promise<void> {
-    const input = { Bucket: this.name, Key: key, ...present({ IfMatch: etag }) };
+    const input = { Bucket: this.name, Key: key, IfMatch: etag };
     try {
       await this.requests.send(`DeleteObject ${key}`, options.signal, (s3, http) =>
         s3.deleteObject(input, http),

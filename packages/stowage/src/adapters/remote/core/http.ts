@@ -65,6 +65,12 @@ export const wholeSize = (contentRange: string | undefined): number | undefined 
   return total === undefined ? undefined : Number(total);
 };
 
+/** Milliseconds since 1970 of a date in a header or response; undefined without a valid one. */
+export const timeOf = (text: string | undefined): number | undefined => {
+  const time = Date.parse(text ?? '');
+  return Number.isNaN(time) ? undefined : time;
+};
+
 const byStatus = errors.errorsByCode(
   [errors.StorageDeniedError, 401, 403],
   [errors.NotFoundError, 404, 410],
