@@ -71,13 +71,7 @@ export class SharedListings {
     return {
       size: staged.size,
       open: () => staged.open(),
-      commit: async (path, options) => {
-        try {
-          return await staged.commit(path, options);
-        } finally {
-          this.#close({ storage, path });
-        }
-      },
+      commit: this.#noting(storage, staged.commit.bind(staged) as Method) as StagedFile['commit'],
       discard: () => staged.discard(),
     };
   }

@@ -13,14 +13,8 @@ import { passBody } from '../core/body.ts';
 import { ConnectionPool } from '../core/connections.ts';
 import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
 import { type PathLocks, PathStore } from '../paths/store.ts';
-import { isElsewhere, putFile } from '../paths/write.ts';
-import type {
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-  Stat,
-} from '../../../storage/adapter.ts';
+import { isElsewhere, putFile, requireFree } from '../paths/write.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { Commands } from './requests.ts';
@@ -62,7 +56,7 @@ export class FtpStore extends PathStore<Session> {
     });
   }
 
-  run<T>(options: OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
+  run<T>(options: port.OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#lend(options, 'take', async (session, release) => {
       try {
         return await work(session);
@@ -75,7 +69,7 @@ export class FtpStore extends PathStore<Session> {
   /** The connection is released before the first page is read. */
   async *entries(
     folder: SourcePath,
-    options: OperationOptions,
+    options: port.OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
     yield* await this.run(options, async (session) => {
       if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
@@ -84,7 +78,7 @@ export class FtpStore extends PathStore<Session> {
   }
 
   /** The connection is released when the server has sent everything, apart from buffered bytes. */
-  read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
+  read(path: SourcePath, options: port.ReadOptions): Promise<port.ReadResult> {
     return this.#lend(options, 'takeForReading', async (session, release) => {
       const stat = await this.stat(session, path);
       if (stat.kind === 'folder') throw new WrongKindError();
@@ -102,7 +96,7 @@ export class FtpStore extends PathStore<Session> {
       // Another client may have replaced it between the stat and the transfer.
       const isReplaced = async (): Promise<boolean> => {
         const now = await this.run(options, (again) => this.find(again, path));
-        return now?.kind !== 'file' || !isSameVersion(now as Stat, stat);
+        return now?.kind !== 'file' || !isSameVersion(now as port.Stat, stat);
       };
       return { stat, stream: passBody(body, { length, signal: options.signal, failure, isReplaced }) };
     });
@@ -118,10 +112,10 @@ export class FtpStore extends PathStore<Session> {
   }
 
   /** Copies through a local file: one connection cannot transfer both ways, and two could deadlock. */
-  async copyFile(names: Names, options: PutOptions): Promise<void> {
+  async copyFile(names: Names, options: port.PutOptions): Promise<void> {
     if (!(await this.run(options, (session) => isElsewhere(this, session, names, options)))) return;
     if (options.createOnly === true)
-      await this.run(options, (session) => this.#requireFree(session, names.to));
+      await this.run(options, async (session) => requireFree(await this.find(session, names.to), true));
     const { stream } = await this.read(names.from, options);
     await withSpooled(stream, options, (file) =>
       consumeContent(file.open(), { ...options, size: file.size }, (chunks) =>
@@ -139,7 +133,7 @@ export class FtpStore extends PathStore<Session> {
     try {
       await session.rename(names);
     } catch (error) {
-      if (isPlainRefusal(error)) await this.#requireFree(session, names.to);
+      if (isPlainRefusal(error)) requireFree(await this.find(session, names.to), true);
       throw error;
     }
   }
@@ -160,9 +154,7 @@ export class FtpStore extends PathStore<Session> {
     await this.moveByAside(session, { from, to });
   }
 
-  isPlainRefusal(error: unknown): boolean {
-    return isPlainRefusal(error);
-  }
+  readonly isPlainRefusal = isPlainRefusal;
 
   close(): Promise<void> {
     return this.#pool.close();
@@ -172,16 +164,12 @@ export class FtpStore extends PathStore<Session> {
     if ((await session.lookUp(SourcePath.root)) === undefined) throw missingRoot();
   }
 
-  async #requireFree(session: Session, path: SourcePath): Promise<void> {
-    if ((await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
-  }
-
   /**
    * Runs an operation on a connection. Servers close idle connections: an operation that has only read is
    * retried on another one. `work` releases the connection by `release`, unless it fails.
    */
   async #lend<T>(
-    { signal }: OperationOptions,
+    { signal }: port.OperationOptions,
     take: 'take' | 'takeForReading',
     work: (session: Session, release: () => void) => Promise<T>,
   ): Promise<T> {

@@ -72,18 +72,11 @@ export const sizeIn = (text: string | undefined): number | undefined =>
 
 /** A time of RFC 3659, `20260131235959.123`, in milliseconds since 1970. */
 export const timeIn = (text: string | undefined): number | undefined => {
-  const [, year, month, day, hour, minute, second, fraction = ''] =
-    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?$/u.exec(text ?? '') ?? [];
-  if (year === undefined) return undefined;
-  const date = Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-  );
-  return date + Number(fraction.padEnd(3, '0').slice(0, 3));
+  const found = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?$/u.exec(text ?? '');
+  if (found === null) return undefined;
+  const [year = 0, month = 0, day, hour, minute, second] = found.slice(1, 7).map(Number);
+  const milliseconds = Number((found[7] ?? '').padEnd(3, '0').slice(0, 3));
+  return Date.UTC(year, month - 1, day, hour, minute, second, milliseconds);
 };
 
 /** Parses facts of RFC 3659, `type=file;size=5;`; undefined for the folder itself and its parent. */

@@ -38,22 +38,15 @@ export class Commands {
    * @throws UnsupportedError for an unknown command
    */
   async reply(text: string): Promise<FTPResponse | undefined> {
-    try {
-      return await this.ask(text);
-    } catch (error) {
-      if (!isFinalRefusal(error) || isUnknownCommand(error)) throw error;
-      return undefined;
-    }
+    return this.ask(text).catch((error: unknown) => {
+      if (isUnknownCommand(error)) throw error;
+      return ifFinal(error);
+    });
   }
 
   /** The response; undefined where the server rejects or does not support the command. */
   async replyIfKnown(text: string): Promise<FTPResponse | undefined> {
-    try {
-      return await this.reply(text);
-    } catch (error) {
-      if (!isUnknownCommand(error)) throw error;
-      return undefined;
-    }
+    return this.ask(text).catch(ifFinal);
   }
 
   /**
@@ -144,6 +137,11 @@ export class Commands {
     }
   }
 }
+
+/** For a rejected command: undefined where the server rejects it permanently. @throws any other error */
+const ifFinal = (error: unknown): undefined => {
+  if (!isFinalRefusal(error)) throw error;
+};
 
 const folderIn = (message = ''): string | undefined =>
   /^257 "((?:[^"]|"")*)"/u.exec(message)?.[1]?.replaceAll('""', '"');

@@ -92,7 +92,7 @@ export abstract class PathStore<Session extends PathSession> {
   /** Moves a file to a name, replacing a file that has it. @throws WrongKindError when a folder has it */
   abstract moveOver(session: Session, names: Names): Promise<void>;
   /** Rejected without a specific reason: mostly because an entry is in the way. */
-  abstract isPlainRefusal(error: unknown): boolean;
+  abstract readonly isPlainRefusal: (error: unknown) => boolean;
   /** Fails when the root is missing. It is created when the store is opened, and never again. */
   abstract requireRoot(session: Session): Promise<void>;
   abstract close(): Promise<void>;

@@ -11,13 +11,7 @@ import { ConnectionPool } from '../core/connections.ts';
 import type { Base, ListedEntry, Names } from '../paths/session.ts';
 import { PathStore } from '../paths/store.ts';
 import { isElsewhere, putFile } from '../paths/write.ts';
-import type {
-  EntryKind,
-  OperationOptions,
-  PutOptions,
-  ReadOptions,
-  ReadResult,
-} from '../../../storage/adapter.ts';
+import type * as port from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { isRefusedConnection, SftpConnection } from './connection.ts';
 import { copyToNew, writeNew } from './write.ts';
@@ -65,11 +59,11 @@ export class SftpStore extends PathStore<Session> {
     });
   }
 
-  run<T>({ signal }: OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
+  run<T>({ signal }: port.OperationOptions, work: (session: Session) => Promise<T>): Promise<T> {
     return this.#pool.use(signal, async (connection) => work(await this.#session(connection, signal)));
   }
 
-  async #takeForReading({ signal }: OperationOptions): Promise<Reading> {
+  async #takeForReading({ signal }: port.OperationOptions): Promise<Reading> {
     const { connection, release } = await this.#pool.takeForReading(signal);
     try {
       return { session: await this.#session(connection, signal), release };
@@ -81,7 +75,7 @@ export class SftpStore extends PathStore<Session> {
 
   async *entries(
     folder: SourcePath,
-    options: OperationOptions,
+    options: port.OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
     // Like a download, a listing waits for its reader between pages.
     const { session, release } = await this.#takeForReading(options);
@@ -93,13 +87,13 @@ export class SftpStore extends PathStore<Session> {
     }
   }
 
-  async read(path: SourcePath, options: ReadOptions): Promise<ReadResult> {
+  async read(path: SourcePath, options: port.ReadOptions): Promise<port.ReadResult> {
     return openFile(this, await this.#takeForReading(options), path, options);
   }
 
   readonly writeNew = writeNew;
 
-  async copyFile(names: Names, options: PutOptions): Promise<void> {
+  async copyFile(names: Names, options: port.PutOptions): Promise<void> {
     if (!(await this.run(options, (session) => isElsewhere(this, session, names, options)))) return;
     await putFile(this, names.to, options, (session, temp) =>
       copyToNew(session, { from: names.from, to: temp }),
@@ -136,7 +130,7 @@ export class SftpStore extends PathStore<Session> {
    * Takes the name with an empty item first, which is then replaced atomically: whatever has the old name by
    * then is moved, and nothing is lost. A server without that operation rejects a rename to a taken name.
    */
-  async moveToNewName(session: Session, names: Names, kind: EntryKind): Promise<void> {
+  async moveToNewName(session: Session, names: Names, kind: port.EntryKind): Promise<void> {
     if (this.#canReplace) {
       await session.takeName(names.to, kind);
       try {
@@ -174,9 +168,7 @@ export class SftpStore extends PathStore<Session> {
     await (found === undefined ? session.rename(names) : this.moveByAside(session, names));
   }
 
-  isPlainRefusal(error: unknown): boolean {
-    return isPlainRefusal(error);
-  }
+  readonly isPlainRefusal = isPlainRefusal;
 
   close(): Promise<void> {
     return this.#pool.close();

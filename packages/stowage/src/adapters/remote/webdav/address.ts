@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { lookup as resolve } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { isSegment } from '../../../storage/source-path.ts';
-import { StorageUnavailableError } from '../../../errors/errors.ts';
+import { orUndefined, StorageUnavailableError } from '../../../errors/errors.ts';
 import { reachOf } from '../../../basics/network/checked-request.ts';
 
 /** The URL of an entry below the root collection. */
@@ -18,14 +18,7 @@ export const urlOf = (root: URL, segments: readonly string[], kind: 'file' | 'fo
  */
 export const segmentsOfHref = (href: string): readonly string[] | undefined => {
   const path = href.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/iu, '');
-  try {
-    return path
-      .split('/')
-      .filter((segment) => segment !== '')
-      .map((segment) => decodeURIComponent(segment));
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => path.split('/').filter(Boolean).map(decodeURIComponent));
 };
 
 /** Compares ignoring letter case: servers that fold it may respond with the name as it is stored. */

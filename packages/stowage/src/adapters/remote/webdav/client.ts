@@ -31,7 +31,7 @@ export interface DavRequest extends Asked {
 /** A response of any status. The caller reads or discards its body. */
 export interface DavResponse {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly headers: Readonly<IncomingHttpHeaders>;
   readonly body: Readable;
 }
 
@@ -58,12 +58,6 @@ export const dropBody = async ({ body }: DavResponse): Promise<void> => {
     // The status is known; errors of the body do not matter.
   }
 };
-
-const oneOf = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(', ') : value;
-
-const plainHeaders = (headers: IncomingHttpHeaders): DavResponse['headers'] =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, oneOf(value)]));
 
 /** The HTTP client of one store: pooled connections, login, redirects, timeouts. */
 export class DavClient {
@@ -198,7 +192,7 @@ export class DavClient {
         lookup,
       });
       response.once('close', free);
-      return { status: response.statusCode ?? 0, headers: plainHeaders(response.headers), body: response };
+      return { status: response.statusCode ?? 0, headers: response.headers, body: response };
     } catch (error) {
       free();
       if (contentError !== undefined) throw new ContentError(contentError);

@@ -1,19 +1,12 @@
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { CorruptError, StorageDeniedError, StorageUnavailableError } from '../../../errors/errors.ts';
-import { pause } from '../core/http.ts';
+import { pause, timeOf } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { relationOf, segmentsOfHref } from './address.ts';
 import { type DavResponse, type DavClient, type DavRequest, dropBody } from './client.ts';
 import { errorOfFailure, errorOfStatus, StatusError } from './errors.ts';
-import {
-  type DavResource,
-  decodedBody,
-  listingBudget,
-  readMultistatus,
-  statOf,
-  timeOf,
-} from './multistatus.ts';
+import { type DavResource, decodedBody, listingBudget, readMultistatus, statOf } from './multistatus.ts';
 
 const PROPERTIES =
   '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop>' +
@@ -62,7 +55,7 @@ const memberOf = (
 
 /** The URL of the rest of a listing, which some services split (Nutstore: after 750 entries); else its own. */
 const restOf = ({ url }: DavRequest, { headers }: DavResponse): URL => {
-  const target = /<([^<>]*)>\s*;\s*rel="?next\b/iu.exec(headers['link'] ?? '')?.[1];
+  const target = /<([^<>]*)>\s*;\s*rel="?next\b/iu.exec(String(headers['link']))?.[1];
   if (target === undefined || !URL.canParse(target, url.href)) return url;
   const { pathname, search } = new URL(target, url);
   return new URL(url.origin + pathname + search);

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { ChangedMeanwhileError, CorruptError } from '../../../errors/errors.ts';
-import { strongEtag, wholeSize } from '../core/http.ts';
+import { strongEtag, timeOf, wholeSize } from '../core/http.ts';
 import { passBody } from '../core/body.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { type DavResponse, type DavRequest, dropBody } from './client.ts';
 import { errorOfFailure, errorOfStatus } from './errors.ts';
-import { lengthOf, timeOf } from './multistatus.ts';
+import { lengthOf } from './multistatus.ts';
 import type { Resources } from './requests.ts';
 
 const sizeOf = ({ status, headers }: DavResponse): number | undefined =>
@@ -37,16 +37,9 @@ async function* cutOut(body: Readable, first: number, { start, end }: ByteRange)
   }
 }
 
-/** The part of the file in a response; undefined for the whole file. */
-const partIn = ({ status, headers }: DavResponse): ByteRange | undefined => {
-  if (status !== 206) return undefined;
-  const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
-  return { start: Number(start), end: Number(end) };
-};
-
 interface Content {
   readonly range: ByteRange | undefined;
-  /** The part in the body, see `partIn`. */
+  /** The part in the body; undefined for the whole file. */
   readonly part: ByteRange | undefined;
   readonly stat: Stat;
   readonly isReplaced: () => Promise<boolean>;
@@ -91,11 +84,18 @@ const requireContent = async (asked: DavRequest, response: DavResponse): Promise
   throw status === 416 ? new ChangedMeanwhileError() : errorOfStatus(asked, status);
 };
 
-/** The part of the file in a response, as `partIn`. @throws CorruptError for one that begins elsewhere */
-const partFor = (range: ByteRange | undefined, response: DavResponse): ByteRange | undefined => {
-  const part = partIn(response);
-  if (part === undefined || part.start === range?.start) return part;
-  response.body.destroy();
+/**
+ * The part of the file in a response; undefined for the whole file.
+ * @throws CorruptError for a part that does not begin where `range` does
+ */
+const partFor = (
+  range: ByteRange | undefined,
+  { status, headers, body }: DavResponse,
+): ByteRange | undefined => {
+  if (status !== 206) return undefined;
+  const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
+  if (Number(start) === range?.start) return { start: Number(start), end: Number(end) };
+  body.destroy();
   throw new CorruptError({ detail: 'the server sent another part of the file' });
 };
 

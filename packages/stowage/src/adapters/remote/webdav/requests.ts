@@ -1,6 +1,6 @@
 import { ListedNames, respell, Spellings } from '../../support/spellings.ts';
 import { CorruptError, ifMissing, NotFoundError, StowageError } from '../../../errors/errors.ts';
-import { pause } from '../core/http.ts';
+import { pause, timeOf } from '../core/http.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
 import { urlOf } from './address.ts';
@@ -8,7 +8,7 @@ import { dropBody, type DavResponse, type DavClient, type DavRequest } from './c
 import { SilenceError } from '../core/connections.ts';
 import type { Names } from '../paths/session.ts';
 import { LostConnectionError } from './connection.ts';
-import { statOf, timeOf } from './multistatus.ts';
+import { statOf } from './multistatus.ts';
 import { BACKOFF, isSuccess, Propfind, PROPFIND_ATTEMPTS, type Member } from './list.ts';
 
 /** Attempts for a request that the server rejects temporarily: within about a second. */
