@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { createNameLocks } from '../basics/concurrency/name-locks.ts';
+import { createNameLocks, type NameLocks } from '../basics/concurrency/name-locks.ts';
 import { SharedListings } from './remote/core/shared-listings.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { BuiltInName, StorageFactories, StorageFactory } from '../storage/registry.ts';
@@ -27,11 +27,14 @@ interface RemoteRow<Options> {
   readonly parseOptions: NonNullable<StorageFactory<Options>['parseOptions']>;
   /** `isRedirected`: downloads are redirected to the store. */
   packages?(options: Options, isRedirected: boolean): readonly NeededPackage[];
-  /**
-   * Called once per connector, for the state that its stores share. The returned function loads the adapter's
-   * code when the first source of this kind opens, to keep the start of the service fast.
-   */
-  opener(): (options: Options, root: string | undefined) => Promise<StorageAdapter>;
+  /** Loads the adapter's code when the first source of this kind opens, to keep the start fast. */
+  open(options: Options, root: string | undefined, shared: Shared): Promise<StorageAdapter>;
+}
+
+/** State that the stores of one kind in one connector share. */
+interface Shared {
+  readonly services: KnownServices;
+  readonly locks: NameLocks;
 }
 
 /** Definition of one kind of store. */
@@ -47,10 +50,10 @@ interface AdapterRow {
 const remote = <Options>(row: RemoteRow<Options>): AdapterRow => ({
   ...row,
   createFactory: (listings = new SharedListings()): StorageFactory<Options> => {
-    const open = row.opener();
+    const shared = { services: new KnownServices(), locks: createNameLocks() };
     return {
       parseOptions: row.parseOptions,
-      create: async ({ options, root }) => listings.shareIn(await open(options, root)),
+      create: async ({ options, root }) => listings.shareIn(await row.open(options, root, shared)),
     };
   },
 });
@@ -70,29 +73,22 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
       { name: '@aws-sdk/client-s3' },
       ...(isRedirected ? [{ name: '@aws-sdk/s3-request-presigner', part: 'redirects' as const }] : []),
     ],
-    opener: () => {
-      const services = new KnownServices();
-      return async (options, root) =>
-        new (await import('./objects/s3/adapter.ts')).S3Adapter(options, root, services);
-    },
+    open: async (options, root, { services }) =>
+      new (await import('./objects/s3/adapter.ts')).S3Adapter(options, root, services),
   }),
   sftp: remote({
     optionsSchema: sftpOptionsSchema,
     parseOptions: parseSftpOptions,
     packages: () => [{ name: 'ssh2' }],
-    opener: () => async (options, root) =>
-      (await import('./remote/sftp/adapter.ts')).openSftpAdapter(options, root),
+    open: async (options, root) => (await import('./remote/sftp/adapter.ts')).openSftpAdapter(options, root),
   }),
   ftp: remote({
     optionsSchema: ftpOptionsSchema,
     parseOptions: parseFtpOptions,
     packages: () => [{ name: 'basic-ftp' }],
-    opener: () => {
-      // The server does not decide which of two stores creates a name.
-      const locks = createNameLocks();
-      return async (options, root) =>
-        (await import('./remote/ftp/adapter.ts')).openFtpAdapter(options, root, locks);
-    },
+    // The server does not decide which of two stores creates a name: their locks do.
+    open: async (options, root, { locks }) =>
+      (await import('./remote/ftp/adapter.ts')).openFtpAdapter(options, root, locks),
   }),
   azure: remote({
     optionsSchema: azureOptionsSchema,
@@ -103,20 +99,19 @@ export const adapterTable: Readonly<Record<BuiltInName, AdapterRow>> = {
         ? [{ name: '@azure/identity', part: 'the login' as const }]
         : []),
     ],
-    opener: () => async (options, root) =>
+    open: async (options, root) =>
       new (await import('./objects/azure/adapter.ts')).AzureAdapter(options, root),
   }),
   gcs: remote({
     optionsSchema: gcsOptionsSchema,
     parseOptions: parseGcsOptions,
     packages: ({ anonymous }) => (anonymous ? [] : [{ name: 'google-auth-library' }]),
-    opener: () => async (options, root) =>
-      new (await import('./objects/gcs/adapter.ts')).GcsAdapter(options, root),
+    open: async (options, root) => new (await import('./objects/gcs/adapter.ts')).GcsAdapter(options, root),
   }),
   webdav: remote({
     optionsSchema: webdavOptionsSchema,
     parseOptions: parseWebdavOptions,
-    opener: () => async (options, root) =>
+    open: async (options, root) =>
       (await import('./remote/webdav/adapter.ts')).openWebdavAdapter(options, root),
   }),
 };
@@ -134,8 +129,6 @@ export const createBuiltInFactories = (): StorageFactories => {
   return new Map(Object.entries(adapterTable).map(([name, row]) => [name, row.createFactory(listings)]));
 };
 
-const rowOf = (name: string): AdapterRow | undefined => new Map(Object.entries(adapterTable)).get(name);
-
 /** Whether files may have temporary URLs of the store; undefined for adapters of other packages. */
 export const givesUrls = (name: string): boolean | undefined => {
   const declared = new Map(Object.entries(declaredCapabilities)).get(name);
@@ -147,4 +140,5 @@ export const packagesOfAdapter = (
   name: string,
   options: unknown,
   isRedirected: boolean,
-): readonly NeededPackage[] => rowOf(name)?.packages?.(options, isRedirected) ?? [];
+): readonly NeededPackage[] =>
+  new Map(Object.entries(adapterTable)).get(name)?.packages?.(options, isRedirected) ?? [];
