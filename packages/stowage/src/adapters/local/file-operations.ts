@@ -38,7 +38,6 @@ const requireFile = async (folder: OpenFolder, name: string): Promise<BigIntStat
   return stats;
 };
 
-/** @see StorageAdapter.makeFolder */
 export const makeFolder = async (
   store: LocalStore,
   path: SourcePath,
@@ -53,7 +52,6 @@ export const makeFolder = async (
   });
 };
 
-/** @see StorageAdapter.removeFile */
 export const removeFile = async (
   { walker, areas, locks }: LocalStore,
   path: SourcePath,
@@ -159,7 +157,6 @@ const dropTwin = async (source: Named, target: Named, stats: BigIntStats): Promi
     await removeExpected(source, isSameFile(stats));
 };
 
-/** @see StorageAdapter.moveFile */
 export const moveFile = async (
   store: LocalStore,
   from: SourcePath,

@@ -15,7 +15,7 @@ import { systemCode } from '../../basics/files/system-errors.ts';
 import type { Confinement, OpenFolder } from './confinement.ts';
 import { copyTreeByHandles, removeFlattened, removeTree } from './trees.ts';
 import { refuseRoot } from './file-operations.ts';
-import { nameFolder, restoreName } from './naming.ts';
+import { isTaken, nameFolder, restoreName } from './naming.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
 import { flushFolder } from './folder-walker.ts';
 import * as system from './system.ts';
@@ -140,7 +140,6 @@ export const removeFolder = async (
   });
 };
 
-/** @see StorageAdapter.removeEmptyFolder */
 export const removeEmptyFolder = async (
   store: LocalStore,
   path: SourcePath,
@@ -151,12 +150,9 @@ export const removeEmptyFolder = async (
     const name = await store.walker.diskName(folder, path.name);
     await requireFolder(folder, name);
     options.signal?.throwIfAborted();
-    try {
-      await system.removeEmpty(folder.at(name));
-    } catch (error) {
-      if (systemCode(error) === 'ENOTEMPTY' || systemCode(error) === 'EEXIST') throw new NotEmptyError();
-      throw error;
-    }
+    await system.removeEmpty(folder.at(name)).catch((error: unknown) => {
+      throw isTaken(error) ? new NotEmptyError() : error;
+    });
   });
 };
 

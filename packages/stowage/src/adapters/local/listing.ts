@@ -5,7 +5,6 @@ import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
 import { isExact } from './by-thread.ts';
-import { fromColumns } from './entry-columns.ts';
 import {
   isVisible,
   type ListedName,
@@ -169,18 +168,14 @@ async function* listDirectly(store: LocalStore, path: SourcePath, options: ListO
 }
 
 /** Lists with the thread. @throws ScanThreadMissing, errors of the system */
-async function* scanned(
+const scanned = (
   { root, walker, scans }: LocalStore,
   diskNames: readonly string[],
-  { detail = 'full', signal, onOmitted }: ListOptions,
-): Pages {
-  const request = { root, diskNames, detail, handles: walker.confinement.holds };
-  for await (const page of scans.pages('list', root, request, signal)) {
-    if (page.omitted > 0) onOmitted?.(page.omitted);
-    const entries = fromColumns(page, (entry) => entry);
-    if (entries.length > 0) yield entries;
-  }
-}
+  options: ListOptions,
+): Pages => {
+  const { detail = 'full' } = options;
+  return scans.scan({ root, diskNames, detail, handles: walker.confinement.holds }, options);
+};
 
 async function* listByThread(
   store: LocalStore,

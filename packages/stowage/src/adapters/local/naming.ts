@@ -19,8 +19,8 @@ export interface Named {
 // EISDIR of exFAT on Windows.
 const NOT_ABOUT_LINKS: ReadonlySet<string | undefined> = new Set(['EXDEV', 'ENOENT', 'EEXIST']);
 
-/** Whether a file or folder could not get a name because an entry has it. */
-const isTaken = (error: unknown): boolean => ['EEXIST', 'ENOTEMPTY'].includes(systemCode(error) ?? '');
+/** Whether a name could not be given, or a folder not removed, because of an entry that is there. */
+export const isTaken = (error: unknown): boolean => ['EEXIST', 'ENOTEMPTY'].includes(systemCode(error) ?? '');
 
 /**
  * Without links: an empty file, created exclusively, takes the name, then the content replaces it. Still

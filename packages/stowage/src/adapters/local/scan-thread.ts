@@ -3,6 +3,9 @@ import { threadEnvironment } from '../../basics/concurrency/thread-environment.t
 import { inTimeLimit, orAborted, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import { createSlots } from '../../basics/concurrency/queues.ts';
 import { BusyError, StorageUnavailableError } from '../../errors/errors.ts';
+import type { Entry, ListOptions } from '../../storage/adapter.ts';
+import { fromColumns } from './entry-columns.ts';
+import type { ListRequest } from './folder-scan.ts';
 import type { FromScanThread, JobKind, JobPage, JobRequest, JobResult, ToScanThread } from './scan-worker.ts';
 
 /** Each open job holds a handle and a page. */
@@ -59,6 +62,18 @@ export class ScanThread {
       }
     }
     return this.#isOnline && this.#jobs.size === 0 && this.#owed === 0;
+  }
+
+  /** Lists a folder in pages. @throws as `pages` */
+  async *scan(
+    request: ListRequest,
+    { signal, onOmitted }: Pick<ListOptions, 'signal' | 'onOmitted'>,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    for await (const page of this.pages('list', request.root, request, signal)) {
+      if (page.omitted > 0) onOmitted?.(page.omitted);
+      const entries = fromColumns(page, (entry) => entry);
+      if (entries.length > 0) yield entries;
+    }
   }
 
   /** Runs a job for a store of this root to its end. @throws as `pages` */

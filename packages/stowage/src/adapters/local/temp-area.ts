@@ -238,7 +238,6 @@ export class TempAreas {
     await Promise.all([this.#main, ...this.#mounted.values()].map((area) => area.touch()));
   }
 
-  /** Removes the areas with all leftovers. */
   async close(): Promise<void> {
     await Promise.all([this.#main, ...this.#mounted.values()].map((area) => area.close()));
   }

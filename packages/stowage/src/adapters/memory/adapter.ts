@@ -215,7 +215,6 @@ export class MemoryAdapter implements port.StorageAdapter {
   }
 }
 
-/** Creates stores in memory; `storageAdapter: "memory"`. */
 export const memoryFactory: StorageFactory<MemoryOptions | undefined> = {
   parseOptions: option.parser(memoryOptionsSchema),
   create: ({ options }) => new MemoryAdapter(options),

@@ -97,8 +97,8 @@ const problemsOfIssue = (issue: z.core.$ZodIssue): readonly string[] =>
     : [`${issue.path.join('.')}: ${issue.message}`];
 
 /**
- * Creates `parseOptions` of a factory from a schema and from further checks: `check` returns the problems of
- * options that fit the schema. Every problem begins with its dotted key.
+ * Creates `parseOptions` of a factory, for options without nulls, from a schema and from further checks:
+ * `check` returns the problems of options that fit the schema. Every problem begins with its dotted key.
  */
 export const parser =
   <Schema extends z.ZodType>(

@@ -20,7 +20,6 @@ const backendOf = ({ accountUrl, connectionString = '', container }: AzureOption
 /** Azure drops dots at the end of segments: `private./a` is `private/a`, but other access rules apply to it. */
 const isAlias = (segment: string): boolean => segment.endsWith('.');
 
-/** A source in a container of Azure Blob Storage. */
 export class AzureAdapter extends ObjectStoreAdapter {
   constructor(options: AzureOptions, root?: string) {
     const backend = backendOf(options);

@@ -25,7 +25,6 @@ const byCode = errors.errorsByCode(
   [errors.CorruptError, 'PARSE_ERROR', 'Md5Mismatch', 'Crc64Mismatch'],
 );
 
-/** The used properties of SDK errors, all optional. */
 interface SdkError {
   readonly name?: unknown;
   readonly code?: unknown;
@@ -62,7 +61,6 @@ interface Reported {
   readonly accessTierInferred?: boolean | undefined;
 }
 
-/** Properties of a blob from a response or a listing. */
 export const factsOf = (
   { lastModified, etag, accessTier, accessTierInferred }: Reported,
   size: number | undefined,

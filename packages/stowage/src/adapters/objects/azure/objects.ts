@@ -48,7 +48,6 @@ const conditionsOf = ({ createOnly, ifMatch }: UploadTarget) => ({
   ...(ifMatch === undefined ? {} : { ifMatch }),
 });
 
-/** State of a copy at the service. */
 type BegunCopy = Pick<BlobGetPropertiesResponse, 'copyId' | 'copyStatus' | 'etag'>;
 
 /**

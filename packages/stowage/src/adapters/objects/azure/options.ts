@@ -66,7 +66,6 @@ export const azureOptionsSchema = z.strictObject(
   'must be an object',
 );
 
-/** Options of the azure adapter with their defaults filled in. */
 export type AzureOptions = z.output<typeof azureOptionsSchema>;
 
 /** The account in an address: its first label, or with an emulator its path. */
@@ -95,5 +94,4 @@ const problemsOfLogin = ({
     : [];
 };
 
-/** Validates options of a configuration, without nulls. */
 export const parseAzureOptions = option.parser(azureOptionsSchema, problemsOfLogin);

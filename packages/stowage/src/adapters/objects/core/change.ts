@@ -200,7 +200,6 @@ export const folderRemoval = (removals: Removals) => {
     get changed(): number {
       return changed;
     },
-    /** @see Removals.removeAll */
     remove: async (objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> => {
       for (const left of await removals.removeAll(objects, options)) {
         if (left.failure instanceof ChangedMeanwhileError) changed += 1;

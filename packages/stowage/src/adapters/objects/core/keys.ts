@@ -8,7 +8,6 @@ const MAX_KEY_BYTES = 1024;
 /** Folder below the root for internal objects of the service. Hidden and inaccessible. */
 export const HIDDEN_FOLDER = '.stowage-tmp';
 
-/** Whether a key is longer than services allow. */
 export const isKeyTooLong = (key: string): boolean => Buffer.byteLength(key) > MAX_KEY_BYTES;
 
 /** Content type of an object by its key: that of a folder's object, or of the file. */
@@ -50,7 +49,6 @@ export const createKeys = (
   const keyOf = (path: SourcePath): string => base + spellings.segmentsOf(path).join('/');
   const folderOf = (path: SourcePath): string => (path.isRoot ? base : `${keyOf(path)}/`);
   return {
-    /** Prefix of all keys of the source: empty, or with a trailing slash. */
     root: base,
     /** Key of a file. @throws NotFoundError when no object can have that key */
     of: (path: SourcePath): string => find(path, keyOf(path)),

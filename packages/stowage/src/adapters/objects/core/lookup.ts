@@ -108,7 +108,6 @@ export class Lookup {
     this.#spellings = spellings;
   }
 
-  /** Whether any key is below the path. */
   async isFolder(path: SourcePath, options: OperationOptions): Promise<boolean> {
     return path.isRoot || hasBelow(this.#objects, this.#keys.ofFolder(path), options);
   }

@@ -52,7 +52,6 @@ export class FailedRequest extends Error {
   readonly note: string | undefined;
   /** Wait in milliseconds that the service asks for. */
   readonly retryAfterMs: number | undefined;
-  /** Number of attempts so far. */
   attempts = 1;
 
   constructor({ message, status, code, requestId, note, retryAfter: header }: Failure) {

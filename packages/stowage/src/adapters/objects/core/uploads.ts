@@ -42,8 +42,6 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   abstract readonly limits: PartLimits;
   readonly #memory = createSlots(BUFFERS, MAY_WAIT);
 
-  /** Optional: called before the content is read. @throws UnsupportedError (`ifMatch`) */
-  prepare?(upload: Upload, options: OperationOptions): Promise<void>;
   /** Optional: stores a large content in one request; undefined where it must be sent in parts. */
   putLarge?(upload: Upload, content: LargeContent, options: OperationOptions): Promise<Uploaded | undefined>;
   abstract find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined>;
@@ -54,7 +52,6 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
 
   /** One request up to 8 MB, else parts of 8 MB. @throws AlreadyExistsError, ChangedMeanwhileError */
   async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
-    await this.prepare?.(upload, options);
     try {
       // The lock before the memory: an upload waiting for a lock must not hold memory that its holder needs.
       return await this.locks.hold(upload.key, options, () => this.#send(upload, options));
@@ -65,7 +62,6 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     }
   }
 
-  /** @see Objects.putFolder */
   async putFolder(key: string, createOnly: boolean, options: OperationOptions): Promise<void> {
     try {
       await this.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);

@@ -2,7 +2,6 @@ import { ObjectStoreAdapter } from '../core/adapter.ts';
 import { GcsObjects } from './objects.ts';
 import type { GcsOptions } from './options.ts';
 
-/** A source in a bucket of Google Cloud Storage. */
 export class GcsAdapter extends ObjectStoreAdapter {
   readonly walk = this.walkKeys.bind(this);
 

@@ -44,7 +44,7 @@ const exchange = (
   });
 
 /** The text of a small response. Rejects when it is incomplete, or larger than any expected one. */
-export const textOf = async ({ body }: HttpResponse): Promise<string> =>
+const textOf = async ({ body }: HttpResponse): Promise<string> =>
   (await boundedBytes(body, MOST_TEXT, () => new Error('the response is too long'))).toString();
 
 /** Parameters of a URL; undefined ones are left out. */
@@ -60,11 +60,8 @@ export interface GcsRequest {
   readonly allowed?: readonly number[];
 }
 
-export interface GcsResponse {
-  readonly status: number;
-  readonly headers: HttpResponse['headers'];
-  readonly text: string;
-}
+/** A response whose body was read. */
+export type GcsResponse = HttpResponse & { readonly text: string };
 
 /** Parses a response as JSON. @throws CorruptError */
 export const jsonOf = <T>({ text }: GcsResponse): T => {
@@ -121,7 +118,7 @@ export class GcsClient {
   ): Promise<GcsResponse> {
     return this.requests.send(operation, signal, async (login, http, attempt) => {
       const response = await this.exchange(login, request(attempt), http);
-      return { status: response.status, headers: response.headers, text: await textOf(response) };
+      return { ...response, text: await textOf(response) };
     });
   }
 

@@ -76,7 +76,6 @@ export const generationOf = (etag: string): string => {
   return generation;
 };
 
-/** Properties of an object from a response or a listing. */
 export const factsOf = ({ size, timeCreated, generation, storageClass }: Resource): ObjectFacts => ({
   size: size === undefined ? undefined : Number(size),
   modifiedAt: timeOf(timeCreated),

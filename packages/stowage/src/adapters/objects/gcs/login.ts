@@ -17,7 +17,6 @@ export interface Login {
 
 const noCredentials = (): Refusal => Object.assign(new Refusal(401, ''), { code: 'NoCredentials' });
 
-/** Optional properties of the library's errors. */
 interface LibraryError {
   readonly status?: unknown;
   readonly code?: unknown;

@@ -44,10 +44,8 @@ export const gcsOptionsSchema = z.strictObject(
   'must be an object',
 );
 
-/** Options of the gcs adapter with their defaults filled in. */
 export type GcsOptions = z.output<typeof gcsOptionsSchema>;
 
-/** Validates options of a configuration, without nulls. */
 export const parseGcsOptions = option.parser(gcsOptionsSchema, ({ anonymous, credentialsFile }) =>
   anonymous && credentialsFile !== undefined
     ? ['anonymous: must not be used together with credentialsFile']

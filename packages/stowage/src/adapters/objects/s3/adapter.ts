@@ -7,7 +7,6 @@ import { ConditionalWrites } from './conditional-writes.ts';
 import { KnownServices } from './known-services.ts';
 import { S3Objects } from './objects.ts';
 
-/** A source in a bucket of S3 or a compatible service. */
 export class S3Adapter extends ObjectStoreAdapter {
   readonly walk = this.walkKeys.bind(this);
   readonly #options: S3Options;

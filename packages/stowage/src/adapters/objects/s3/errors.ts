@@ -32,7 +32,6 @@ const byName = errors.errorsByCode(
   [errors.StorageUnavailableError, 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE'],
 );
 
-/** The used properties of SDK errors, all optional. */
 interface SdkError {
   readonly name?: unknown;
   readonly message?: unknown;

@@ -27,7 +27,6 @@ export const NOTHING: Support = {
   copy: false,
   remove: false,
 };
-/** The conditions that AWS supports. */
 export const AWS: Support = { create: true, match: 'quoted', complete: true, copy: true, remove: true };
 const MAX_SERVICES = 200;
 /** Limits refreshes: the credential chain may start a program or contact a server. */

@@ -75,10 +75,8 @@ export const s3OptionsSchema = z.strictObject(
   'must be an object',
 );
 
-/** Options of the s3 adapter with their defaults filled in. */
 export type S3Options = z.output<typeof s3OptionsSchema>;
 
-/** Validates options of a configuration, without nulls. */
 export const parseS3Options = option.parser(s3OptionsSchema, ({ sseKmsKeyId, serverSideEncryption }) =>
   sseKmsKeyId !== undefined && serverSideEncryption?.startsWith('aws:kms') !== true
     ? ['sseKmsKeyId: needs serverSideEncryption "aws:kms" or "aws:kms:dsse"']
@@ -92,7 +90,6 @@ const HOST_OF_AWS =
 export const isAws = ({ endpoint }: Pick<S3Options, 'endpoint'>): boolean =>
   endpoint === undefined || HOST_OF_AWS.test(new URL(endpoint).hostname);
 
-/** Whether uploads carry the SDK's checksums. */
 export const sendsChecksums = (options: S3Options): boolean => options.checksums ?? isAws(options);
 
 /** Identity of the bucket, including its service. */

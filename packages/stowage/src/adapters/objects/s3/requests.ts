@@ -84,7 +84,6 @@ const listingIn = (output: ListObjectsV2CommandOutput): Listing => {
   };
 };
 
-/** Properties of an object from a response or a listing. */
 export const factsOf = (
   head: Partial<
     Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'> & { StorageClass: string | undefined }
@@ -190,7 +189,7 @@ export class Bucket {
     }
   }
 
-  /** Keys with this prefix, in byte order; with a delimiter those of one folder. Pages may be empty. */
+  /** @see Objects.pages */
   pages(
     prefix: string,
     { signal }: OperationOptions,

@@ -119,10 +119,12 @@ export abstract class S3Uploads extends Uploads {
     this.conditional = conditional;
   }
 
-  override async prepare(upload: Upload, options: OperationOptions): Promise<void> {
+  /** Tests the conditions before the content is read. @throws UnsupportedError (`ifMatch`) */
+  override async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
     const { match } = await this.#supportFor(upload, options);
     if (upload.ifMatch !== undefined && match === undefined)
       throw new UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
+    return super.upload(upload, options);
   }
 
   find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {

@@ -12,10 +12,8 @@ const byCode = errors.errorsByCode(
   [errors.StorageDeniedError, 530, 532, 550, 553],
 );
 
-/** The code of a rejection by the server; undefined for other errors. */
 export const codeOf = refusalOf;
 
-/** The server does not support the command. */
 export const isUnknownCommand = (error: unknown): boolean => [500, 502, 504].includes(codeOf(error) ?? 0);
 
 /** Rejected permanently because of the arguments: not temporarily (4xx), nor because of the login. */
@@ -31,6 +29,5 @@ export const isPlainRefusal = (error: unknown): boolean => [521, 550, 553].inclu
 export const isSilence = (error: unknown): boolean =>
   error instanceof Error && /^Timeout \(/u.test(error.message);
 
-/** @see errorOfRefusal */
 export const errorOf = (asked: string, error: unknown): errors.StowageError =>
   errorOfRefusal(byCode, asked, isSilence(error) ? new SilenceError('no response in time') : error);

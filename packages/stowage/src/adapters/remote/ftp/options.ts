@@ -34,5 +34,4 @@ export const ftpOptionsSchema = z
 
 export type FtpOptions = z.output<typeof ftpOptionsSchema>;
 
-/** Validates options of a configuration; every problem begins with its dotted key. */
 export const parseFtpOptions = option.parser(ftpOptionsSchema);

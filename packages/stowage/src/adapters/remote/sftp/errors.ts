@@ -15,7 +15,6 @@ const byStatus = errors.errorsByCode(
   [errors.BusyError, 17],
 );
 
-/** The status of a rejection by the server; undefined for other errors. */
 export const statusOf = refusalOf;
 
 /**
@@ -24,7 +23,6 @@ export const statusOf = refusalOf;
  */
 export const isPlainRefusal = (error: unknown): boolean => [4, 11, 18].includes(statusOf(error) ?? 0);
 
-/** @see errorOfRefusal */
 export const errorOf = (asked: string, error: unknown): errors.StowageError =>
   error instanceof MissingExtensionError
     ? new errors.UnsupportedError({ detail: `${asked}: ${error.message}`, cause: error })

@@ -72,5 +72,4 @@ export const sftpOptionsSchema = z
 
 export type SftpOptions = z.output<typeof sftpOptionsSchema>;
 
-/** Validates options of a configuration; every problem begins with its dotted key. */
 export const parseSftpOptions = option.parser(sftpOptionsSchema);

@@ -80,5 +80,4 @@ export const webdavOptionsSchema = z
 
 export type WebdavOptions = z.output<typeof webdavOptionsSchema>;
 
-/** Validates options of a configuration; every problem begins with its dotted key. */
 export const parseWebdavOptions = option.parser(webdavOptionsSchema);
