@@ -3,6 +3,7 @@ import type { BigIntStats } from 'node:fs';
 import { ifCode, succeeds, systemCode } from '../../basics/files/system-errors.ts';
 import { uploadNames } from '../../basics/content/file-name.ts';
 import { ChangedMeanwhileError, WrongKindError } from '../../errors/errors.ts';
+import { giveFreeName } from '../support/free-names.ts';
 import type { OpenFolder } from './confinement.ts';
 import { besidePrefix } from './names.ts';
 import * as system from './system.ts';
@@ -143,8 +144,6 @@ export const nameFolder = async (from: system.Name, folder: OpenFolder, name: st
   }
 };
 
-const MOST_NAMES = 1000;
-
 /** Key that serializes this process's operations on one name, by whatever path or source it is reached. */
 export const lockKey = async (folder: OpenFolder, name: string): Promise<string> => {
   const { dev, ino } = await system.followedStat(folder.self);
@@ -155,17 +154,9 @@ export const lockKey = async (folder: OpenFolder, name: string): Promise<string>
 export const restoreName = async (taken: system.Name, folder: OpenFolder, name: string): Promise<void> => {
   const stats = await system.lstatOf(taken).catch(() => undefined);
   if (stats === undefined) return;
-  const names = uploadNames(name);
-  for (let number = 0; number < MOST_NAMES; number += 1) {
-    try {
-      const free = names.at(number);
-      return await (stats.isDirectory()
-        ? nameFolder(taken, folder, free)
-        : nameFile(taken, folder, free, true));
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-    }
-  }
+  const give = (free: string): Promise<void> =>
+    stats.isDirectory() ? nameFolder(taken, folder, free) : nameFile(taken, folder, free, true);
+  await giveFreeName(uploadNames(name), give, isTaken);
 };
 
 /** Moves an entry, in one step, to a temporary name on the same file system, and passes that to `use`. */

@@ -1,3 +1,4 @@
+import { giveFreeName } from '../../support/free-names.ts';
 import { respell, Spellings } from '../../support/spellings.ts';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
@@ -35,9 +36,6 @@ export interface PathLocks {
 interface Aside extends Names {
   readonly next: Found | undefined;
 }
-
-/** Names tried for an item whose old name is taken. */
-const MOST_NAMES = 1000;
 
 /**
  * A store on a server that addresses files and folders by paths: the shared steps of its operations, and the
@@ -201,23 +199,17 @@ export abstract class PathStore<Session extends PathSession> {
    */
   async showAgain({ from, to }: Names, kind: port.EntryKind): Promise<boolean> {
     const names = (kind === 'folder' ? folderCopyNames : fileCopyNames)(to.name);
-    for (let number = 0; number < MOST_NAMES; number += 1) {
-      const free = to.parent.below(names.at(number));
-      const showing = this.lock(free, {}, () =>
+    const show = (name: string): Promise<void> => {
+      const free = to.parent.below(name);
+      return this.lock(free, {}, () =>
         this.run({}, async (session) => {
           if ((await session.lookUp(from)) === undefined) return;
           if ((await this.find(session, free)) !== undefined) throw new AlreadyExistsError();
           await this.moveToNewName(session, { from, to: free }, kind);
         }),
       );
-      const failure = await showing.then(
-        () => undefined,
-        (error: unknown) => error as Error,
-      );
-      if (failure === undefined) return true;
-      if (!(failure instanceof AlreadyExistsError)) return refusalOf(failure) !== undefined;
-    }
-    return false;
+    };
+    return giveFreeName(names, show).catch((error: unknown) => refusalOf(error) !== undefined);
   }
 
   /** @throws NotFoundError, also for links and special files */

@@ -5,6 +5,7 @@ import {
   NotEmptyError,
   WrongKindError,
 } from '../../../errors/errors.ts';
+import { giveFreeName } from '../../support/free-names.ts';
 import { decomposed } from '../../support/spellings.ts';
 import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
@@ -22,7 +23,6 @@ import type { Store } from './store.ts';
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
 /** Rejections of MOVE to a taken name by servers that replace nothing: Nutstore, Cloudreve, 1&1. */
 const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409]);
-const MOST_NAMES = 1000;
 
 /**
  * Whether a rejected MOVE may mean that the new name has been taken, for which servers use many statuses; not
@@ -64,17 +64,10 @@ const giveBack = async (
 ): Promise<boolean> => {
   const [numbered, give] =
     kind === 'folder' ? [folderCopyNames, giveFolderName] : ([fileCopyNames, giveName] as const);
-  const names = numbered(path.name);
   if (await isGone(store, hidden)) return true;
-  for (let number = 0; number < MOST_NAMES; number += 1) {
-    try {
-      await give(store, { from: hidden, to: path.parent.below(names.at(number)) }, { createOnly: true });
-      return true;
-    } catch (error) {
-      if (!(error instanceof AlreadyExistsError)) throw error;
-    }
-  }
-  return false;
+  return giveFreeName(numbered(path.name), (name) =>
+    give(store, { from: hidden, to: path.parent.below(name) }, { createOnly: true }),
+  );
 };
 
 /**
