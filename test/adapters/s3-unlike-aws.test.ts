@@ -91,8 +91,8 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
   const old = 700_000;
 
   /** A store whose conditions are known. `leave` puts a reservation where a process was killed before its copy. */
-  const openReserving = async () => {
-    const opened = await open({});
+  const openReserving = async (clockAhead = 0) => {
+    const opened = await open({ clockAhead });
     const { stub, proxy, adapter, put } = opened;
     await put('a.txt', 'a', createOnly);
     const reservations: StoredObject[] = [];
@@ -101,7 +101,7 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
     const leave = (key: string, ageMs: number, number = 0) => {
       const [left] = reservations.slice(number);
       if (left !== undefined)
-        stub.objects.set(`p/${key}`, { ...left, modifiedAt: new Date(Date.now() - ageMs) });
+        stub.objects.set(`p/${key}`, { ...left, modifiedAt: new Date(Date.now() + clockAhead - ageMs) });
     };
     for (const _first of [true, false]) {
       leave('sample.txt', old);
@@ -200,6 +200,33 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
     leave('g/x.txt', old);
     await adapter.removeFolder(at('g'));
     expect(keys()).toEqual(['a.txt', 'copied/', 'copied/b.txt']);
+  });
+
+  it.each([-900_000, 900_000])(
+    'is in use by the clock of the service, which is %i ms ahead of that of the process',
+    async (clockAhead) => {
+      const { adapter, put, keys, copy, leave } = await openReserving(clockAhead);
+      await put('f/b.txt', 'b');
+      leave('f/x.txt', old - 200_000);
+      for (const take of [() => put('f/x.txt', 'mine', createOnly), () => copy('f/x.txt')])
+        await expect(take()).rejects.toMatchObject(taken);
+      await expect(adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'MOVED_IN_PART' });
+      expect(keys()).toEqual(['a.txt', 'f/x.txt', 'g/', 'g/b.txt']);
+      leave('g/x.txt', old);
+      await copy('g/x.txt');
+      expect(keys()).toContain('g/x.txt');
+    },
+  );
+
+  it('keeps an empty folder only until it is left', async () => {
+    const { adapter, keys, leave } = await openReserving();
+    await adapter.makeFolder(at('f/e'));
+    leave('f/e/x.txt', 0);
+    await expect(adapter.removeEmptyFolder(at('f/e'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
+    leave('f/e/x.txt', old);
+    leave('f/e/y.txt', old);
+    await adapter.removeEmptyFolder(at('f/e'));
+    expect(keys()).toEqual(['a.txt', 'f/']);
   });
 
   it('is only looked up where an ETag is no digest', async () => {

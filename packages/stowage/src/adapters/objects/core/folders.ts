@@ -11,7 +11,7 @@ import {
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { isKeyTooLong } from './keys.ts';
 import { hasBelow } from './lookup.ts';
-import { isLeft, type ListedObject, type ObjectFacts, type Objects, type ObjectToRemove } from './objects.ts';
+import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
 import { folderRemoval, type Removals } from './change.ts';
 
 const COPIES_AT_ONCE = 16;
@@ -28,6 +28,8 @@ export interface NewFolder {
 /** A version in twelve characters, so that a million objects take some 60 MB. */
 const digestOf = (...parts: readonly unknown[]): string =>
   createHash('sha256').update(parts.join('\n')).digest('base64').slice(0, 12);
+
+const isLeft = ({ reserved }: ListedObject): boolean => reserved === 'left';
 
 const versionOf = ({ key, size, etag, modifiedAt }: ListedObject): string =>
   digestOf(key, size, etag, modifiedAt);
@@ -124,16 +126,20 @@ export class Folders {
   }
 
   /**
-   * Removes the object of a folder that has no other keys. Objects that are added meanwhile stay.
+   * Removes the object of a folder that has no other keys, except for reservations that are left, which go as
+   * well. Objects that are added meanwhile stay.
    * @throws NotEmptyError, NotFoundError
    */
   async removeEmpty(folder: string, options: OperationOptions): Promise<void> {
     let found: ListedObject | undefined;
+    let hasLeft = false;
     for await (const { objects } of this.#objects.pages(folder, options, { size: 2 })) {
-      if (objects.some(({ key }) => key !== folder)) throw new NotEmptyError();
+      if (objects.some((object) => object.key !== folder && !isLeft(object))) throw new NotEmptyError();
+      hasLeft ||= objects.some(isLeft);
       found ??= objects[0];
     }
     if (found === undefined) throw new NotFoundError();
+    if (hasLeft) await this.#removeVersions(folderRemoval(this.#removals), folder, isLeft);
     await this.#objects.remove(folder, options, this.#seen(found).etag);
   }
 
@@ -154,9 +160,9 @@ export class Folders {
             // The target folder's own object was created before, empty like this one.
             const isMade = object.key === from && object.size === 0;
             // A reservation in use stays: the copy of another process may be there before the removal.
-            const isDone = object.isReserved === true ? isLeft(object.modifiedAt) : isMade;
+            const isDone = object.reserved === undefined ? isMade : isLeft(object);
             if (isDone) transfer.copied.add(versionOf(object));
-            else if (object.isReserved !== true) await add(() => this.#copyOne(transfer, object, options));
+            else if (object.reserved === undefined) await add(() => this.#copyOne(transfer, object, options));
           }
         }
       });

@@ -77,11 +77,11 @@ class KeyWalk {
     return index === -1 ? undefined : `${this.#way.slice(0, index + 1).join('/')}/\u{10FFFF}`;
   }
 
-  #take(position: string, { size, modifiedAt, etag, isReserved }: ListedObject): void {
+  #take(position: string, { size, modifiedAt, etag, reserved }: ListedObject): void {
     const { folders, name } = partsOf(position);
     if (!position.startsWith(`${this.#way.join('/')}/`) || folders.length !== this.#way.length)
       this.#enter(folders);
-    if (name === '' || isReserved === true) return;
+    if (name === '' || reserved !== undefined) return;
     this.#seen += 1;
     this.#report(name, position, (composed) => ({ name: composed, kind: 'file', size, modifiedAt, etag }));
   }

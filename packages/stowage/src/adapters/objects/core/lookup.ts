@@ -84,7 +84,7 @@ export const hasBelow = async (
 /** Names and properties of the entries in one page of a folder, without the folder's own object. */
 const listedIn = ({ objects, prefixes }: ObjectPage, folder: string) => [
   ...objects
-    .filter(({ key, isReserved }) => key !== folder && isReserved !== true)
+    .filter(({ key, reserved }) => key !== folder && reserved === undefined)
     .map(({ key, size, modifiedAt, etag }) => ({
       written: key.slice(folder.length),
       facts: { kind: 'file' as const, size, modifiedAt, etag },
@@ -281,7 +281,7 @@ export class Lookup {
     for await (const { objects, prefixes } of this.#objects.pages(key, options, { delimiter: '/' })) {
       if (!isFirst) return hasBelow(this.#objects, `${key}/`, options);
       // The service replaces a reservation that is left.
-      const isFile = objects.some((object) => object.key === key && object.isReserved !== true);
+      const isFile = objects.some((object) => object.key === key && object.reserved === undefined);
       if (isFile || prefixes.includes(`${key}/`)) return true;
       isFirst = false;
     }

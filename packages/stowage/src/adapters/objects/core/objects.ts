@@ -22,20 +22,13 @@ export interface ObjectFacts {
   readonly etag: string | undefined;
   /** Undefined for the default class. */
   readonly storageClass: string | undefined;
-  /** The object is not a file: it only reserves its key for a copy that is being made. */
-  readonly isReserved?: boolean;
+  /** The object is not a file: it only reserves its key for a copy. `left`: by a process that was killed. */
+  readonly reserved?: 'in use' | 'left' | undefined;
 }
 
 export interface ListedObject extends ObjectFacts {
   readonly key: string;
 }
-
-/** Age at which a reservation is left by a killed process. */
-const LEFT_AFTER_MS = 600_000;
-
-/** Whether no process will make the copy any more for which an object reserves its key. */
-export const isLeft = (modifiedAt: number | undefined): boolean =>
-  modifiedAt !== undefined && Date.now() - modifiedAt >= LEFT_AFTER_MS;
 
 /** One response to a listing, with as many objects and common prefixes as the service returns. */
 export interface ObjectPage {
@@ -210,7 +203,7 @@ export const glimpseOf = (
     known.set(name, isClear ? () => statOf(folder.below(name)) : 'unknown');
   };
   for (const object of objects)
-    if (object.key !== prefix && object.isReserved !== true)
+    if (object.key !== prefix && object.reserved === undefined)
       add(object.key.slice(prefix.length), (path) => fileStat(path, object));
   for (const one of prefixes) add(one.slice(prefix.length, -1), ({ name }) => folderNamed(name));
   const keys = objects.map(({ key }) => key);

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, ChangedMeanwhileError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
-import { isLeft } from '../core/objects.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { strongEtag } from '../../remote/core/http.ts';
-import { sourceOf, type Bucket, type Condition } from './requests.ts';
+import { serviceTime } from './connection.ts';
+import { factsOf, sourceOf, type Bucket, type Condition } from './requests.ts';
 import { failedRequest } from '../core/requests.ts';
 import { isAws, type S3Options } from './options.ts';
 import {
@@ -58,7 +58,7 @@ const matchOf = async (
  *
  * Where only PutObject has conditions, exactly one process creates a key by another request: it first reserves
  * the key with a small object, which listings and lookups hide. That of a killed process blocks the key for
- * ten minutes by the clocks of the service and of this machine.
+ * ten minutes by the clock of the service.
  */
 export class ConditionalWrites {
   readonly #bucket: Bucket;
@@ -107,8 +107,9 @@ export class ConditionalWrites {
     } catch (error) {
       if (!(error instanceof ChangedMeanwhileError) || this.known.reserve !== true) throw error;
       const head = await this.#bucket.findHead(key, options);
-      const left = strongEtag(head?.ETag);
-      if (left === undefined || !isReservation(left) || !isLeft(head?.LastModified?.getTime())) throw error;
+      const now = await this.#bucket.requests.locally('clock', undefined, async (s3) => serviceTime(s3));
+      const { etag: left, reserved } = factsOf(head ?? {}, 0, now);
+      if (left === undefined || reserved !== 'left') throw error;
       return put({ IfMatch: writtenVersion(left, this.known) }, left);
     }
   }

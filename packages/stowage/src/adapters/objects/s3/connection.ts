@@ -142,6 +142,9 @@ const createClient = async (options: S3Options, services: KnownServices, agents:
   return client;
 };
 
+/** The time by the clock of the service, as its responses have shown it. */
+export const serviceTime = ({ config }: S3): number => Date.now() + config.systemClockOffset;
+
 /**
  * A URL that gives read access to the object for some seconds. Sends no request.
  * @throws UnsupportedError when the package for it is not installed
@@ -157,8 +160,8 @@ export const signedUrlOf = async (
     '@aws-sdk/s3-request-presigner',
     () => import('@aws-sdk/s3-request-presigner'),
   );
-  // As requests are: by the clock of the service.
-  const signingDate = new Date(Date.now() + client.config.systemClockOffset);
+  // As requests are.
+  const signingDate = new Date(serviceTime(client));
   return getSignedUrl(client, new GetObjectCommand(input), { expiresIn: lifetime, signingDate });
 };
 

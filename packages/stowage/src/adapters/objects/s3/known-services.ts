@@ -2,6 +2,7 @@ import { Agent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import type { S3 } from '@aws-sdk/client-s3';
 import { patientAttempts } from '../../../basics/network/attempts.ts';
+import type { ObjectFacts } from '../core/objects.ts';
 
 /** The conditional requests that a service supports. */
 export interface Support {
@@ -103,9 +104,18 @@ const RESERVATIONS: readonly (string | undefined)[] = [
   '"89f40ae13f77db1af71ca52183d6d13d"',
 ];
 
+/** Age, by the clock of the service, at which a reservation is left by a killed process. */
+const LEFT_AFTER_MS = 600_000;
+
 /** Whether an object is not a file, but reserves its key for a copy. */
 export const isReservation = (etag: string | undefined): boolean =>
   etag !== undefined && RESERVATIONS.includes(etag);
+
+/** @see ObjectFacts.reserved */
+export const reservedOf = (etag: string | undefined, ageMs = 0): ObjectFacts['reserved'] => {
+  if (!isReservation(etag)) return undefined;
+  return ageMs >= LEFT_AFTER_MS ? 'left' : 'in use';
+};
 
 /** Content of a reservation that replaces the one with this ETag. */
 export const reservation = (left?: string): Buffer => {

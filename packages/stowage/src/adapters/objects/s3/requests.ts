@@ -30,8 +30,8 @@ import type { Http, Requests } from '../core/requests.ts';
 import { markedWrite, type MarkedObject } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { isReservation, type KnownServices } from './known-services.ts';
-import { openRequests } from './connection.ts';
+import { reservedOf, type KnownServices } from './known-services.ts';
+import { openRequests, serviceTime } from './connection.ts';
 import { sendsChecksums, type S3Options } from './options.ts';
 
 /** Metadata by which a write recognises its own object after a lost response. */
@@ -67,7 +67,8 @@ const requireListing = (output: ListObjectsV2CommandOutput): void => {
 };
 
 /** @throws CorruptError for a listing that ends early */
-const listingIn = (output: ListObjectsV2CommandOutput): Listing => {
+const listingIn = (output: ListObjectsV2CommandOutput, now: number): Listing => {
+  requireListing(output);
   const { IsTruncated, NextContinuationToken, EncodingType, Contents = [], CommonPrefixes = [] } = output;
   if (IsTruncated === true && NextContinuationToken === undefined)
     throw new CorruptError({ detail: 'the service does not report how the listing continues' });
@@ -75,7 +76,7 @@ const listingIn = (output: ListObjectsV2CommandOutput): Listing => {
     objects: Contents.flatMap((object) =>
       object.Key === undefined
         ? []
-        : { key: decoded(object.Key, EncodingType), ...factsOf(object, object.Size) },
+        : { key: decoded(object.Key, EncodingType), ...factsOf(object, object.Size, now) },
     ),
     prefixes: CommonPrefixes.flatMap(({ Prefix }) =>
       Prefix === undefined ? [] : decoded(Prefix, EncodingType),
@@ -84,15 +85,18 @@ const listingIn = (output: ListObjectsV2CommandOutput): Listing => {
   };
 };
 
+/** `now`: by the clock of the service. */
 export const factsOf = (
   head: Partial<
     Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'> & { StorageClass: string | undefined }
   >,
   size: number | undefined,
+  now = 0,
 ): ObjectFacts => {
   const etag = strongEtag(head.ETag);
   const modifiedAt = head.LastModified?.getTime();
-  return { size, modifiedAt, etag, storageClass: head.StorageClass, isReserved: isReservation(etag) };
+  const reserved = reservedOf(etag, now - (modifiedAt ?? now));
+  return { size, modifiedAt, etag, storageClass: head.StorageClass, reserved };
 };
 
 /** An object as the source of a copy. */
@@ -136,7 +140,7 @@ export class Bucket {
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const head = await this.findHead(key, options);
     const facts = head && factsOf(head, head.ContentLength);
-    return facts?.isReserved === true ? undefined : facts;
+    return facts?.reserved === undefined ? facts : undefined;
   }
 
   /** As `head`; undefined when no object has the key. */
@@ -180,7 +184,7 @@ export class Bucket {
         if (body === undefined) throw new CorruptError({ detail: 'a response to GetObject has no body' });
         const length = output.ContentLength;
         const facts = factsOf(output, wholeSize(output.ContentRange) ?? length);
-        if (facts.isReserved !== true) return { facts, length, body };
+        if (facts.reserved === undefined) return { facts, length, body };
         body.destroy();
         throw new NotFoundError({ detail: 'the object only reserves its key' });
       });
@@ -199,11 +203,9 @@ export class Bucket {
       const asked = { Bucket: this.name, Prefix: prefix, Delimiter: delimiter, MaxKeys: size };
       const start = token === undefined ? { StartAfter: after } : { ContinuationToken: token };
       const input = { ...asked, ...start, EncodingType: 'url' as const };
-      const output = await this.requests.send(`ListObjectsV2 ${prefix}`, signal, (s3, http) =>
-        s3.listObjectsV2(input, http),
+      return this.requests.send(`ListObjectsV2 ${prefix}`, signal, async (s3, http) =>
+        listingIn(await s3.listObjectsV2(input, http), serviceTime(s3)),
       );
-      requireListing(output);
-      return listingIn(output);
     });
   }
 
