@@ -202,6 +202,31 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
     expect(keys()).toEqual(['a.txt', 'copied/', 'copied/b.txt']);
   });
 
+  it('is in use while a completion runs whose caller has gone', async () => {
+    const { proxy, adapter, another, put, stored } = await openReserving();
+    const large = Buffer.alloc(9 * MB, 'l');
+    await put('large.bin', large);
+    let release = (): void => undefined;
+    const after = new Promise<void>((resolve) => (release = resolve));
+    const abort = new AbortController();
+    proxy.fail({ operation: 'CompleteMultipartUpload', effect: { kind: 'late', after }, times: 1 });
+    const begun = new Promise<void>((resolve) => {
+      proxy.before('CompleteMultipartUpload', 1, async () => void setImmediate(resolve));
+    });
+    const copying = adapter
+      .copyFile(at('large.bin'), at('b.bin'), { ...createOnly, signal: abort.signal })
+      .catch(() => undefined);
+    await begun;
+    abort.abort();
+    // It waits for the completion, which waits here.
+    await Promise.race([copying, sleep(300)]);
+    const theirs = another.write(at('b.bin'), inPieces(Buffer.from('theirs')), createOnly);
+    await expect(theirs).rejects.toMatchObject(taken);
+    release();
+    await copying;
+    expect(stored('b.bin')).toBe(large.toString());
+  });
+
   it.each([-900_000, 900_000])(
     'is in use by the clock of the service, which is %i ms ahead of that of the process',
     async (clockAhead) => {

@@ -69,8 +69,9 @@ export const beginMultipart = async (
       const Parts = parts.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
       const all = { ...condition, ...named, MultipartUpload: { Parts } };
       try {
-        const output = await bucket.requests.send(`CompleteMultipartUpload ${key}`, signal, (s3, http) =>
-          s3.completeMultipartUpload(all, http),
+        // Without the signal: an aborted completion could replace what others store after the key is freed.
+        const output = await bucket.requests.send(`CompleteMultipartUpload ${key}`, undefined, (s3) =>
+          s3.completeMultipartUpload(all),
         );
         const etag = strongEtag(output.ETag);
         if (etag !== undefined) return etag;
