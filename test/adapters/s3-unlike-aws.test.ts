@@ -243,6 +243,28 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
     },
   );
 
+  it('is free again for its process after an outage that began before the copy', async () => {
+    const { proxy, another, put, stored, keys, copy } = await openReserving();
+    for (const take of [() => put('x.txt', 'a', createOnly), () => copy('x.txt')]) {
+      proxy.before('CopyObject', 1, async () => proxy.fail({ operation: '*', effect: { kind: 'reset' } }));
+      await expect(copy('x.txt')).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+      proxy.reset();
+      expect(keys()).toContain('x.txt');
+      await expect(another.copyFile(at('a.txt'), at('x.txt'), createOnly)).rejects.toMatchObject(taken);
+      await take();
+      expect(stored('x.txt')).toBe('a');
+      await another.removeFile(at('x.txt'));
+    }
+    // Not that of another process, which came after it.
+    proxy.before(
+      'CopyObject',
+      1,
+      async () => void (await expect(copy('x.txt')).rejects.toMatchObject(taken)),
+    );
+    await another.copyFile(at('a.txt'), at('x.txt'), createOnly);
+    expect(stored('x.txt')).toBe('a');
+  });
+
   it('keeps an empty folder only until it is left', async () => {
     const { adapter, keys, leave } = await openReserving();
     await adapter.makeFolder(at('f/e'));

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
 import { AlreadyExistsError, ChangedMeanwhileError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
@@ -12,11 +13,14 @@ import {
   AWS,
   isReservation,
   type KnownServices,
+  LEFT_AFTER_MS,
   NOTHING,
   reservation,
   type Support,
   writtenVersion,
 } from './known-services.ts';
+
+const MOST_UNFREED = 1000;
 
 /** Whether a service has responded, in one of several ways, that it does not support a condition. */
 export const isUnknownCondition = (error: unknown): boolean => {
@@ -66,6 +70,8 @@ export class ConditionalWrites {
   readonly #known: () => Support | undefined;
   readonly #remember: (support: Support) => void;
   #learning: Promise<Support> | undefined;
+  /** ETags of reservations by this process that it could not remove, by key, while no other may replace them. */
+  readonly #unfreed = new LRUCache<string, string>({ max: MOST_UNFREED, ttl: LEFT_AFTER_MS });
 
   constructor(bucket: Bucket, root: string, options: S3Options, services: KnownServices) {
     this.#bucket = bucket;
@@ -94,8 +100,8 @@ export class ConditionalWrites {
   }
 
   /**
-   * Runs a create-only `put`; once more where a reservation is left, with the condition to replace exactly that
-   * one. @throws ChangedMeanwhileError
+   * Runs a create-only `put`; once more where a reservation is left, also by this process in an outage, with the
+   * condition to replace exactly that one. @throws ChangedMeanwhileError
    */
   async create<T>(
     key: string,
@@ -109,8 +115,10 @@ export class ConditionalWrites {
       const head = await this.#bucket.findHead(key, options);
       const now = await this.#bucket.requests.locally('clock', undefined, async (s3) => serviceTime(s3));
       const { etag: left, reserved } = factsOf(head ?? {}, 0, now);
-      if (left === undefined || reserved !== 'left') throw error;
-      return put({ IfMatch: writtenVersion(left, this.known) }, left);
+      if (left === undefined || (reserved !== 'left' && this.#unfreed.get(key) !== left)) throw error;
+      const made = await put({ IfMatch: writtenVersion(left, this.known) }, left);
+      this.#unfreed.delete(key);
+      return made;
     }
   }
 
@@ -120,19 +128,19 @@ export class ConditionalWrites {
    */
   async reserve(key: string, { signal }: OperationOptions): Promise<() => Promise<void>> {
     signal?.throwIfAborted();
-    try {
-      // Without the signal: an aborted request may still store the object. No cache may keep it.
-      await this.create(key, {}, (condition, left) =>
-        this.#bucket.put(key, reservation(left), { ...condition, CacheControl: 'no-store' }, {}),
-      );
-    } catch (error) {
+    const start = performance.now();
+    // Without the signal: an aborted request may still store the object. No cache may keep it.
+    const made = await this.create(key, {}, (condition, left) =>
+      this.#bucket.put(key, reservation(left), { ...condition, CacheControl: 'no-store' }, {}),
+    ).catch((error: unknown) => {
       throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
-    }
-    const free = async (): Promise<void> => {
-      const head = await this.#bucket.findHead(key, {});
-      if (isReservation(strongEtag(head?.ETag))) await this.#bucket.remove(key, {});
+    });
+    return async () => {
+      const found = await this.#bucket.findHead(key, {}).catch(() => 'unknown' as const);
+      if (found === 'unknown') this.#unfreed.set(key, made, { start });
+      else if (isReservation(strongEtag(found?.ETag)))
+        await this.#bucket.remove(key, {}).catch(() => undefined);
     };
-    return () => free().catch(() => undefined);
   }
 
   async #try(): Promise<Support> {

@@ -105,7 +105,7 @@ const RESERVATIONS: readonly (string | undefined)[] = [
 ];
 
 /** Age, by the clock of the service, at which a reservation is left by a killed process. */
-const LEFT_AFTER_MS = 600_000;
+export const LEFT_AFTER_MS = 600_000;
 
 /** Whether an object is not a file, but reserves its key for a copy. */
 export const isReservation = (etag: string | undefined): boolean =>
