@@ -127,6 +127,14 @@ describe.skipIf(!programs.apache)(
       ]);
     });
 
+    it('a folder is made where its parent has gone at that moment', async () => {
+      const { adapter, patient, onDisk } = openStore();
+      await adapter.makeFolder(at('f'));
+      proxy.before('MKCOL', 1, () => patient.removeFolder(at('f')));
+      await adapter.makeFolder(at('f/g'));
+      expect(await onDisk()).toEqual(['f', 'f/g']);
+    });
+
     const EVERY: readonly (readonly [what: string, effect: Effect, code: string])[] = [
       ['resets every connection', { kind: 'reset' }, 'STORAGE_UNAVAILABLE'],
       ['never answers', { kind: 'stall' }, 'STORAGE_TIMEOUT'],

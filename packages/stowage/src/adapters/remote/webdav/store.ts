@@ -85,10 +85,11 @@ export class Store {
     await this.lock(path, options, async () => {
       // Some servers respond with 201 for an existing collection.
       if ((await this.find(path, options)) !== undefined) throw new AlreadyExistsError();
-      await this.ensureFolder(path.parent, options);
       const again = async (): Promise<boolean> => (await this.find(path, options)) === undefined;
       const outcome = async (): Promise<Outcome> => ((await again()) ? 'untouched' : 'unknown');
-      const status = await this.resources.act('MKCOL', path, 'folder', { ...options, again, outcome });
+      const status = await this.intoFolder(path, options, () =>
+        this.resources.act('MKCOL', path, 'folder', { ...options, again, outcome }),
+      );
       if (isSuccess(status)) return;
       // A server may send any status to the loser of a race.
       if (!(await again())) throw new AlreadyExistsError();
