@@ -346,9 +346,12 @@ it('what is left of an emptied trash that the store does not remove keeps nothin
   await expect.poll(inTrash).toEqual([]);
 });
 
-it('a trash is emptied on a full disk, where no folder can be created', async () => {
+it.each([
+  ['on a full disk, where no folder can be created', new StorageFullError()],
+  ['while the folder into which it moves goes with the one emptied before', new NotFoundError()],
+])('a trash is emptied %s', async (_when, error) => {
   const memory = new MemoryAdapter();
-  const storage = replacing(memory, { moveFolder: () => Promise.reject(new StorageFullError()) });
+  const storage = replacing(memory, { moveFolder: () => Promise.reject(error) });
   const service = await start(storage);
   for (const name of ['a.txt', 'b.txt']) {
     await put(memory, name, name);

@@ -152,9 +152,10 @@ const eraseTogether = async (
   const held = services.locations.hold([all], context, () =>
     freeing(context, open, trashPaths.all, measureIt, take),
   );
-  // Another request may have taken it first.
   await held.catch(ifMissing);
-  if (taken !== undefined) await services.trash.remove(storage, taken, holdSources);
+  // Another request may have taken it first, or removed the parent of its new place at that moment.
+  if (taken === undefined) return (await listIds(storage, { signal })).length === 0;
+  await services.trash.remove(storage, taken, holdSources);
   return true;
 };
 
