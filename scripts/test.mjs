@@ -27,13 +27,17 @@ const ONCE = [
   'test/http/{access,languages,rate-limits}.test.ts',
 ];
 
-const [, leftOut] = await Promise.all([installDependencies(), installPackages(), fetchNodes()]);
-const { nodes, failed: missingNodes } = nodesToTest();
+const programs = Promise.all([installPackages(), fetchNodes()]);
+await installDependencies();
 
 process.stdout.write('\nBuild\n');
 const built = (await npm(['run', '--silent', 'build'])) === 0;
-// Tests wait for servers and browsers: the checks use that time, and are printed after the tests.
+// Programs are unpacked, and tests wait for servers and browsers: the checks use that time, and are printed
+// after the tests.
 const checking = npmAside(['run', '--silent', 'check:built']);
+
+const [leftOut] = await programs;
+const { nodes, failed: missingNodes } = nodesToTest();
 
 if (process.env.STOWAGE_ALL_SERVERS !== '1')
   leftOut.push(
