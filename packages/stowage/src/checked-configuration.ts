@@ -86,7 +86,6 @@ export const halfDenied = (ruled: RuledActions): readonly SettingRisk[] => {
   });
 };
 
-/** Warning about a service without access control. */
 export const UNGUARDED =
   'Neither access rules nor a checkAuthentication hook are set: everybody who reaches this service may write.';
 
@@ -166,7 +165,6 @@ export const checkConfiguration = (
   hooks: ConnectorHooks = {},
 ): CheckedConfiguration => prepare(input, hooks, undefined);
 
-/** Logs the warnings of a configuration, and returns the configuration. */
 export const logConfiguration = <Configuration extends CheckedConfiguration>(
   checked: Configuration,
   log: Pick<Logger, 'info' | 'warn'>,

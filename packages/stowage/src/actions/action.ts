@@ -83,7 +83,6 @@ export type Editor = (typeof editors.upload)[number];
 /** An editor whose image browser has its own listing format. */
 export type ListingEditor = (typeof editors.listing)[number];
 
-/** The kinds of responses that have formats of editors. */
 export type EditorKind = keyof typeof editors;
 
 /** The expensive resource that an action uses: `rateLimits` has a limit for each. */
@@ -112,7 +111,6 @@ export interface Action<Parameters extends z.ZodType = z.ZodType> {
   readonly changesWith?: string;
   /** True: file parts of a form are stored for the action; otherwise they are skipped. */
   readonly takesFiles: boolean;
-  /** True: the form may be without files. */
   readonly filesAreOptional?: boolean;
   /** True: the text fields of a form may be as long as a file. */
   readonly takesLongText?: boolean;

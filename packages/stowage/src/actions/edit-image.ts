@@ -180,7 +180,6 @@ export const imageResizeAction = defineAction({
     editImage(context, 'IMAGE_RESIZE', input, () => ({ kind: 'resize', to: { width, height } })),
 });
 
-/** Crops an image to a box in the displayed orientation. */
 export const imageCropAction = defineAction({
   ...shared,
   name: 'imageCrop',

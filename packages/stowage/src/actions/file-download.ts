@@ -14,7 +14,6 @@ import { PlannedEntries, PortableNames, zipBatches } from './zip/zip-batches.ts'
 import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
-/** Named items that are looked up concurrently. */
 const LOOKED_UP_AT_ONCE = 8;
 
 export interface DownloadOfMany {

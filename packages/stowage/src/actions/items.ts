@@ -90,7 +90,6 @@ const transferring = {
   result: itemsDoneSchema,
 } as const;
 
-/** Copies a file; an existing name gets a number: `a (1).jpg`. */
 export const fileCopyAction = defineAction({
   ...transferring,
   name: 'fileCopy',
@@ -100,7 +99,6 @@ export const fileCopyAction = defineAction({
   run: transfer('copy', 'file'),
 });
 
-/** Copies a folder with all its content; an existing name gets a number: `photos (1)`. */
 export const folderCopyAction = defineAction({
   ...transferring,
   name: 'folderCopy',

@@ -32,7 +32,6 @@ export const pathOfSegments = (segments: readonly string[]): SourcePath | undefi
   }
 };
 
-/** Host of URLs that have none. */
 export const NO_HOST = 'http://no-host.invalid';
 
 /** Absolute, protocol-relative or path-only; anything else (`a.jpg`, `mailto:`) is not a public file. */
@@ -61,7 +60,6 @@ const pathOfPublicUrl = (text: string, baseurl: string): SourcePath | undefined 
   return inside.length === 0 ? undefined : pathOfSegments(inside);
 };
 
-/** A file of a source that a public URL may mean. */
 export interface PublicFile {
   readonly source: Source;
   readonly path: SourcePath;

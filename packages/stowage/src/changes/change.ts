@@ -170,7 +170,6 @@ export interface NewContent {
   readonly isReduced?: boolean | undefined;
   /** The picture as uploaded, stored beside the processed one. */
   readonly original?: UploadedFile | undefined;
-  /** Thumbnail of a picture that was decoded. */
   readonly thumbnail?: DrawnThumbnail | undefined;
   /** Texts from the metadata of the uploaded picture. */
   readonly texts?: About | undefined;

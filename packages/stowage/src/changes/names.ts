@@ -15,35 +15,30 @@ export type TakenNumbers = ReadonlySet<number>;
  * try the same numbers nor each list the folder. Only saves attempts: the store's create-only write decides.
  * Bounded by the number of running requests.
  */
-export interface NameReservations {
-  /** Reserves a path in a store. Returns the function that releases it; undefined when it is reserved. */
-  reserve(storage: ReadableStore, path: SourcePath): (() => void) | undefined;
-  /**
-   * The numbers taken around a name. Concurrent requests share one listing. When it fails, only the request
-   * that started it fails; the others list for themselves.
-   */
-  shareNumbers(
-    storage: ReadableStore,
-    path: SourcePath,
-    list: () => Promise<TakenNumbers>,
-  ): Promise<TakenNumbers>;
-}
-
-export const createNameReservations = (): NameReservations => {
+export const createNameReservations = () => {
   const held = new Set<string>();
   const listings = new Map<string, Promise<TakenNumbers>>();
   const keyInStore = createStoreKeys();
   const keyOf = (storage: ReadableStore, path: SourcePath): string =>
     foldedFor(storage, keyInStore(storage, path));
   return {
-    reserve: (storage, path) => {
+    /** Reserves a path in a store. Returns the function that releases it; undefined when it is reserved. */
+    reserve: (storage: ReadableStore, path: SourcePath): (() => void) | undefined => {
       const key = keyOf(storage, path);
       if (held.has(key)) return undefined;
       held.add(key);
       // Uses the same key, even if the store's case sensitivity has been detected in the meantime.
       return () => void held.delete(key);
     },
-    shareNumbers: async (storage, path, list) => {
+    /**
+     * The numbers taken around a name. Concurrent requests share one listing. When it fails, only the request
+     * that started it fails; the others list for themselves.
+     */
+    shareNumbers: async (
+      storage: ReadableStore,
+      path: SourcePath,
+      list: () => Promise<TakenNumbers>,
+    ): Promise<TakenNumbers> => {
       const key = keyOf(storage, path);
       const running = listings.get(key);
       if (running !== undefined) return running.catch(list);
@@ -53,6 +48,8 @@ export const createNameReservations = (): NameReservations => {
     },
   };
 };
+
+export type NameReservations = ReturnType<typeof createNameReservations>;
 
 interface SearchContext {
   readonly services: { readonly reservations: NameReservations };

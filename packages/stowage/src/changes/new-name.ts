@@ -30,7 +30,6 @@ const sanitized = (text: string): string => {
   return name;
 };
 
-/** The error for a file with a disallowed extension. */
 export const typeNotAllowed = (name: string): TypeNotAllowedError => {
   const extension = extensionOf(name);
   return new TypeNotAllowedError({ details: { name, ...(extension === undefined ? {} : { extension }) } });

@@ -206,7 +206,6 @@ export const keepRoom = async (
   return context.services.quotas.keep(target, id, need, context.signal);
 };
 
-/** Length of the content in bytes. */
 export const sizeOf = (content: Content): number =>
   'staged' in content ? content.staged.size : content.bytes.length;
 

@@ -86,7 +86,6 @@ export const withFileNameIf = async <Result>(
   work: () => Promise<Result> | Result,
 ): Promise<Result> => (isForm ? withFileName(filename, work) : work());
 
-/** The part of a request that an inspection needs. */
 export type InspectionContext = Pick<ChangeContext, 'requester' | 'signal'> & {
   readonly services: Pick<ChangeContext['services'], 'inspector'>;
 };

@@ -42,7 +42,6 @@ const read = (reference: TextReference): string => {
   return content;
 };
 
-/** A configuration with its references resolved. */
 export interface Resolved {
   readonly value: unknown;
   /** References that could not be resolved; they are still in the value. */

@@ -69,7 +69,6 @@ export const isPlainObject = (value: unknown): value is PlainObject => {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** Whether an object at a path has a known key of this name. */
 export type KeyTest = (path: readonly string[], key: string) => boolean;
 
 /**

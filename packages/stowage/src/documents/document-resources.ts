@@ -5,7 +5,6 @@ import type { RemoteFetcher } from '../basics/network/remote.ts';
 import { DocumentFailedError, DocumentLimitError, RemoteFailedError } from '../errors/errors.ts';
 import type { DocumentJob, Resource } from './documents.ts';
 
-/** Maximum number of resources of one document. */
 const MAX_RESOURCES = 500;
 /** Maximum bytes of all resources of one document, or twice the limit of a single one if that is more. */
 const MAX_TOTAL_BYTES = 100 * 1024 * 1024;

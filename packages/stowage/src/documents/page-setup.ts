@@ -78,7 +78,6 @@ export const readMargin = (text: string): Margins | undefined => {
 /** Minimum width and height of the text area in points: 2 cm, with a tolerance for rounding. */
 const LEAST_ROOM = 19.9 * MM;
 
-/** Whether margins leave room for text. */
 export const leavesRoom = ({ width, height }: PageSize, { top, right, bottom, left }: Margins): boolean =>
   Math.max(left, right) <= width / 2 &&
   Math.max(top, bottom) <= height / 2 &&

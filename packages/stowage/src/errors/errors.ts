@@ -230,12 +230,11 @@ export const ifMissing = (error: unknown): undefined => {
   throw error;
 };
 
-/** As `ifMissing`, for errors of another class. */
+/** As `ifMissing`, for errors of other classes. */
 export const ifOnly =
-  (kind: new (input?: ErrorInput) => StowageError) =>
+  (...kinds: readonly (new (input?: ErrorInput) => StowageError)[]) =>
   (error: unknown): undefined => {
-    if (error instanceof kind) return undefined;
-    throw error;
+    if (!kinds.some((kind) => error instanceof kind)) throw error;
   };
 
 /** As `ifMissing`, where an item of another kind counts as missing too. @throws any other error */

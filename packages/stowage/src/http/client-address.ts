@@ -29,7 +29,6 @@ const peerOf = ({
 }: Pick<ClientRequest, 'native' | 'peer'>): Peer | undefined =>
   peer === UNIX_PEER ? peer : parseAddress(peer);
 
-/** Whether a peer has one of these addresses or networks. */
 const createTrust = (from: readonly string[]): ((peer: Peer) => boolean) => {
   const networks = from.filter((one) => one !== UNIX_PEER).map(parseNetwork);
   const trustsUnix = from.includes(UNIX_PEER);

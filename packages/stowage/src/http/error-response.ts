@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Editor } from '../actions/action.ts';
 import { editorFailure } from '../actions/editor-responses.ts';
-import { FileRefusedByHost, isHttpError, StowageError } from '../errors/errors.ts';
+import { FileRefusedByHost, InternalError, isHttpError, StowageError } from '../errors/errors.ts';
 import {
   acceptedLanguage,
   languageOf,
@@ -12,15 +12,11 @@ import {
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
 import { plainValue } from '../basics/log/logger.ts';
-import { type ClientWording, errorEnvelope, jsonResponse } from './run-action.ts';
+import { type ClientWording, errorEnvelope, jsonResponse, type PublicFailure } from './run-action.ts';
 import type { ConnectorResponse } from './message.ts';
 import type { RequestScope } from './request-scope.ts';
 
-interface Failure {
-  /** Key of the error table, for programs. */
-  readonly code: ErrorCode;
-  readonly status: number;
-  readonly messages: readonly string[];
+interface Failure extends PublicFailure {
   readonly details: ErrorDetails | undefined;
   /** The message is the host's own, in any language. */
   readonly isHosts?: boolean;
@@ -29,14 +25,6 @@ interface Failure {
 
 /** Statuses of range and conditional requests: clients expect them in the status line. */
 const alwaysInStatusLine: ReadonlySet<number> = new Set([412, 416]);
-
-const internal: Failure = {
-  code: 'INTERNAL',
-  status: errorTable.INTERNAL.status,
-  messages: [errorTable.INTERNAL.message],
-  details: undefined,
-  headers: {},
-};
 
 /** A hook chooses a status, not a cause; the code is derived from the status. */
 const codeOfHook = (status: number): ErrorCode => {
@@ -47,9 +35,9 @@ const codeOfHook = (status: number): ErrorCode => {
 
 const describe = (error: unknown): Failure => {
   if (error instanceof StowageError) return error;
-  if (!isHttpError(error)) return internal;
+  if (!isHttpError(error)) return new InternalError();
   const { status, message } = error;
-  if (!Number.isInteger(status) || status < 400 || status > 599) return internal;
+  if (!Number.isInteger(status) || status < 400 || status > 599) return new InternalError();
   // A hook written in JavaScript may omit the message; `messages` is shown to users.
   const text = message.trim() === '' ? (STATUS_CODES[status] ?? errorTable.INTERNAL.message) : message;
   return {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
+import { inTimeLimit } from '../basics/concurrency/abort.ts';
 import {
   AccessDeniedError,
   BodyTooLargeError,
@@ -74,17 +75,14 @@ const readBoundedText = async (body: Readable, { headers, signal, times }: BodyC
   if (Number(headers['content-length']) > TEXT_LIMIT) throw new BodyTooLargeError();
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   const isPlain = encoding === '' || encoding === 'identity';
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new RequestTimeoutError()), times.textMs);
+  const late = (): Error => new RequestTimeoutError();
   try {
-    const sent = await collect(body, AbortSignal.any([signal, late.signal]), times);
+    const sent = await inTimeLimit(times.textMs, signal, (limit) => collect(body, limit, times), late);
     const bytes = isPlain ? sent : await decompressed(sent, encoding);
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     if (error instanceof StowageError || signal.aborted) throw error;
     throw new BrokenBodyError({ cause: error });
-  } finally {
-    clearTimeout(timer);
   }
 };
 

@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import type * as Jose from 'jose';
 import { Once } from '../basics/concurrency/abort.ts';
 import { boundedBytes } from '../basics/content/parse-budget.ts';
+import { systemCode } from '../basics/files/system-errors.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { possibleAlgorithms, type TokenSettings } from '../config/settings/access.ts';
 import { BusyError, HttpError } from '../errors/errors.ts';
@@ -35,11 +36,6 @@ const fetchKeys: Jose.FetchImplementation = async (url, options) => {
 /** Errors of the key lookup that are faults of the token, not of the key set. */
 const TOKEN_FAULTS = ['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWKS_MULTIPLE_MATCHING_KEYS'];
 
-const codeOf = (error: unknown): string => {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : '';
-};
-
 /**
  * The published keys. They are fetched at the first token, again after ten minutes, and for an unknown key at
  * most every thirty seconds; concurrent requests share one fetch. If it fails, the last keys stay in use for
@@ -70,7 +66,7 @@ const publishedKeys = (
     try {
       return await keys(header, token);
     } catch (error) {
-      if (TOKEN_FAULTS.includes(codeOf(error))) throw error;
+      if (TOKEN_FAULTS.includes(systemCode(error) ?? '')) throw error;
       throw new BusyError({ detail: 'the keys of auth.jwt.jwksUrl could not be fetched', cause: error });
     }
   };

@@ -10,7 +10,12 @@ import {
 import type { Logger } from '../basics/log/logger.ts';
 import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
-import { AccessDeniedError, ChangedMeanwhileError, UnknownActionError } from '../errors/errors.ts';
+import {
+  AccessDeniedError,
+  ChangedMeanwhileError,
+  orUndefined,
+  UnknownActionError,
+} from '../errors/errors.ts';
 import { parseParameters } from '../parameters/fields.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -53,6 +58,7 @@ export const errorEnvelope = (
 export const pingResponse = (): ConnectorResponse => jsonResponse(200, '{"success":true}');
 
 export interface PublicFailure {
+  /** Key of the error table, for programs. */
   readonly code: ErrorCode;
   readonly status: number;
   readonly messages: readonly string[];
@@ -88,13 +94,8 @@ export const manyResults = (
   });
 };
 
-const folderOf = (path: RawValue | undefined): SourcePath => {
-  try {
-    return typeof path === 'string' ? SourcePath.parse(path) : SourcePath.root;
-  } catch {
-    return SourcePath.root;
-  }
-};
+const folderOf = (path: RawValue | undefined): SourcePath =>
+  orUndefined(() => SourcePath.parse(typeof path === 'string' ? path : '')) ?? SourcePath.root;
 
 /**
  * The access check before an action: rejects when the rules deny it for `path` and everything below,

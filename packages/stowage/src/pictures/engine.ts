@@ -65,7 +65,6 @@ export interface Rotation {
   readonly flip: 'horizontal' | 'vertical' | undefined;
 }
 
-/** An edit of a picture: scale it to a size, crop it to a box, or rotate it. */
 export type Edit =
   | { readonly kind: 'resize'; readonly to: PictureSize }
   | { readonly kind: 'crop'; readonly box: PictureBox }
@@ -144,7 +143,6 @@ export interface ImageEngine {
   verify(image: Buffer, signal?: AbortSignal): Promise<string>;
 }
 
-/** Whether an edit would not change a picture of this size. */
 export const changesNothing = (edit: Edit, { width, height }: PictureSize): boolean => {
   if (edit.kind === 'rotate') return edit.rotation.angle === 0 && edit.rotation.flip === undefined;
   // A box of this size begins at the corner.

@@ -162,7 +162,6 @@ export const openPicture = async (
   return openEncoded(sharp, { file, format }, entry?.data ?? file, frames);
 };
 
-/** Whether it is a lossless WebP file. */
 export const isLossless = ({ file, format }: OpenedPicture): boolean =>
   format === 'webp' && isLosslessWebp(file, pictureBudget(file));
 

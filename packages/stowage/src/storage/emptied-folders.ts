@@ -14,7 +14,6 @@ export interface Stayed {
   cause: unknown;
 }
 
-/** Total number of remaining items. */
 export const countOf = ({ changed, omitted, hidden, refused }: Stayed): number =>
   changed + omitted + hidden + refused;
 

@@ -20,7 +20,6 @@ import type { SourcePath } from './source-path.ts';
 /** A longer file is not a record of this service. */
 export const MOST_RECORD_BYTES = 64 * 1024;
 
-/** A record as it was read. */
 export interface ReadRecord {
   /** Undefined when it is longer than a record of the service. */
   readonly text: string | undefined;

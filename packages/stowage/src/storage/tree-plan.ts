@@ -140,7 +140,6 @@ export interface TreePlan {
 // About 500 bytes are held for each until the copy is done.
 const MOST_FOLDERS = 1_000_000;
 
-/** Current and target path of a planned file. */
 export const locate = (
   { folders }: Pick<TreePlan, 'folders'>,
   { folder, name, newName }: PlannedFile,

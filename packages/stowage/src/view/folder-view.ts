@@ -104,7 +104,6 @@ export class Item<Known extends Entry = Stat> {
     return (this.#path ??= this.#host.folder.below(this.stat.name));
   }
 
-  /** The parent folder. */
   get folder(): SourcePath {
     return this.#host.folder;
   }

@@ -105,7 +105,6 @@ export const scanFolder = async (
 /** Up to this page size, it is cheaper to read details for the page than for all of a large folder. */
 const SMALL_PAGE = 1000;
 
-/** The wanted entries of a folder, and their order. */
 export interface PageRequest {
   readonly wanted: Wanted;
   readonly sortBy: SortOrder;
@@ -127,7 +126,6 @@ export interface Page {
   readonly total: number;
 }
 
-/** Collects the entries of a folder, and returns those of a page in order. */
 interface Gathering {
   readonly add: (entry: Entry) => void;
   readonly page: (slice: TimeSlice) => Promise<Entries>;

@@ -6,7 +6,6 @@ import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { FoundEntry, SourceView } from '../../view/source-view.ts';
 
-/** Consecutive entries of one folder. */
 export interface Group {
   readonly folder: SourcePath;
   readonly found: FoundEntry[];

@@ -159,7 +159,6 @@ export const searchSource = async (
   }
 };
 
-/** An item of a listing, and its location. */
 export type FoundItem = ListingItem & {
   readonly source: string;
   readonly path: string;

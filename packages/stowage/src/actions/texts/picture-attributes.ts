@@ -72,7 +72,6 @@ const shownSize = (
 /** A blank would end an address of a `srcset`, and a trailing comma too. */
 const inSrcset = (url: string): string => url.replaceAll(/[\s,]/gu, encodeURIComponent);
 
-/** The picture that a link leads to, and its size. */
 interface SizedItem {
   readonly item: Item;
   readonly size: PictureSize;
@@ -103,7 +102,6 @@ const linksByWidth = async (
   return byWidth.size === 0 ? byWidth : byWidth.set(size.width, urlOf(path));
 };
 
-/** The attribute `srcset` and its `sizes`. */
 const srcsetAttributes = async (
   services: PictureServices,
   { link, tag: { attributes } }: TextPicture,

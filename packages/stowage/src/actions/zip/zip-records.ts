@@ -108,7 +108,6 @@ export const descriptor = ({ crc, size }: ContentSum, is64: boolean): Buffer => 
   return bytes;
 };
 
-/** An entry that has been written to the archive. */
 export interface WrittenEntry extends EntryHead, ContentSum {
   /** Offset of its header. */
   readonly offset: number;

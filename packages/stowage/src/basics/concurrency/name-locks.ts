@@ -51,10 +51,8 @@ export const createNameLocks = (): NameLocks => {
         .reduceRight((inner, key) => () => holdOne(key, signal, inner), work)(),
     holdFree: async (keys, work) => {
       const held = new Set(keys.filter((key) => !locks.has(key)));
-      let end: () => void = () => undefined;
-      const ended = new Promise<void>((resolve) => {
-        end = resolve;
-      });
+      let end = (): void => undefined;
+      const ended = new Promise<void>((resolve) => (end = resolve));
       const holding = [...held].map((key) => holdOne(key, undefined, () => ended));
       try {
         return await work(held);

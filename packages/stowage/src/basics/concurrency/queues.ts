@@ -157,7 +157,6 @@ class FairSlots implements Slots {
   }
 }
 
-/** Slots for `count` concurrent holders. */
 export const createSlots = (count: number, mayWait: number, share: UserShare = {}): FairSlots =>
   new FairSlots(count, mayWait, share);
 
@@ -171,7 +170,6 @@ export interface TaskQueue {
   run<Result>(work: () => Promise<Result>, weight?: number, signal?: AbortSignal): Promise<Result>;
 }
 
-/** Limits of the number of waiting tasks, and of their wait. */
 export interface WaitLimits {
   readonly maxWaiting: number;
   readonly maxWaitMs: number;
@@ -188,7 +186,6 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** A capacity that several queues share. */
 interface Shared {
   readonly capacity: Capacity;
   readonly queues: readonly Set<Waiter>[];

@@ -145,5 +145,4 @@ export const mimeTypeOf = (name: string): string =>
 /** The media type without parameters, for programs that compare it. */
 export const mediaTypeOf = (name: string): string => mimeTypeOf(name).replace(/;.*/u, '');
 
-/** The extensions whose media type is known. */
 export const mediaTypeExtensions: readonly string[] = [...TYPES.keys()];

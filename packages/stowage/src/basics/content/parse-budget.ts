@@ -1,6 +1,5 @@
 import { Transform, type TransformCallback } from 'node:stream';
 
-/** Limits of the cost of parsing one input. */
 export interface ParseLimits {
   /** Parts: chunks, segments, entries, elements, rules that are tried. */
   readonly items: number;

@@ -2,7 +2,7 @@ import { type Readable, PassThrough, pipeline, type Transform } from 'node:strea
 import { FileTooLargeError, RemoteFailedError, StowageError } from '../../errors/errors.ts';
 import { limitTo } from '../content/parse-budget.ts';
 import type { Logger } from '../log/logger.ts';
-import { orAborted, TimeLimit } from '../concurrency/abort.ts';
+import { inTimeLimit, orAborted, TimeLimit } from '../concurrency/abort.ts';
 import { createSlots, type Slots } from '../concurrency/queues.ts';
 import type { AddressSources, PinnedResponse, PinnedRequestOptions } from './checked-request.ts';
 import { parseTarget, type Target } from './target.ts';
@@ -194,7 +194,6 @@ const resourceOf = (
   return { stream, contentType, size };
 };
 
-/** Maximum number of fetches that wait for a lookup. */
 const MAX_WAITING_LOOKUPS = 1000;
 
 const ask = async (
@@ -263,27 +262,23 @@ export interface PostOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Posts to URLs of the configuration. */
-export interface RemotePoster {
-  /**
-   * Posts over http or https and returns the status of the response, without reading its body. Does not
-   * follow redirects. Checks addresses as `RemoteFetcher.fetch` does.
-   * @throws AddressRefusedError, RemoteFailedError
-   */
-  post(url: string, options: PostOptions): Promise<number>;
-}
-
-/** Creates the poster. It keeps no connections. */
-export const createRemotePoster = (): RemotePoster => ({
-  post: async (url, { body, headers, timeoutMs, allowPrivate, signal }) => {
-    const limit = new TimeLimit(timeoutMs, signal, late);
-    try {
-      const request = { signal: limit.signal, post: { body, headers } };
-      const response = await ask(parseTarget(url), {}, { allowPrivate }, request);
+/**
+ * Posts to a URL of the configuration over http or https, and returns the status of the response, without
+ * reading its body. Does not follow redirects, and keeps no connections. Checks addresses as
+ * `RemoteFetcher.fetch` does.
+ * @throws AddressRefusedError, RemoteFailedError
+ */
+export const postRemote = (
+  url: string,
+  { body, headers, timeoutMs, allowPrivate, signal: outer }: PostOptions,
+): Promise<number> =>
+  inTimeLimit(
+    timeoutMs,
+    outer,
+    async (signal) => {
+      const response = await ask(parseTarget(url), {}, { allowPrivate }, { signal, post: { body, headers } });
       response.close();
       return response.status;
-    } finally {
-      limit.dispose();
-    }
-  },
-});
+    },
+    late,
+  );

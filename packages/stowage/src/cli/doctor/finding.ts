@@ -65,10 +65,8 @@ export const report = (findings: readonly Finding[]): string => {
   );
   const broken = countBroken(findings);
   const risks = findings.filter(({ level }) => level === 'risk').length;
-  const count = (number: number, what: string): string =>
-    `${String(number)} ${what}${number === 1 ? '' : 's'}`;
-  const end =
-    broken + risks === 0 ? 'Nothing is wrong.' : `${String(broken)} broken, ${count(risks, 'risk')}.`;
+  const counts = `${String(broken)} broken, ${String(risks)} risk${risks === 1 ? '' : 's'}.`;
+  const end = broken + risks === 0 ? 'Nothing is wrong.' : counts;
   return [...ordered.map(textOf), '', end].join('\n');
 };
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { SourceConfig } from '../../config/types.ts';
-import { NotFoundError, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
+import { ifMissing, StorageDeniedError, UnsupportedError } from '../../errors/errors.ts';
 import { type Findings, reasonOf } from './finding.ts';
 import { inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
 import type { Source } from '../../sources/source.ts';
@@ -144,13 +144,8 @@ const isListed = async (storage: StorageAdapter, name: string, signal: AbortSign
 /** Time limit of the removal, which runs even if the other checks were aborted. */
 const REMOVAL_MS = 10_000;
 
-const removeProbe = async (storage: StorageAdapter, path: SourcePath): Promise<void> => {
-  try {
-    await inTimeLimit(REMOVAL_MS, undefined, (signal) => storage.removeFile(path, { signal }));
-  } catch (error) {
-    if (!(error instanceof NotFoundError)) throw error;
-  }
-};
+const removeProbe = (storage: StorageAdapter, path: SourcePath): Promise<void> =>
+  inTimeLimit(REMOVAL_MS, undefined, (signal) => storage.removeFile(path, { signal })).catch(ifMissing);
 
 const checkRoom = async ({ root = '.', settings }: SourceConfig, findings: Findings): Promise<void> => {
   const { bavail, bsize, blocks } = await statfs(root);

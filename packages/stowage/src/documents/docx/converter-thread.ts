@@ -4,7 +4,6 @@ import type { DocxPage, Picture } from 'stowage-html-docx';
 import { threadEnvironment } from '../../basics/concurrency/thread-environment.ts';
 import { DocumentFailedError, DocumentLimitError, StowageError } from '../../errors/errors.ts';
 
-/** A resource that a converter thread requests. */
 export type ResourceRequest =
   | { readonly kind: 'picture' | 'sheet'; readonly url: string }
   /** A picture embedded in the document, in its own memory. */

@@ -13,7 +13,6 @@ interface Bounds {
   readonly bytes: number;
 }
 
-/** Limits of unfinished uploads: for all clients, for one client, and their lifetime. */
 export interface WaitingLimits {
   readonly all: Bounds;
   readonly client: Bounds;

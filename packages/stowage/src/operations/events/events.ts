@@ -2,7 +2,6 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { orAborted } from '../../basics/concurrency/abort.ts';
 import { ifCode } from '../../basics/files/system-errors.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { createRemotePoster } from '../../basics/network/remote.ts';
 import type { EventSink, ServiceEvent, WebhookFigures } from '../../config/event.ts';
 import type { Settings } from '../../config/settings.ts';
 import { InternalError } from '../../errors/errors.ts';
@@ -101,20 +100,18 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** Creates the configured event sinks. */
 export const createSinks = (
   { audit, webhooks }: Pick<Settings, 'audit' | 'webhooks'>,
   state: State,
   log: Logger,
 ): readonly EventSink[] => {
   const sinks: EventSink[] = audit === undefined ? [] : [new AuditFile(audit.file, log)];
-  const poster = createRemotePoster();
   // Several webhooks may have the same URL, with different secrets or types: each has its own queue.
   const numberOf = ({ url }: WebhookSettings, index: number): number =>
     webhooks.slice(0, index).filter((other) => other.url === url).length;
   return [
     ...sinks,
-    ...webhooks.map((one, index) => new Webhook(one, { poster, state, log, number: numberOf(one, index) })),
+    ...webhooks.map((one, index) => new Webhook(one, { state, log, number: numberOf(one, index) })),
   ];
 };
 

@@ -2,7 +2,7 @@ import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Records, State } from '../state/state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { RemotePoster } from '../../basics/network/remote.ts';
+import { postRemote } from '../../basics/network/remote.ts';
 import type { DurableQueue, QueueEntry } from '../state/file-queue.ts';
 import type { EventSink, EventType, ServiceEvent, WebhookFigures } from '../../config/event.ts';
 
@@ -71,7 +71,6 @@ export interface WebhookSettings {
 }
 
 export interface WebhookParts {
-  readonly poster: RemotePoster;
   readonly state: State;
   readonly log: Logger;
   /** Number of earlier webhooks with the same URL. */
@@ -261,7 +260,7 @@ export class Webhook implements EventSink {
     const headers = headersFor(secret, id, body);
     const { signal } = this.#closing;
     const options = { body, headers, timeoutMs: TIMEOUT_MS, allowPrivate, signal };
-    const status = await this.#parts.poster.post(url, options);
+    const status = await postRemote(url, options);
     // Frameworks limit bodies, Express to 100 KB: the same delivery would fail for a day.
     if (status === PAYLOAD_TOO_LARGE) this.#fitting = Math.max(1, Math.floor(events / 2));
     if (status < 200 || status > 299) throw new Error(`The receiver responded with ${String(status)}.`);

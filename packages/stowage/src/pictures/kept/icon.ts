@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 
 const MAX_STEM_LENGTH = 80;
 
-/** A hash of a text in ten hexadecimal digits. */
 export const shortHash = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 10);
 
@@ -17,7 +16,6 @@ export const asciiForm = (text: string): string => {
   return form === '' ? 'item' : form;
 };
 
-/** An SVG icon and its file name. */
 export interface Icon {
   readonly name: string;
   readonly svg: string;

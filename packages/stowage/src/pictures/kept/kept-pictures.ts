@@ -48,7 +48,6 @@ const isExpected = (error: unknown): boolean =>
 
 interface Job {
   readonly target: Target;
-  /** The entry that is shown. */
   readonly item: Entry;
 }
 

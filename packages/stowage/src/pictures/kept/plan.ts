@@ -35,7 +35,6 @@ const takesAnothersName = (stem: string, suffix: string, imageExtensions: readon
   return KEPT[other] === undefined && other !== 'svg' && imageExtensions.includes(other);
 };
 
-/** Whether a source has a folder of thumbnails and variants. */
 export const hasThumbnailFolder = ({
   createThumb,
   imagePresets,
@@ -119,7 +118,6 @@ export type Plan =
 
 type IconPlan = Extract<Plan, { kind: 'icon' }>;
 
-/** Parameters of the thumbnail of an entry. */
 export const thumbnailOf = (
   { thumbSize, thumbDensity, quality }: Pick<Settings, 'thumbSize' | 'thumbDensity' | 'quality'>,
   entry: Entry,
@@ -138,7 +136,6 @@ export const hasVariants = (
   return extension !== 'svg' && imageExtensions.includes(extension);
 };
 
-/** The variant of an image by a preset. */
 export const variantOf = (
   settings: Settings,
   { format: wanted, ...box }: Settings['imagePresets'][string],

@@ -2,11 +2,10 @@ import { setImmediate as yieldToLoop } from 'node:timers/promises';
 import type { ParseBudget } from '../../basics/content/parse-budget.ts';
 import {
   blankDirectory,
-  blankValue,
   directoriesOf,
   GPS_DIRECTORY,
   openTiff,
-  removeEntry,
+  removeEntries,
   type TiffDirectory,
 } from './tiff.ts';
 import { blankLocationInXmp, MENTIONED } from './xmp-location.ts';
@@ -216,12 +215,7 @@ export const blankLocationInExif = (bytes: Buffer, budget: ParseBudget): boolean
       budget.spendBytes(value.end - value.start);
       blank(bytes.subarray(value.start, value.end), budget);
     }
-    // In reverse order: removing an entry moves the later ones.
-    for (const [index, entry] of [...directory.entries.entries()].reverse()) {
-      if (!LOCATED.has(entry.tag)) continue;
-      blankValue(tiff, entry, budget);
-      removeEntry(tiff, directory, index, budget);
-    }
+    removeEntries(tiff, directory, (tag) => LOCATED.has(tag), budget);
   }
   return true;
 };

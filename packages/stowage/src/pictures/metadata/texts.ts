@@ -9,6 +9,7 @@ import {
   plainText,
 } from '../../storage/about/about.ts';
 import { MAX_PICTURE_BYTES } from '../engine.ts';
+import type { ImagePool } from '../image-editor.ts';
 import {
   pictureBudget,
   type PictureFormat,
@@ -180,12 +181,7 @@ const MOST_HEAD_BYTES = 8 * 1024 * 1024;
  * @throws the signal's reason
  */
 export const readTexts = async (
-  hold: <Result>(
-    kind: 'edits',
-    bytes: number | undefined,
-    work: () => Promise<Result>,
-    signal: AbortSignal,
-  ) => Promise<Result>,
+  hold: ImagePool['hold'],
   picture: PictureFile,
   signal: AbortSignal,
 ): Promise<About | undefined> => {

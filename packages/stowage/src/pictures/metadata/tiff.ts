@@ -54,22 +54,15 @@ export interface TiffDirectory {
 export const openTiff = (bytes: Buffer): Tiff | undefined => {
   if (bytes.length < 8) return undefined;
   const order = bytes.toString('latin1', 0, 4);
-  if (order === 'II*\0') {
-    return {
-      bytes,
-      uint16: (at) => bytes.readUInt16LE(at),
-      uint32: (at) => bytes.readUInt32LE(at),
-      setUint16: (value, at) => void bytes.writeUInt16LE(value, at),
-      setUint32: (value, at) => void bytes.writeUInt32LE(value, at),
-    };
-  }
-  if (order !== 'MM\0*') return undefined;
+  const isLittle = order === 'II*\0';
+  if (!isLittle && order !== 'MM\0*') return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return {
     bytes,
-    uint16: (at) => bytes.readUInt16BE(at),
-    uint32: (at) => bytes.readUInt32BE(at),
-    setUint16: (value, at) => void bytes.writeUInt16BE(value, at),
-    setUint32: (value, at) => void bytes.writeUInt32BE(value, at),
+    uint16: (at) => view.getUint16(at, isLittle),
+    uint32: (at) => view.getUint32(at, isLittle),
+    setUint16: (value, at) => view.setUint16(at, value, isLittle),
+    setUint32: (value, at) => view.setUint32(at, value, isLittle),
   };
 };
 
@@ -129,7 +122,7 @@ export const directoriesOf = (tiff: Tiff, budget: ParseBudget): readonly TiffDir
  * Removes an entry from its directory, in place: later entries move up, and the gap is zeroed. Does nothing
  * if the directory was overwritten because another one overlapped it.
  */
-export const removeEntry = (
+const removeEntry = (
   { bytes, uint16, setUint16 }: Tiff,
   directory: TiffDirectory,
   index: number,
@@ -147,10 +140,25 @@ export const removeEntry = (
 };
 
 /** Zeroes the value of an entry. Many entries may refer to the same value, as long as the whole file. */
-export const blankValue = ({ bytes }: Tiff, { value }: TiffEntry, budget: ParseBudget): void => {
+const blankValue = ({ bytes }: Tiff, { value }: TiffEntry, budget: ParseBudget): void => {
   if (value === undefined) return;
   budget.spendBytes(value.end - value.start);
   bytes.fill(0, value.start, value.end);
+};
+
+/** Removes the entries with some tags from a directory, in place, with their values. */
+export const removeEntries = (
+  tiff: Tiff,
+  directory: TiffDirectory,
+  isRemoved: (tag: number) => boolean,
+  budget: ParseBudget,
+): void => {
+  // In reverse order: removing an entry moves the later ones.
+  for (const [index, entry] of [...directory.entries.entries()].reverse()) {
+    if (!isRemoved(entry.tag)) continue;
+    blankValue(tiff, entry, budget);
+    removeEntry(tiff, directory, index, budget);
+  }
 };
 
 /** Zeroes a directory and all its values. */
@@ -212,16 +220,8 @@ export const tiffWithoutMetadata = (original: Buffer, budget: ParseBudget): Buff
   const directories = tiff === undefined ? undefined : directoriesOf(tiff, budget);
   if (tiff === undefined || directories === undefined) return undefined;
   for (const directory of directories) {
-    if (directory.reachedBy !== undefined) {
-      blankDirectory(tiff, directory, budget);
-      continue;
-    }
-    // In reverse order: removing an entry moves the later ones.
-    for (const [index, entry] of [...directory.entries.entries()].reverse()) {
-      if (SHOWN.has(entry.tag)) continue;
-      blankValue(tiff, entry, budget);
-      removeEntry(tiff, directory, index, budget);
-    }
+    if (directory.reachedBy !== undefined) blankDirectory(tiff, directory, budget);
+    else removeEntries(tiff, directory, (tag) => !SHOWN.has(tag), budget);
   }
   return file.equals(original) ? original : file;
 };

@@ -26,7 +26,6 @@ interface ProgramRun {
   readonly seconds: number;
 }
 
-/** Maximum number of output bytes. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** Maximum number of bytes of its error output in the log. */
 const MAX_COMPLAINT_BYTES = 500;

@@ -141,5 +141,4 @@ const video: PreviewCommand = {
   },
 };
 
-/** The command for each kind of files. */
 export const commands: Readonly<Record<PreviewKind, PreviewCommand>> = { pdf, video };

@@ -152,7 +152,6 @@ export class AboutKeeper {
     return () => this.#remove(location, found).catch(ifOnly(ChangedMeanwhileError));
   }
 
-  /** Copies the texts of a file to its copy. */
   async copied(from: StoreLocation, to: StoreLocation): Promise<void> {
     await this.set(to, await this.read(from));
   }

@@ -2,7 +2,7 @@ import { Background } from '../../basics/concurrency/abort.ts';
 import { createNameLocks } from '../../basics/concurrency/name-locks.ts';
 import { forEachAtOnce } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import { ChangedMeanwhileError, ifMissing } from '../../errors/errors.ts';
+import { ChangedMeanwhileError, ifOnly, NotFoundError } from '../../errors/errors.ts';
 import type { Entry, StorageAdapter } from '../adapter.ts';
 import { createStoreKeys } from '../location.ts';
 import { pagesOf, untilNotOvertaken, writeRecord } from '../records.ts';
@@ -62,9 +62,8 @@ const listOldest = async (
 /** Removes a record if it is unchanged since it was listed. */
 const removeRecord = async (store: StorageAdapter, entry: Entry): Promise<void> => {
   const ifUnchanged = { etag: undefined, ...entry };
-  await store.removeFile(movedPaths.all.child(entry.name), { ifUnchanged }).catch((error: unknown) => {
-    if (!(error instanceof ChangedMeanwhileError)) ifMissing(error);
-  });
+  const path = movedPaths.all.child(entry.name);
+  await store.removeFile(path, { ifUnchanged }).catch(ifOnly(ChangedMeanwhileError, NotFoundError));
 };
 
 const mostOf = ({ entries }: MemoryPolicy): number => entries * RECORDS_PER_ENTRY;
@@ -91,7 +90,6 @@ const sweepRecords = async (
   return count - removed.length;
 };
 
-/** A name with a new event. */
 export interface Noted {
   readonly use: MemoryUse;
   readonly path: SourcePath;

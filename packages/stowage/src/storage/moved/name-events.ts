@@ -107,7 +107,6 @@ export const writtenHistory = (about: SourcePath, { events, since }: NameHistory
   }
 };
 
-/** A history as it was read, with the version of its record. */
 export interface ReadHistory extends NameHistory {
   /** Undefined when there is no record. */
   readonly version: Stat | undefined;

@@ -133,11 +133,8 @@ export const takeAll = async (
   }
 };
 
-/** Removes the parent folder of emptied trashes when it is empty. */
 const removeParent = (storage: StorageAdapter, options: OperationOptions): Promise<void> =>
-  storage.removeEmptyFolder(trashPaths.emptied, options).catch((error: unknown) => {
-    if (!(error instanceof NotEmptyError)) ifMissing(error);
-  });
+  storage.removeEmptyFolder(trashPaths.emptied, options).catch(ifOnly(NotEmptyError, NotFoundError));
 
 /** Removes a trash that was moved away. */
 export const removeEmptied = async (

@@ -93,7 +93,6 @@ export const readTrashRecord = async (
   return parseTrashRecord(id, found?.text);
 };
 
-/** Records that are read together. */
 export const RECORDS_AT_ONCE = 128;
 
 /** The texts of some records, where the store reads them together; use `readTrashRecord` for missing ones. */

@@ -18,11 +18,9 @@ const ID = /^([0-9a-z]{9})-[0-9a-f]{32}$/u;
 /** Id of an item in the trash. Generated here or validated: it cannot be a path. */
 export type TrashId = string & { readonly trashId: true };
 
-/** A new id for an item that is removed now. */
 export const newTrashId = (): TrashId =>
   `${Date.now().toString(36).padStart(9, '0')}-${randomBytes(16).toString('hex')}` as TrashId;
 
-/** Whether a text has the form of an id. */
 export const isTrashId = (text: string): text is TrashId => ID.test(text);
 
 /** Time of the removal, in milliseconds since 1970. */
@@ -38,7 +36,6 @@ export const TRASH_RECORDS = new RegExp(
   'u',
 );
 
-/** Paths inside the trash. */
 export const trashPaths = {
   all: trash,
   emptied,

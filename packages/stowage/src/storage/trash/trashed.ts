@@ -106,5 +106,4 @@ export const trashLocation = (storage: ReadableStore, { id }: TrashRecord): Loca
   path: trashPaths.of(id),
 });
 
-/** Current path of a removed item. */
 export const trashedPath = ({ id, path }: TrashRecord): SourcePath => trashPaths.item(id, path.name);

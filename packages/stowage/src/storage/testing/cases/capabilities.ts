@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { NotFoundError } from '../../../errors/errors.ts';
+import { ifMissing } from '../../../errors/errors.ts';
 import type { StorageAdapter } from '../../adapter.ts';
 import { capabilityNames } from '../../capabilities.ts';
 import { moveFolder } from '../../folders.ts';
@@ -12,14 +12,8 @@ const FILES = 12;
 // The coarsest clock among stores has whole seconds.
 const CLOCK_STEP_MS = 1100;
 
-const isThere = (adapter: StorageAdapter, path: SourcePath): Promise<boolean> =>
-  adapter.stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof NotFoundError) return false;
-      throw error;
-    },
-  );
+const isThere = async (adapter: StorageAdapter, path: SourcePath): Promise<boolean> =>
+  (await adapter.stat(path).catch(ifMissing)) !== undefined;
 
 /** Repeats `check` until the work is done. Rejects with the first failure. */
 const during = async (work: Promise<unknown>, check: () => Promise<void>): Promise<void> => {
