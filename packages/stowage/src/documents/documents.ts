@@ -56,68 +56,48 @@ export interface DocumentMaker {
 }
 
 /** Limits for DOCX files, shared by all documents of one connector. */
-export interface DocxLimits {
+export const defaultDocxLimits = {
   /** Concurrent documents, each in its own thread. */
-  readonly running: number;
-  /** Waiting documents; more are rejected. */
-  readonly waiting: number;
-  readonly maxWaitMs: number;
-  /** Time limit for one document in milliseconds, not counting the loading of its resources. */
-  readonly convertMs: number;
-  /** Maximum length of the HTML in characters. */
-  readonly maxHtmlLength: number;
-  /** Memory of one thread in megabytes. */
-  readonly maxHeapMb: number;
-  /** Maximum number of pixels of a picture that has to be decoded. */
-  readonly maxPixels: number;
-  /** Time limit for one drawing in milliseconds; a slower one is left out. */
-  readonly drawMs: number;
-  /** Milliseconds after which idle threads and drawing processes end. */
-  readonly idleMs: number;
-}
-
-export const defaultDocxLimits: DocxLimits = {
   running: 4,
+  /** Waiting documents; more are rejected. */
   waiting: 20,
   maxWaitMs: 60_000,
+  /** Time limit for one document in milliseconds, not counting the loading of its resources. */
   convertMs: 30_000,
+  /** Maximum length of the HTML in characters. */
   maxHtmlLength: 16 * 1024 * 1024,
+  /** Memory of one thread in megabytes. */
   maxHeapMb: 512,
+  /** Maximum number of pixels of a picture that has to be decoded. */
   maxPixels: 50_000_000,
+  /** Time limit for one drawing in milliseconds; a slower one is left out. */
   drawMs: 15_000,
+  /** Milliseconds after which idle threads and drawing processes end. */
   idleMs: 60_000,
 };
 
-/** Limits for PDF files, shared by all documents of one connector. */
-export interface PdfLimits {
-  /** Concurrent documents. Most of the time they wait for resources. */
-  readonly running: number;
-  /** Documents that are printed concurrently, once they are loaded. */
-  readonly printing: number;
-  /** Waiting documents; more are rejected. */
-  readonly waiting: number;
-  readonly maxWaitMs: number;
-  /** Time limit for one document in milliseconds, not counting the loading of its resources. */
-  readonly renderMs: number;
-  readonly maxPdfBytes: number;
-  /** A browser is replaced after this number of documents. */
-  readonly documentsPerBrowser: number;
-  /** A browser that uses more memory than this after a document is replaced. */
-  readonly maxBrowserBytes: number;
-  /** A single browser process that exceeds this while it works is killed, and its document fails. */
-  readonly maxProcessBytes: number;
-}
+export type DocxLimits = Readonly<typeof defaultDocxLimits>;
 
 const MB = 1024 * 1024;
 
-export const defaultPdfLimits: PdfLimits = {
+/** Limits for PDF files, shared by all documents of one connector. */
+export const defaultPdfLimits = {
+  /** Concurrent documents. Most of the time they wait for resources. */
   running: 4,
+  /** Documents that are printed concurrently, once they are loaded. */
   printing: 2,
+  /** Waiting documents; more are rejected. */
   waiting: 20,
   maxWaitMs: 60_000,
+  /** Time limit for one document in milliseconds, not counting the loading of its resources. */
   renderMs: 30_000,
   maxPdfBytes: 100 * MB,
+  /** A browser is replaced after this number of documents. */
   documentsPerBrowser: 100,
+  /** A browser that uses more memory than this after a document is replaced. */
   maxBrowserBytes: 768 * MB,
+  /** A single browser process that exceeds this while it works is killed, and its document fails. */
   maxProcessBytes: 1024 * MB,
 };
+
+export type PdfLimits = Readonly<typeof defaultPdfLimits>;

@@ -1,3 +1,5 @@
+import type { Settings } from '../config/settings.ts';
+
 /**
  * Maximum size in bytes of a picture that is read into memory for decoding. For a larger file a listing shows
  * the icon of its extension.
@@ -70,19 +72,8 @@ export type Edit =
   | { readonly kind: 'crop'; readonly box: PictureBox }
   | { readonly kind: 'rotate'; readonly rotation: Rotation };
 
-/** Processing of uploaded pictures. */
-export interface ReceivingPolicy {
-  /** Stores pixels upright instead of with an EXIF orientation. */
-  readonly autoOrient: boolean;
-  /** Limits in pixels, in displayed orientation; smaller pictures are not scaled. */
-  readonly maxWidth?: number | undefined;
-  readonly maxHeight?: number | undefined;
-  /** Treatment of EXIF, XMP, IPTC and comments; the colour profile always stays. */
-  readonly metadata: 'keep' | 'strip' | 'strip-location';
-  readonly format: 'keep' | 'webp' | 'avif' | 'jpeg';
-  /** Quality of JPEG, WebP and AVIF that are encoded again, 1 to 100. */
-  readonly quality?: number | undefined;
-}
+/** Processing of uploaded pictures; see the setting `uploadImages`. */
+export type ReceivingPolicy = Omit<NonNullable<Settings['uploadImages']>, 'keepOriginal'>;
 
 /** An uploaded picture in the form to be stored. */
 export interface Received {

@@ -4,7 +4,8 @@ import type { Records, State } from '../state/state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { postRemote } from '../../basics/network/remote.ts';
 import type { DurableQueue, QueueEntry } from '../state/file-queue.ts';
-import type { EventSink, EventType, ServiceEvent, WebhookFigures } from '../../config/event.ts';
+import type { EventSink, ServiceEvent, WebhookFigures } from '../../config/event.ts';
+import type { Settings } from '../../config/settings.ts';
 
 interface Holding {
   readonly by: string;
@@ -59,16 +60,7 @@ const PAYLOAD_TOO_LARGE = 413;
 const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
 
 /** One receiver; see the setting `webhooks`. */
-export interface WebhookSettings {
-  readonly url: string;
-  /** Every delivery has a signature for each secret. */
-  readonly secret: readonly string[];
-  /** Undefined: all. */
-  readonly events?: readonly EventType[] | undefined;
-  readonly allowPrivate: boolean;
-  /** Undefined: each event separately. */
-  readonly batch?: { readonly events: number; readonly seconds: number } | undefined;
-}
+export type WebhookSettings = Settings['webhooks'][number];
 
 export interface WebhookParts {
   readonly state: State;

@@ -1,4 +1,5 @@
 import { humanSize } from '../../basics/content/human-size.ts';
+import type { Settings } from '../../config/settings.ts';
 import { QuotaExceededError } from '../../errors/errors.ts';
 import type { Measure } from '../../storage/measure.ts';
 
@@ -11,10 +12,7 @@ const UNKNOWN = -1;
 export const NOTHING: Measure = { bytes: 0, files: 0 };
 
 /** Limits of a source; see the setting `quota`. */
-export interface QuotaLimits {
-  readonly bytes?: number | undefined;
-  readonly files?: number | undefined;
-}
+export type QuotaLimits = NonNullable<Settings['quota']>;
 
 /** Space that a running change needs. */
 export interface Need extends Measure {

@@ -23,7 +23,7 @@ import type {
   SourceLocation,
   SourceVersion,
 } from './thumbnails.ts';
-import { BrokenImageError, BusyError, ifMissing, NotFoundError } from '../../errors/errors.ts';
+import { BrokenImageError, BusyError, ifMissing, ifOnly, NotFoundError } from '../../errors/errors.ts';
 import { derivedStoreOf, type Source } from '../../sources/source.ts';
 import { isSameVersion, type Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -159,13 +159,10 @@ const drawWith =
     const entry = { name, kind: 'file', size: undefined, modifiedAt: undefined } as const;
     const spec = source.settings.createThumb ? uploadedOf(source, entry)?.spec : undefined;
     if (spec === undefined) return undefined;
-    try {
-      const bytes = await pool.engine.thumbnail(picture, spec, signal, 'begun');
-      return bytes.length > MAX_DRAWN_BYTES ? undefined : { format: spec.format, bytes };
-    } catch (error) {
-      if (error instanceof BrokenImageError || error instanceof BusyError) return undefined;
-      throw error;
-    }
+    const drawing = pool.engine.thumbnail(picture, spec, signal, 'begun');
+    const bytes = await drawing.catch(ifOnly(BrokenImageError, BusyError));
+    if (bytes === undefined || bytes.length > MAX_DRAWN_BYTES) return undefined;
+    return { format: spec.format, bytes };
   };
 
 /**

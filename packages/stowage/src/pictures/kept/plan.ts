@@ -77,14 +77,6 @@ const previewNameOf = (name: string): ThumbnailName => ({
   format: 'jpeg',
 });
 
-const EXTENSIONS: Readonly<Record<ThumbnailFormat, string>> = {
-  jpeg: 'jpg',
-  png: 'png',
-  gif: 'gif',
-  webp: 'webp',
-  avif: 'avif',
-};
-
 /**
  * Name of an image's variant in the folder of its preset: as for a thumbnail if the preset has no format,
  * else `cat.jpg.webp`. Depends only on the names.
@@ -95,7 +87,7 @@ export const variantNameOf = (
   imageExtensions: readonly string[],
 ): ThumbnailName => {
   if (format === undefined) return thumbnailNameOf(name, imageExtensions);
-  const extension = EXTENSIONS[format];
+  const extension = format === 'jpeg' ? 'jpg' : format;
   const plain = `${name}.${extension}`;
   return { name: isPlain(plain) ? plain : `${asciiForm(name)}~${shortHash(name)}.${extension}`, format };
 };
