@@ -21,55 +21,39 @@ export interface DownloadOfMany {
   readonly names: readonly string[];
 }
 
-class ArchivePlan {
-  readonly #entries = new PlannedEntries();
-  readonly #names = new PortableNames();
-  readonly #view: SourceView;
-  readonly #folder: SourcePath;
-  #bytes = 0;
-  #seen = 0;
-
-  constructor(view: SourceView, folder: SourcePath) {
-    this.#view = view;
-    this.#folder = folder;
-  }
-
+/** Plans an archive of items of a folder. */
+const planArchive = (view: SourceView, folder: SourcePath) => {
+  const { zipLimits, searchLimits } = view.source.settings;
+  const entries = new PlannedEntries();
+  const names = new PortableNames();
+  let [bytes, walked] = [0, 0];
   /** @throws ArchiveLimitError */
-  add(path: SourcePath, { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>): void {
-    const { zipLimits } = this.#view.source.settings;
-    this.#bytes += size ?? 0;
-    if (this.#entries.count === zipLimits.entries || this.#bytes > zipLimits.bytes)
-      throw new ArchiveLimitError();
-    const name = path.segments.slice(this.#folder.segments.length).join('/');
+  const add = (
+    path: SourcePath,
+    { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>,
+  ): void => {
+    bytes += size ?? 0;
+    if (entries.count === zipLimits.entries || bytes > zipLimits.bytes) throw new ArchiveLimitError();
+    const name = path.segments.slice(folder.segments.length).join('/');
     const isFolder = kind === 'folder';
     // Folders are named before files: a file with the same name is renamed.
-    if (isFolder) this.#names.folder(`${name}/`);
-    this.#entries.add({ name: isFolder ? `${name}/` : name, size, modifiedAt });
-  }
-
+    if (isFolder) names.folder(`${name}/`);
+    entries.add({ name: isFolder ? `${name}/` : name, size, modifiedAt });
+  };
   /** Adds the entries below a folder. @throws ArchiveLimitError */
-  async addBelow(folder: SourcePath): Promise<void> {
-    const { zipLimits, searchLimits } = this.#view.source.settings;
-    const pages = this.#view.walk(folder, {
-      key: KEY,
-      detail: 'full',
-      words: [],
-      most: zipLimits.entries + 1,
-    });
-    for await (const { found, seen } of pages) {
-      for (const { path, entry } of found) this.add(path, entry);
+  const addBelow = async (inside: SourcePath): Promise<void> => {
+    const walk = { key: KEY, detail: 'full', words: [], most: zipLimits.entries + 1 } as const;
+    for await (const { found, seen } of view.walk(inside, walk)) {
+      for (const { path, entry } of found) add(path, entry);
       // Hidden entries count too: the number of entries that a request walks is limited.
-      this.#seen += seen;
-      if (this.#seen > searchLimits.entries) throw new ArchiveLimitError();
+      walked += seen;
+      if (walked > searchLimits.entries) throw new ArchiveLimitError();
     }
-  }
-
+  };
   /** The entries of the archive. Call it once. */
-  batches(): Iterable<ZipBatch> {
-    const planned = { entries: this.#entries, names: this.#names };
-    return zipBatches(this.#view, this.#folder, planned);
-  }
-}
+  const batches = (): Iterable<ZipBatch> => zipBatches(view, folder, { entries, names });
+  return { add, addBelow, batches };
+};
 
 /**
  * Sends several files and folders of a folder as one archive, uncompressed and streamed. A named item that is
@@ -86,7 +70,7 @@ export const downloadMany = async (
   const paths = [...new Map(named.map((path) => [path.toString(), path])).values()];
   // Checked before the store is read, so that a denied request does not reveal which files exist.
   for (const path of paths) view.require(KEY, path, 'file');
-  const plan = new ArchivePlan(view, folder);
+  const plan = planArchive(view, folder);
   // A walk through folders costs as much as a search.
   const leave = await services.searches.take(signal, turnOf(view.source));
   try {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type ActionContext, defineAction } from './action.ts';
-import { LeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
+import { type ActionContext, type ActionData, defineAction } from './action.ts';
+import { createLeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
 import { listingItemSchemaWith } from './listing/item.ts';
 import { type SearchCursor, type SearchParameters, searchParameters } from './search/parameters.ts';
 import {
@@ -19,89 +19,67 @@ const itemSchema = listingItemSchemaWith({
   url: z.string().optional().describe('The link of a file. In `signed` sources with a signature.'),
 });
 
-class Search {
-  readonly #lists: Iterable<FoundItem>[] = [];
-  #found = 0;
-  readonly #context: ActionContext;
-  readonly #search: SearchParameters;
-  readonly #budget = new SearchBudget();
-  #searched = 0;
-  #failure: unknown;
-  readonly leftOut: LeftOut;
-  readonly #sources: readonly Source[];
+/** The items of all lists; created while they are iterated. */
+function* itemsOf(lists: readonly Iterable<FoundItem>[]): Generator<FoundItem, void, undefined> {
+  for (const list of lists) yield* list;
+}
 
-  constructor(context: ActionContext, search: SearchParameters) {
-    this.#context = context;
-    this.#search = search;
-    this.#sources = context.views.named(search.source);
-    this.leftOut = new LeftOut(context, 'search', this.#sources);
-  }
+/** Searches one source after the other. @throws the first failure where no source could be searched */
+const search = async (context: ActionContext, input: SearchParameters): Promise<ActionData> => {
+  const { services, signal, log, views } = context;
+  const sources = views.named(input.source);
+  const leftOut = createLeftOut(context, 'search', sources);
+  const budget = new SearchBudget();
+  const lists: Iterable<FoundItem>[] = [];
+  let [room, searched] = [input.limit, 0];
+  let failure: unknown;
 
-  /**
-   * Returns the cursor of the next page, if there is one. @throws the first failure where no source could be
-   * searched
-   */
-  async run(): Promise<SearchCursor | undefined> {
-    const sources = this.#sources;
-    const { cursor: sealed } = this.#search;
-    const cursor = sealed === undefined ? undefined : this.#context.services.searchCursors.open(sealed);
-    if (sealed !== undefined && cursor === undefined)
-      throw new InvalidParametersError(['cursor: must be the one of a previous response']);
-    const begin = cursor === undefined ? 0 : sources.findIndex(({ key }) => key === cursor.source);
-    if (begin === -1) throw new InvalidParametersError(['cursor: must be of the same search']);
-    for (const [index, source] of sources.slice(begin).entries()) {
-      const isOver = index > 0 && (this.#room === 0 || this.#budget.isSpent(source.settings));
-      if (isOver) return { source: source.key, position: undefined };
-      const position = await this.#in(source, index === 0 ? cursor?.position : undefined);
-      if (position !== undefined) return { source: source.key, position };
-    }
-    // The sources before the cursor have been searched.
-    if (this.#searched === 0 && begin === 0) throw this.#failure;
-    return undefined;
-  }
-
-  get #room(): number {
-    return this.#search.limit - this.#found;
-  }
-
-  /** The items found; created while they are iterated. */
-  *items(): Generator<FoundItem, void, undefined> {
-    for (const list of this.#lists) yield* list;
-  }
-
+  const read = async (source: Source, after: string | undefined, limited: AbortSignal) => {
+    const view = await views.of(source, { signal: limited });
+    view.require(SEARCH_KEY, input.path, 'folder');
+    const page = await searchSource(services, view, { search: input, after, room, budget, signal: limited });
+    return { ...page, items: await foundItems(context, view, page.found, input.mods.details ?? false) };
+  };
   /** Returns the position for the next page of this source. */
-  async #in(source: Source, after: string | undefined): Promise<string | undefined> {
-    const { signal, log } = this.#context;
-    const search = this.#search;
+  const searchIn = async (source: Source, after: string | undefined): Promise<string | undefined> => {
     try {
-      const { found, position, unreadable, items } = await readOneOf(
-        this.#sources,
-        source,
-        this.#context,
-        async (limited) => {
-          const view = await this.#context.views.of(source, { signal: limited });
-          view.require(SEARCH_KEY, search.path, 'folder');
-          const wanted = { search, after, room: this.#room, budget: this.#budget, signal: limited };
-          const page = await searchSource(this.#context.services, view, wanted);
-          const details = search.mods.details ?? false;
-          return { ...page, items: await foundItems(this.#context, view, page.found, details) };
-        },
-      );
-      this.#lists.push(...items);
-      this.#found += found.length;
-      this.#searched += 1;
+      const page = await readOneOf(sources, source, context, (limited) => read(source, after, limited));
+      const { found, position, unreadable, items } = page;
+      lists.push(...items);
+      room -= found.length;
+      searched += 1;
       if (unreadable > 0)
         log.warn('A search leaves out folders that cannot be read.', { source: source.name, unreadable });
       return position;
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof NotFoundError || error instanceof WrongKindError))
-        this.leftOut.add(source, error);
-      this.#failure ??= error;
+      if (!(error instanceof NotFoundError || error instanceof WrongKindError)) leftOut.add(source, error);
+      failure ??= error;
       return undefined;
     }
-  }
-}
+  };
+  const searchFrom = async (cursor: SearchCursor | undefined): Promise<SearchCursor | undefined> => {
+    const begin = cursor === undefined ? 0 : sources.findIndex(({ key }) => key === cursor.source);
+    if (begin === -1) throw new InvalidParametersError(['cursor: must be of the same search']);
+    for (const [index, source] of sources.slice(begin).entries()) {
+      const isOver = index > 0 && (room === 0 || budget.isSpent(source.settings));
+      const position = isOver
+        ? undefined
+        : await searchIn(source, index === 0 ? cursor?.position : undefined);
+      if (isOver || position !== undefined) return { source: source.key, position };
+    }
+    // The sources before the cursor have been searched.
+    if (searched === 0 && begin === 0) throw failure;
+    return undefined;
+  };
+
+  const begun = input.cursor === undefined ? undefined : services.searchCursors.open(input.cursor);
+  if (input.cursor !== undefined && begun === undefined)
+    throw new InvalidParametersError(['cursor: must be the one of a previous response']);
+  const next = await searchFrom(begun);
+  const cursor = next && services.searchCursors.seal(next);
+  return { items: itemsOf(lists), cursor, messages: leftOut.messages() };
+};
 
 /**
  * Finds files and folders by their names, or files by their descriptions: in the named source, else in every
@@ -132,13 +110,7 @@ export const filesSearchAction = defineAction({
     if (first === undefined) return { items: [] };
     const leave = await context.services.searches.take(context.signal, turnOf(first));
     try {
-      const search = new Search(context, input);
-      const cursor = await search.run();
-      return {
-        items: search.items(),
-        cursor: cursor === undefined ? undefined : context.services.searchCursors.seal(cursor),
-        messages: search.leftOut.messages(),
-      };
+      return await search(context, input);
     } finally {
       leave();
     }

@@ -7,7 +7,7 @@ import { SourcePath } from '../storage/source-path.ts';
 import { forBoth, type KeysByKind, requireReachable, RESTORE_KEYS } from '../view/rights.ts';
 import type { TrashRecord } from '../view/trashed.ts';
 import { type ActionContext, defineAction, doneSchema } from './action.ts';
-import { LeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
+import { createLeftOut, type LeftOut, listingMessages, readOneOf, turnOf } from './listing/each-source.ts';
 import { countField } from './listing/fields.ts';
 
 /** An id in a request. Its format is checked at the lookup. */
@@ -122,7 +122,7 @@ export const trashListAction = defineAction({
     const items: z.output<typeof trashItemSchema>[] = [];
     const sources = context.views.named(name).filter(({ settings }) => settings.trash !== undefined);
     if (most === 0) return { items };
-    const leftOut = new LeftOut(context, 'listing', sources);
+    const leftOut = createLeftOut(context, 'listing', sources);
     const lists = sources.map((source) => visibleIn(context, sources, source, leftOut));
     // It reads as much as a search does.
     const leave = await context.services.searches.take(context.signal, turnOf(sources[0]));

@@ -179,20 +179,14 @@ export class RequestScope {
 }
 
 /** Reads the signal on first use: signals are expensive, and many actions do not need one. */
-class RequestLife implements Life {
-  readonly #owner: Life;
-
-  constructor(owner: Life) {
-    this.#owner = owner;
-  }
-
-  get signal(): AbortSignal {
-    const { signal } = this.#owner;
+const lifeOf = (owner: Life): Life => ({
+  get signal() {
+    const { signal } = owner;
     // Copies of a folder and files of a form add listeners: more than Node's warning expects, but bounded.
     setMaxListeners(0, signal);
     return signal;
-  }
-}
+  },
+});
 
 /** A request whose sources and access are known: the context for reading its body and running its action. */
 export class GrantedRequest {
@@ -208,7 +202,7 @@ export class GrantedRequest {
     this.scope = scope;
     this.sources = sources;
     this.access = access;
-    this.views = new SourceViews(sources, access, new RequestLife(scope.request));
+    this.views = new SourceViews(sources, access, lifeOf(scope.request));
     this.#lease = lease;
   }
 
@@ -253,7 +247,7 @@ export class GrantedRequest {
   ): ActionContext {
     const { scope, sources, access, views, holdSources } = this;
     const { edge, request, about, form } = scope;
-    const life = new RequestLife(longer ?? request);
+    const life = lifeOf(longer ?? request);
     return {
       views: longer === undefined ? views : new SourceViews(sources, access, life),
       requester: { requestId: about.id, role: access.role, subject: about.subject },

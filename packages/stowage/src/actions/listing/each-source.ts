@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import * as z from 'zod';
 import { inTimeLimit, orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
-import type { Logger } from '../../basics/log/logger.ts';
 import { NotFoundError, StorageTimeoutError, StowageError, WrongKindError } from '../../errors/errors.ts';
 import type { Source } from '../../sources/source.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -58,43 +57,39 @@ export const listingMessages = z
 export const isOfStore = (error: unknown): boolean => !(error instanceof StowageError) || error.status >= 500;
 
 /** Sources that are left out of a response because their stores fail. */
-export class LeftOut {
-  readonly #log: Logger;
-  readonly #what: 'listing' | 'search';
-  readonly #sources: readonly Source[];
-  readonly #failures = new Map<Source, unknown>();
+export const createLeftOut = (
+  { log }: ActionContext,
+  what: 'listing' | 'search',
+  sources: readonly Source[],
+) => {
+  const failures = new Map<Source, unknown>();
+  return {
+    /** @throws the error, unless the store caused it */
+    add: (source: Source, error: unknown): void => {
+      if (!isOfStore(error)) throw error;
+      failures.set(source, error);
+    },
+    /** @throws the failure of the first source when all of them have failed */
+    requireAny: (): void => {
+      const [first] = sources;
+      if (first !== undefined && failures.size === sources.length) throw failures.get(first);
+    },
+    /** A message for each of them, in the order of the sources; undefined without any. Logs the causes. */
+    messages: (): readonly string[] | undefined => {
+      const left = sources.filter((source) => failures.has(source));
+      for (const source of left)
+        log.warn(`A ${what} leaves out a source whose store failed.`, {
+          source: source.name,
+          error: failures.get(source),
+        });
+      return left.length === 0
+        ? undefined
+        : left.map(({ title, name }) => `The source "${title || name}" cannot be reached now.`);
+    },
+  };
+};
 
-  constructor({ log }: ActionContext, what: 'listing' | 'search', sources: readonly Source[]) {
-    this.#log = log;
-    this.#what = what;
-    this.#sources = sources;
-  }
-
-  /** @throws the error, unless the store caused it */
-  add(source: Source, error: unknown): void {
-    if (!isOfStore(error)) throw error;
-    this.#failures.set(source, error);
-  }
-
-  /** @throws the failure of the first source when all of them have failed */
-  requireAny(): void {
-    const [first] = this.#sources;
-    if (first !== undefined && this.#failures.size === this.#sources.length) throw this.#failures.get(first);
-  }
-
-  /** A message for each of them, in the order of the sources; undefined without any. Logs the causes. */
-  messages(): readonly string[] | undefined {
-    const left = this.#sources.filter((source) => this.#failures.has(source));
-    for (const source of left)
-      this.#log.warn(`A ${this.#what} leaves out a source whose store failed.`, {
-        source: source.name,
-        error: this.#failures.get(source),
-      });
-    return left.length === 0
-      ? undefined
-      : left.map(({ title, name }) => `The source "${title || name}" cannot be reached now.`);
-  }
-}
+export type LeftOut = ReturnType<typeof createLeftOut>;
 
 const listOne = async <Result>(
   context: ActionContext,
@@ -192,7 +187,7 @@ export const listSources = async <Result>(
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   setMaxListeners(0, signal);
-  const leftOut = new LeftOut(context, 'listing', sources);
+  const leftOut = createLeftOut(context, 'listing', sources);
   const results = new Map<Source, Result>();
   let markResponded = (): void => undefined;
   const responded = new Promise<void>((resolve) => (markResponded = resolve));

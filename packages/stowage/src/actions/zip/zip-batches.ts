@@ -20,121 +20,99 @@ interface Located {
 }
 
 /** Turns names of entries into paths. Fast because entries of one folder are consecutive. */
-class Paths {
-  readonly #root: SourcePath;
-  #prefix = '';
-  #parent: SourcePath;
-
-  constructor(root: SourcePath) {
-    this.#root = root;
-    this.#parent = root;
-  }
-
-  of(name: string): SourcePath {
+const pathsBelow = (root: SourcePath): ((name: string) => SourcePath) => {
+  let [folder, parent] = ['', root];
+  return (name) => {
     const end = name.lastIndexOf('/') + 1;
     const prefix = name.slice(0, end);
-    if (prefix !== this.#prefix) {
-      this.#prefix = prefix;
-      this.#parent = prefix
-        .split('/')
-        .slice(0, -1)
-        .reduce((folder, segment) => folder.below(segment), this.#root);
+    if (prefix !== folder) {
+      folder = prefix;
+      const segments = prefix.split('/').slice(0, -1);
+      parent = segments.reduce((path, segment) => path.below(segment), root);
     }
-    return this.#parent.below(name.slice(end));
-  }
-}
+    return parent.below(name.slice(end));
+  };
+};
 
-class Batches {
-  readonly #view: SourceView;
-  readonly #paths: Paths;
-  readonly #names: PortableNames;
-  /** Memory of finished batches. */
-  readonly #spare: ReusedMemory[] = [];
+const openFile = async (view: SourceView, path: SourcePath): Promise<OpenedFile> => {
+  const read = await view.file(path).open({ bytesUpTo: SMALL_BYTES });
+  const { size, modifiedAt } = read.stat;
+  // A small file is read whole, so that its connection to the store is released before the file is sent.
+  const content = read.bytes ?? (isSmall(size) ? await buffer(read.stream) : read.stream);
+  return { size, modifiedAt, content };
+};
 
-  constructor(view: SourceView, root: SourcePath, names: PortableNames) {
-    this.#view = view;
-    this.#paths = new Paths(root);
-    this.#names = names;
-  }
+const readEach = (
+  view: SourceView,
+  paths: readonly SourcePath[],
+): Promise<readonly (WholeFile | undefined)[]> =>
+  Promise.all(
+    paths.map(async (path) => {
+      const opened = await openFile(view, path);
+      if (opened.content instanceof Uint8Array) return { ...opened, content: opened.content };
+      // It has grown: it is reopened and streamed when it is next in the archive.
+      opened.content.destroy();
+      return undefined;
+    }),
+  );
 
-  *of(entries: Iterable<PlannedEntry>): Generator<ZipBatch, void, undefined> {
-    // A store with bulk reads gets many files at a time; others get one after the other.
-    const most = this.#view.readsMany ? BATCH_FILES : 1;
-    let batch: Located[] = [];
-    let bytes = 0;
-    for (const entry of entries) {
-      const located = this.#locate(entry);
-      const size = located.size ?? 0;
-      if (batch.length >= most || bytes + size > BATCH_BYTES) {
-        if (batch.length > 0) yield this.#batch(batch);
-        batch = [];
-        bytes = 0;
-      }
-      batch.push(located);
-      bytes += size;
-    }
-    if (batch.length > 0) yield this.#batch(batch);
-  }
-
-  #locate({ name: planned, size, modifiedAt }: PlannedEntry): Located {
-    const isFolder = planned.endsWith('/');
-    const path = this.#paths.of(isFolder ? planned.slice(0, -1) : planned);
-    const name = isFolder ? this.#names.folder(planned) : this.#names.file(planned);
-    const open = isFolder ? undefined : (): Promise<OpenedFile> => this.#open(path);
-    return { path, size, entry: { name, modifiedAt, open } };
-  }
-
-  #batch(located: readonly Located[]): ZipBatch {
-    const memory = this.#spare.pop() ?? { buffer: undefined };
-    return {
-      entries: located.map(({ entry }) => entry),
-      readAhead: () => this.#readAhead(located, memory),
-      release: () => void this.#spare.push(memory),
-    };
-  }
-
-  async #readAhead(
-    located: readonly Located[],
-    memory: ReusedMemory,
-  ): Promise<readonly (WholeFile | undefined)[]> {
-    const small = located.filter(({ size, entry }) => entry.open !== undefined && isSmall(size));
-    if (small.length === 0) return [];
-    const bytesUpTo = small.reduce((sum, { size = 0 }) => sum + size, 0);
-    const paths = small.map(({ path }) => path);
-    const together = await this.#view.readMany(paths, { bytesUpTo, memory });
-    const read =
-      together?.map((file) => file && { ...file.stat, content: file.bytes }) ?? (await this.#readEach(paths));
-    const files = new Map(small.map((one, index) => [one, read[index]]));
-    return located.map((one) => files.get(one));
-  }
-
-  async #readEach(paths: readonly SourcePath[]): Promise<readonly (WholeFile | undefined)[]> {
-    return Promise.all(
-      paths.map(async (path) => {
-        const opened = await this.#open(path);
-        if (opened.content instanceof Uint8Array) return { ...opened, content: opened.content };
-        // It has grown: it is reopened and streamed when it is next in the archive.
-        opened.content.destroy();
-        return undefined;
-      }),
-    );
-  }
-
-  async #open(path: SourcePath): Promise<OpenedFile> {
-    const read = await this.#view.file(path).open({ bytesUpTo: SMALL_BYTES });
-    const { size, modifiedAt } = read.stat;
-    // A small file is read whole, so that its connection to the store is released before the file is sent.
-    const content = read.bytes ?? (isSmall(size) ? await buffer(read.stream) : read.stream);
-    return { size, modifiedAt, content };
-  }
-}
+const readAhead = async (
+  view: SourceView,
+  located: readonly Located[],
+  memory: ReusedMemory,
+): ReturnType<typeof readEach> => {
+  const small = located.filter(({ size, entry }) => entry.open !== undefined && isSmall(size));
+  if (small.length === 0) return [];
+  const bytesUpTo = small.reduce((sum, { size = 0 }) => sum + size, 0);
+  const paths = small.map(({ path }) => path);
+  const together = await view.readMany(paths, { bytesUpTo, memory });
+  const read =
+    together?.map((file) => file && { ...file.stat, content: file.bytes }) ?? (await readEach(view, paths));
+  const files = new Map(small.map((one, index) => [one, read[index]]));
+  return located.map((one) => files.get(one));
+};
 
 /** Entries below `root` in batches for an archive. Each is freed when it has been read. */
-export const zipBatches = (
+export function* zipBatches(
   view: SourceView,
   root: SourcePath,
   { entries, names }: { readonly entries: PlannedEntries; readonly names: PortableNames },
-): Iterable<ZipBatch> => new Batches(view, root, names).of(entries.take());
+): Generator<ZipBatch, void, undefined> {
+  const pathOf = pathsBelow(root);
+  /** Memory of finished batches. */
+  const spare: ReusedMemory[] = [];
+  const locate = ({ name: planned, size, modifiedAt }: PlannedEntry): Located => {
+    const isFolder = planned.endsWith('/');
+    const path = pathOf(isFolder ? planned.slice(0, -1) : planned);
+    const name = isFolder ? names.folder(planned) : names.file(planned);
+    const open = isFolder ? undefined : (): Promise<OpenedFile> => openFile(view, path);
+    return { path, size, entry: { name, modifiedAt, open } };
+  };
+  const batchOf = (located: readonly Located[]): ZipBatch => {
+    const memory = spare.pop() ?? { buffer: undefined };
+    return {
+      entries: located.map(({ entry }) => entry),
+      readAhead: () => readAhead(view, located, memory),
+      release: () => void spare.push(memory),
+    };
+  };
+  // A store with bulk reads gets many files at a time; others get one after the other.
+  const most = view.readsMany ? BATCH_FILES : 1;
+  let batch: Located[] = [];
+  let bytes = 0;
+  for (const entry of entries.take()) {
+    const located = locate(entry);
+    const size = located.size ?? 0;
+    if (batch.length >= most || bytes + size > BATCH_BYTES) {
+      if (batch.length > 0) yield batchOf(batch);
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(located);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batchOf(batch);
+}
 
 const REPLACEMENT = '_';
 /** Characters that Windows rejects. Names of a source contain neither control characters nor backslashes. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ConnectorRequest, ConnectorResponse, Handle, ParsedBody } from '../message.ts';
+import type { ConnectorRequest, ConnectorResponse, Handle } from '../message.ts';
 import { belowBase, drain, encodedBase, mountOf, type MountOptions, peerAddress } from './fetch.ts';
 import { hostBody } from './host-body.ts';
 
@@ -73,42 +73,34 @@ const hasBody = (request: IncomingMessage): boolean => {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
 };
 
-class NodeConnectorRequest implements ConnectorRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly isExact: boolean | undefined;
-  readonly mount: string | undefined;
-  readonly headers: ConnectorRequest['headers'];
-  readonly native: unknown;
-  readonly peer: string | undefined;
-  readonly body: Readable | undefined;
-  readonly parsedBody: ParsedBody | undefined;
-  readonly #response: ServerResponse;
-  #signal: AbortSignal | undefined;
-
-  constructor(request: IncomingMessage, response: ServerResponse, view: NodeRequestView) {
-    const host = hostBody(request, hasBody);
-    this.peer = peerAddress(request);
-    this.method = request.method ?? 'GET';
-    this.url = view.url ?? request.url ?? '/';
-    this.isExact = view.isExact;
-    this.mount = view.mount;
+const connectorRequest = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  view: NodeRequestView,
+): ConnectorRequest => {
+  const host = hostBody(request, hasBody);
+  const body = host === undefined && hasBody(request) ? request : host?.body;
+  // A middleware of the host reads along. Without a pause it alone would get what arrives while hooks run.
+  if (body === request && request.readableFlowing === true) request.pause();
+  let signal: AbortSignal | undefined;
+  return {
+    method: request.method ?? 'GET',
+    url: view.url ?? request.url ?? '/',
+    isExact: view.isExact,
+    mount: view.mount,
     // Only `set-cookie` can be a list, and that is not a request header.
-    this.headers = request.headers as ConnectorRequest['headers'];
-    this.native = view.native ?? request;
-    this.body = host === undefined && hasBody(request) ? request : host?.body;
-    // A middleware of the host reads along. Without a pause it alone would get what arrives while hooks run.
-    if (this.body === request && request.readableFlowing === true) request.pause();
-    this.parsedBody = host?.parsedBody;
-    this.#response = response;
-  }
-
-  /** Created on first use: a signal costs a tenth of the time of a small response. */
-  get signal(): AbortSignal {
-    this.#signal ??= signalOf(this.#response);
-    return this.#signal;
-  }
-}
+    headers: request.headers as ConnectorRequest['headers'],
+    native: view.native ?? request,
+    peer: peerAddress(request),
+    body,
+    parsedBody: host?.parsedBody,
+    /** Created on first use: a signal costs a tenth of the time of a small response. */
+    get signal() {
+      signal ??= signalOf(response);
+      return signal;
+    },
+  };
+};
 
 /** Default of `stallMs`. */
 const STALL_MS = 120_000;
@@ -204,7 +196,7 @@ export const serveNode = async (
   }
   // A middleware that responds, for example with 401, and then passes the request on: it must have no effect.
   if (response.headersSent) return;
-  const message = new NodeConnectorRequest(request, response, view);
+  const message = connectorRequest(request, response, view);
   const result = await handle(message);
   if (response.destroyed) {
     if (result.body instanceof Readable) result.body.destroy();
