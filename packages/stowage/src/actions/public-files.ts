@@ -22,15 +22,13 @@ const segmentsOf = (url: URL): string[] =>
     .map(decoded);
 
 /** The path of decoded segments; undefined for one that no file can have. */
-export const pathOfSegments = (segments: readonly string[]): SourcePath | undefined => {
-  try {
+export const pathOfSegments = (segments: readonly string[]): SourcePath | undefined =>
+  orUndefined(
     // Segment by segment: an encoded slash or dot inside one is rejected, not resolved.
-    return segments.reduce((path, segment) => path.child(segment), SourcePath.root);
-  } catch (error) {
-    if (error instanceof UnsafeNameError || error instanceof UnsafePathError) return undefined;
-    throw error;
-  }
-};
+    () => segments.reduce((path, segment) => path.child(segment), SourcePath.root),
+    UnsafeNameError,
+    UnsafePathError,
+  );
 
 export const NO_HOST = 'http://no-host.invalid';
 

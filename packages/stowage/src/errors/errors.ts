@@ -241,12 +241,15 @@ export const ifOnly =
 export const ifNoSuch = (error: unknown): undefined =>
   error instanceof WrongKindError ? undefined : ifMissing(error);
 
-/** The result of `work`, such as that of a parser; undefined when it throws, whatever the error. */
-export const orUndefined = <Result>(work: () => Result): Result | undefined => {
+/** The result of `work`, such as that of a parser; undefined when it throws one of these errors, or any. */
+export const orUndefined = <Result>(
+  work: () => Result,
+  ...kinds: readonly (new (input?: ErrorInput) => StowageError)[]
+): Result | undefined => {
   try {
     return work();
-  } catch {
-    return undefined;
+  } catch (error) {
+    return kinds.length === 0 ? undefined : ifOnly(...kinds)(error);
   }
 };
 

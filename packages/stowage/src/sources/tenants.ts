@@ -58,47 +58,35 @@ export interface SourceLease {
 }
 
 /** A tenant in use: closed after it has left the cache and the last request has released it. */
-class Tenant {
-  readonly #group: SourceGroup;
-  readonly #onClosed: () => void;
-  #leases = 0;
-  #retired = false;
-  #closed: Promise<void> | undefined;
-
-  constructor(group: SourceGroup, onClosed: () => void) {
-    this.#group = group;
-    this.#onClosed = onClosed;
-  }
-
-  lease(): SourceLease {
-    this.#leases += 1;
-    let open = true;
+const createTenant = (group: SourceGroup, onClosed: () => void) => {
+  let [leases, isRetired] = [0, false];
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= group.close().finally(onClosed));
+  const closeIfIdle = (): void => {
+    if (isRetired && leases === 0) void close();
+  };
+  const lease = (): SourceLease => {
+    leases += 1;
+    let isOpen = true;
     return {
-      sources: this.#group,
-      extend: () => this.lease(),
+      sources: group,
+      extend: lease,
       release: () => {
-        if (!open) return;
-        open = false;
-        this.#leases -= 1;
-        this.#closeIfIdle();
+        if (!isOpen) return;
+        isOpen = false;
+        leases -= 1;
+        closeIfIdle();
       },
     };
-  }
+  };
+  const retire = (): void => {
+    isRetired = true;
+    closeIfIdle();
+  };
+  return { lease, retire, close };
+};
 
-  retire(): void {
-    this.#retired = true;
-    this.#closeIfIdle();
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#group.close().finally(this.#onClosed);
-    return this.#closed;
-  }
-
-  #closeIfIdle(): void {
-    if (this.#retired && this.#leases === 0) void this.close();
-  }
-}
+type Tenant = ReturnType<typeof createTenant>;
 
 /**
  * The tenants of `resolveSources`, by id and settings: at most `max`, evicting the least recently used, each
@@ -137,7 +125,7 @@ export class TenantCache {
     const key = JSON.stringify([id, fingerprint]);
     const known = fingerprint === undefined ? undefined : this.#tenants.get(key);
     if (known !== undefined) return known.lease();
-    const tenant: Tenant = new Tenant(build(), () => this.#living.delete(tenant));
+    const tenant: Tenant = createTenant(build(), () => this.#living.delete(tenant));
     const lease = tenant.lease();
     this.#living.add(tenant);
     this.#tenants.set(key, tenant);

@@ -1,5 +1,5 @@
 import type { TimeSlice } from '../basics/concurrency/time-slice.ts';
-import { ifMissing, UnsafePathError } from '../errors/errors.ts';
+import { ifMissing, orUndefined, UnsafePathError } from '../errors/errors.ts';
 import type { Arrival, NameEvent, NameHistory } from '../storage/moved/name-events.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import type { Item } from './folder-view.ts';
@@ -32,14 +32,8 @@ interface Past {
 type End = Item | 'gone' | 'absent';
 
 /** The path of a name after a step of it, or of a parent folder; undefined when it is too long. */
-const pathAfter = ({ about, to }: Step, path: SourcePath): SourcePath | undefined => {
-  try {
-    return to?.path.join(about.relative(path)).requireBounded();
-  } catch (error) {
-    if (error instanceof UnsafePathError) return undefined;
-    throw error;
-  }
-};
+const pathAfter = ({ about, to }: Step, path: SourcePath): SourcePath | undefined =>
+  orUndefined(() => to?.path.join(about.relative(path)).requireBounded(), UnsafePathError);
 
 const isOwn = (step: Step, path: SourcePath): boolean => step.about.segments.length === path.segments.length;
 
