@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { forEachAtOnce } from '../basics/concurrency/queues.ts';
+import { forEachAtOnce, inSlot } from '../basics/concurrency/queues.ts';
 import { ArchiveLimitError } from '../errors/errors.ts';
 import { nameField, pathField, sourceField } from '../parameters/fields.ts';
 import type { Entry } from '../storage/entry.ts';
@@ -72,8 +72,7 @@ export const downloadMany = async (
   for (const path of paths) view.require(KEY, path, 'file');
   const plan = planArchive(view, folder);
   // A walk through folders costs as much as a search.
-  const leave = await services.searches.take(signal, turnOf(view.source));
-  try {
+  await inSlot(services.searches, signal, turnOf(view.source), async () => {
     const items: Item[] = [];
     await forEachAtOnce(LOOKED_UP_AT_ONCE, paths.entries(), async ([index, path]) => {
       items[index] = await view.lookUp(path);
@@ -84,9 +83,7 @@ export const downloadMany = async (
       // HEAD needs no walk: the headers do not depend on the content of folders.
       if (stat.kind === 'folder' && !isHead) await plan.addBelow(path);
     }
-  } finally {
-    leave();
-  }
+  });
   const [only] = paths;
   const name = (paths.length === 1 ? only?.name : folder.name) || view.source.title || view.source.name;
   const { bytes } = view.source.settings.zipLimits;

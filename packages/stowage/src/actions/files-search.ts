@@ -10,6 +10,7 @@ import {
   foundItems,
   searchSource,
 } from './search/search-source.ts';
+import { inSlot } from '../basics/concurrency/queues.ts';
 import { InvalidParametersError, NotFoundError, WrongKindError } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 
@@ -108,11 +109,6 @@ export const filesSearchAction = defineAction({
   run: async (context, input) => {
     const [first] = context.views.named(input.source);
     if (first === undefined) return { items: [] };
-    const leave = await context.services.searches.take(context.signal, turnOf(first));
-    try {
-      return await search(context, input);
-    } finally {
-      leave();
-    }
+    return inSlot(context.services.searches, context.signal, turnOf(first), () => search(context, input));
   },
 });

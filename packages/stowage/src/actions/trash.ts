@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { inSlot } from '../basics/concurrency/queues.ts';
 import { carryOut } from '../changes/carry-out.ts';
 import { tendTrash } from '../changes/tend-trash.ts';
 import { pathField, sourceField } from '../parameters/fields.ts';
@@ -125,8 +126,7 @@ export const trashListAction = defineAction({
     const leftOut = createLeftOut(context, 'listing', sources);
     const lists = sources.map((source) => visibleIn(context, sources, source, leftOut));
     // It reads as much as a search does.
-    const leave = await context.services.searches.take(context.signal, turnOf(sources[0]));
-    try {
+    await inSlot(context.services.searches, context.signal, turnOf(sources[0]), async () => {
       let passed = 0;
       for await (const { source, record } of newestFirst(lists)) {
         passed += 1;
@@ -134,9 +134,7 @@ export const trashListAction = defineAction({
         items.push(trashItem(source, record));
         if (items.length === most) break;
       }
-    } finally {
-      leave();
-    }
+    });
     leftOut.requireAny();
     return { items, messages: leftOut.messages() };
   },
@@ -187,8 +185,7 @@ export const trashEmptyAction = defineAction({
     const view = await context.views.open(input.source);
     if (view.source.settings.trash === undefined) return { removed: 0 };
     // It reads as much as a search does.
-    const leave = await context.services.searches.take(context.signal, turnOf(view.source));
-    try {
+    return inSlot(context.services.searches, context.signal, turnOf(view.source), async () => {
       const items = view.allTrashed(EMPTY_KEYS, { isBlind: true });
       const { value: first } = await items.next();
       // The hook of the host is not called when there is nothing to erase.
@@ -197,9 +194,7 @@ export const trashEmptyAction = defineAction({
       const path = SourcePath.root;
       const erased = await carryOut(context, { type: 'emptyTrash', open: view, path, records });
       return { removed: erased.length };
-    } finally {
-      leave();
-    }
+    });
   },
 });
 

@@ -1,4 +1,4 @@
-import { createSlots, type Slots } from './queues.ts';
+import { createSlots, inSlot, type Slots } from './queues.ts';
 
 const MAY_WAIT = 1000;
 
@@ -33,12 +33,7 @@ export const createNameLocks = (): NameLocks => {
     locks.set(key, lock);
     lock.users += 1;
     try {
-      const free = await lock.slots.take(signal);
-      try {
-        return await work();
-      } finally {
-        free();
-      }
+      return await inSlot(lock.slots, signal, '', work);
     } finally {
       lock.users -= 1;
       if (lock.users === 0) locks.delete(key);

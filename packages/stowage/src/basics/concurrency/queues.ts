@@ -56,23 +56,14 @@ export const forEachAtOnce = <Item>(
     for await (const item of items) await add(() => work(item));
   });
 
-/** A bounded number of slots, and a bounded queue for them. */
-export interface Slots {
-  /**
-   * Waits for a slot. Returns the function that releases it; calling it again has no effect.
-   * @param user slots are assigned to the users in turn, however many each waits for
-   * @throws the signal's reason; BusyError when the queue is full
-   */
-  take(signal: AbortSignal | undefined, user?: string): Promise<() => void>;
-}
-
 /** Limits for one user, so that others always get slots; default: no limit. */
 export interface UserShare {
   readonly slots?: number;
   readonly waiting?: number;
 }
 
-class FairSlots implements Slots {
+/** A bounded number of slots, and a bounded queue for them. */
+class FairSlots {
   readonly #mayWait: number;
   readonly #share: Required<UserShare>;
   /** In order of their next turn. */
@@ -94,6 +85,11 @@ class FairSlots implements Slots {
     return this.#once(user);
   }
 
+  /**
+   * Waits for a slot. Returns the function that releases it; calling it again has no effect.
+   * @param user slots are assigned to the users in turn, however many each waits for
+   * @throws the signal's reason; BusyError when the queue is full
+   */
   async take(signal: AbortSignal | undefined, user = ''): Promise<() => void> {
     signal?.throwIfAborted();
     const immediate = this.tryTake(user);
@@ -159,6 +155,23 @@ class FairSlots implements Slots {
 
 export const createSlots = (count: number, mayWait: number, share: UserShare = {}): FairSlots =>
   new FairSlots(count, mayWait, share);
+
+export type Slots = Pick<FairSlots, 'take'>;
+
+/** Runs work in a slot. @throws as `take`, and errors of `work` */
+export const inSlot = async <Result>(
+  slots: Slots,
+  signal: AbortSignal | undefined,
+  user: string,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  const leave = await slots.take(signal, user);
+  try {
+    return await work();
+  } finally {
+    leave();
+  }
+};
 
 /** A bounded queue of tasks that wait for capacity; they start in the order of their arrival. */
 export interface TaskQueue {
@@ -282,8 +295,5 @@ export const createSharedQueues = <Name extends string>(
 };
 
 /** A queue for one kind of tasks. `capacity` limits the sum of the weights of running tasks. */
-export const createTaskQueue = ({
-  capacity,
-  ...limits
-}: WaitLimits & { readonly capacity: number }): TaskQueue =>
+export const createTaskQueue = ({ capacity, ...limits }: WaitLimits & { readonly capacity: number }) =>
   createSharedQueues({ weight: capacity, tasks: Number.POSITIVE_INFINITY }, { only: limits }).only;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Background, inTimeLimit, orAborted } from '../../basics/concurrency/abort.ts';
-import { createSlots } from '../../basics/concurrency/queues.ts';
+import { createSlots, inSlot } from '../../basics/concurrency/queues.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import { BusyError, InternalError } from '../../errors/errors.ts';
 import { type About, aboutSchema, plainText } from '../../storage/about/about.ts';
@@ -113,15 +113,11 @@ export const createDescriber = (hook: DescribePicture, log: Logger) => {
       hold: () => () => void,
       work: (signal: AbortSignal) => Promise<unknown>,
     ): void => {
-      const inTurn = async (signal: AbortSignal): Promise<void> => {
-        const release = await slots.take(signal, `${picture.tenant ?? ''}/${picture.source}`);
-        try {
+      const inTurn = (signal: AbortSignal): Promise<unknown> =>
+        inSlot(slots, signal, `${picture.tenant ?? ''}/${picture.source}`, async () => {
           signal.throwIfAborted();
           await work(signal);
-        } finally {
-          release();
-        }
-      };
+        });
       const failed = (error: unknown): void => {
         const why = error instanceof BusyError ? 'too many others wait' : 'it failed';
         log.warn(`A picture was not described: ${why}. stowage describe does it later.`, {
