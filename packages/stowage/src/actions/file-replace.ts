@@ -4,8 +4,7 @@ import { storeStaged } from '../changes/carry-out.ts';
 import type { UploadKeys } from '../changes/change.ts';
 import { requireSameType } from '../changes/new-name.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
-import { InvalidParametersError } from '../errors/errors.ts';
-import { addressField, itemShape, problemOf } from '../parameters/fields.ts';
+import { addressField, invalidParameter, itemShape } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
@@ -22,12 +21,6 @@ const parameters = z.object({
 
 type ReplaceParameters = z.output<typeof parameters>;
 
-const invalid = (parameter: string, message: string): InvalidParametersError =>
-  new InvalidParametersError({
-    message: problemOf([parameter], message),
-    details: { parameters: parameter },
-  });
-
 /** The file of the form; undefined where a URL is given. @throws InvalidParametersError */
 const fileOf = (
   context: ActionContext,
@@ -35,9 +28,10 @@ const fileOf = (
   { url }: ReplaceParameters,
 ): UploadedFile | undefined => {
   const [file, another] = filesOf(context, view);
-  if (file === undefined && url === undefined) throw invalid('files', 'No file was sent.');
-  if (file !== undefined && url !== undefined) throw invalid('url', 'must not be given together with files');
-  if (another !== undefined) throw invalid('files', 'must be given only once');
+  if (file === undefined && url === undefined) throw invalidParameter('files', 'No file was sent.');
+  if (file !== undefined && url !== undefined)
+    throw invalidParameter('url', 'must not be given together with files');
+  if (another !== undefined) throw invalidParameter('files', 'must be given only once');
   return file;
 };
 

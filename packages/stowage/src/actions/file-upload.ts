@@ -5,8 +5,7 @@ import type { Stored } from '../changes/change.ts';
 import { checkUpload, policyFor } from '../changes/new-name.ts';
 import { keepRoom, type KeptRoom } from '../changes/quota.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
-import { InvalidParametersError } from '../errors/errors.ts';
-import { pathField, sourceField, textField } from '../parameters/fields.ts';
+import { invalidParameter, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { hasShapeOf } from '../pictures/engine.ts';
 import { variantSizesOf } from '../pictures/kept/sizes.ts';
 import { aboutSchema } from '../storage/about/about.ts';
@@ -139,10 +138,7 @@ const requireFiles = (
 ): readonly UploadedFile[] => {
   const files = filesOf(context, view, responseType);
   if (files.length > 0) return files;
-  throw new InvalidParametersError({
-    message: url === undefined ? noFiles(context.otherField) : MEANT_REMOTE,
-    details: { parameters: 'files' },
-  });
+  throw invalidParameter('files', url === undefined ? noFiles(context.otherField) : MEANT_REMOTE);
 };
 
 const messageOf = ({ path, isReduced }: Stored): string =>

@@ -6,14 +6,8 @@ import { cleanedUpload, pictureOf, type ReceivedUpload, receiveUpload } from '..
 import { type NamingSettings, newFileName, policyFor, typeNotAllowed } from '../changes/new-name.ts';
 import { inspected, textsOfSent, type UploadedFile } from '../changes/uploaded-file.ts';
 import type { Settings } from '../config/settings.ts';
-import {
-  BrokenImageError,
-  FileTooLargeError,
-  InternalError,
-  InvalidParametersError,
-  ifMissing,
-} from '../errors/errors.ts';
-import { optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
+import { BrokenImageError, FileTooLargeError, InternalError, ifMissing } from '../errors/errors.ts';
+import { invalidParameter, optionalTextField, pathField, sourceField } from '../parameters/fields.ts';
 import { segmentOf, type SourcePath } from '../storage/source-path.ts';
 import type { SourceView } from '../view/source-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
@@ -90,8 +84,7 @@ const KEY = 'IMAGE_SAVE';
 /** @throws InvalidParametersError without a file, FileTooLargeError */
 const requireUpload = (context: ActionContext, view: SourceView): UploadedFile => {
   const [upload] = filesOf(context, view);
-  if (upload === undefined)
-    throw new InvalidParametersError({ message: 'No file was sent.', details: { parameters: 'files' } });
+  if (upload === undefined) throw invalidParameter('files', 'No file was sent.');
   if (upload.staged.size > view.source.settings.maxUploadFileSize) throw new FileTooLargeError();
   return upload;
 };

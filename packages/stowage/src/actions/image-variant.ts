@@ -1,12 +1,7 @@
 import * as z from 'zod';
 import { mimeTypeOf } from '../basics/content/file-type.ts';
-import {
-  BrokenImageError,
-  BusyError,
-  InvalidParametersError,
-  type StorageDeniedError,
-} from '../errors/errors.ts';
-import { itemShape, textField } from '../parameters/fields.ts';
+import { BrokenImageError, BusyError, type StorageDeniedError } from '../errors/errors.ts';
+import { invalidParameter, itemShape, textField } from '../parameters/fields.ts';
 import { defineAction } from './action.ts';
 import { FileResponse } from './responses.ts';
 import { safetyHeaders } from './serving/delivery.ts';
@@ -32,12 +27,8 @@ export const imageVariantAction = defineAction({
     const path = input.path.child(input.name);
     const { source } = view;
     const item = await view.find('IMAGE_VARIANT', path, 'file');
-    if (!Object.hasOwn(source.settings.imagePresets, input.preset)) {
-      throw new InvalidParametersError({
-        message: 'There is no such preset.',
-        details: { parameters: 'preset' },
-      });
-    }
+    if (!Object.hasOwn(source.settings.imagePresets, input.preset))
+      throw invalidParameter('preset', 'There is no such preset.');
     const show = (refusal?: StorageDeniedError) =>
       services.thumbnails.show(source, path, item.stat, { preset: input.preset, refusal, signal });
     const shown = await show();

@@ -1,5 +1,5 @@
 import { EVERYTHING } from '../access/access.ts';
-import { extensionOf, mediaTypeOf } from '../basics/content/file-type.ts';
+import { extensionOf } from '../basics/content/file-type.ts';
 import { ifMissing } from '../errors/errors.ts';
 import type { Source } from '../sources/source.ts';
 import { type About, ABOUT_FIELDS, isNothing } from '../storage/about/about.ts';
@@ -9,6 +9,7 @@ import type { SourceView } from '../view/source-view.ts';
 import { SourceViews } from '../view/source-views.ts';
 import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, Describe, Requester, Stage } from './change.ts';
+import { toldOfFile } from './uploaded-file.ts';
 
 /** Requester of automatic descriptions: the service itself, not a user. */
 export const DESCRIBER: Pick<Requester, 'role' | 'subject'> = { role: 'service', subject: 'describePicture' };
@@ -38,11 +39,7 @@ export const describePicture = async (
   if (describer === undefined || ABOUT_FIELDS.every((field) => about[field] !== undefined)) return false;
   const { stat } = await open.lookUp(path, 'file');
   const picture = {
-    source: open.source.name,
-    tenant: open.source.tenant,
-    path: path.parent.isRoot ? '/' : path.parent.toString(),
-    name: path.name,
-    mime: mediaTypeOf(path.name),
+    ...toldOfFile(open.source, path),
     bytes: stat.size,
     about,
     open: async () => (await open.file(path).open()).stream,

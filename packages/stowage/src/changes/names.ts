@@ -72,7 +72,6 @@ export interface NameSearch {
 
 /** Names tried one by one before the whole folder is listed. */
 const GUESSES = 4;
-/** Upper bound of numbered variants. */
 const HIGHEST_NUMBER = 1_000_000;
 /** Attempts that other writers may win. Beyond that, the store rejects for another reason than a race. */
 const MOST_LOST = 32;

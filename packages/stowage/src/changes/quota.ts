@@ -27,16 +27,19 @@ export type { KeptRoom } from '../operations/quotas/account.ts';
 export const quotaKeyOf = ({ scope, name }: Pick<Source, 'scope' | 'name'>): string =>
   JSON.stringify([scope ?? null, name]);
 
-const KEPT = new RegExp(`${TRASH_RECORDS.source}|${MOVED_RECORDS.source}`, 'u');
+const RECORDS = new RegExp(`${TRASH_RECORDS.source}|${MOVED_RECORDS.source}`, 'u');
 
-/** The quota of a source; undefined when it has none. */
+/** What quotas do not count: the folder of thumbnails, and records of the service. */
+const uncountedIn = ({ settings: { createThumb, thumbFolderName } }: Source) => ({
+  derivedName: createThumb ? thumbFolderName : undefined,
+  ignores: RECORDS,
+});
+
 export const quotaOf = (view: SourceView, hold: () => () => void): QuotaTarget | undefined => {
   const { source } = view;
-  const { quota, createThumb, thumbFolderName } = source.settings;
+  const { quota } = source.settings;
   if (quota?.bytes === undefined && quota?.files === undefined) return undefined;
-  const derivedName = createThumb ? thumbFolderName : undefined;
-  const key = quotaKeyOf(source);
-  return { key, storage: storeOf(view), limits: quota, derivedName, ignores: KEPT, hold };
+  return { key: quotaKeyOf(source), storage: storeOf(view), limits: quota, ...uncountedIn(source), hold };
 };
 
 /**
@@ -106,14 +109,7 @@ export const measured = (
   view: SourceView,
   path: SourcePath,
   kind: EntryKind,
-): Promise<Measure> => {
-  const { createThumb, thumbFolderName } = view.source.settings;
-  return measure(storeOf(view), path, kind, {
-    signal,
-    derivedName: createThumb ? thumbFolderName : undefined,
-    ignores: KEPT,
-  });
-};
+): Promise<Measure> => measure(storeOf(view), path, kind, { signal, ...uncountedIn(view.source) });
 
 /** Whether the source keeps the old content of replaced files in the trash. */
 export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>

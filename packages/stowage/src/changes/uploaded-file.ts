@@ -86,6 +86,12 @@ export const withFileNameIf = async <Result>(
   work: () => Promise<Result> | Result,
 ): Promise<Result> => (isForm ? withFileName(filename, work) : work());
 
+/** What hooks about the content of a file learn of its place and type. */
+export const toldOfFile = ({ name: source, tenant }: Source, { name, parent }: SourcePath) => {
+  const path = parent.isRoot ? '/' : parent.toString();
+  return { source, tenant, path, name, mime: mediaTypeOf(name) };
+};
+
 export type InspectionContext = Pick<ChangeContext, 'requester' | 'signal'> & {
   readonly services: Pick<ChangeContext['services'], 'inspector'>;
 };
@@ -100,13 +106,8 @@ export const inspectStaged = (
   path: SourcePath,
   staged: Pick<StagedFile, 'size' | 'open'>,
 ): Promise<InspectionVerdict | undefined> => {
-  const { name, parent } = path;
   const upload = {
-    source: source.name,
-    tenant: source.tenant,
-    path: parent.isRoot ? '/' : parent.toString(),
-    name,
-    mime: mediaTypeOf(name),
+    ...toldOfFile(source, path),
     bytes: staged.size,
     role,
     subject,

@@ -37,7 +37,6 @@ export const baseurlProblem = (text: string): string | undefined => {
   return /[?#]/u.test(text) ? 'must not hold a query or a fragment' : undefined;
 };
 
-/** The base URL with a trailing slash. */
 export const withSlash = (baseurl: string): string => (baseurl.endsWith('/') ? baseurl : `${baseurl}/`);
 
 /**

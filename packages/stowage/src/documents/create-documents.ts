@@ -11,7 +11,6 @@ import {
 import type { DocxEngine } from './docx/engine.ts';
 import type { BrowserChoice, PdfEngine } from './pdf/engine.ts';
 
-/** Dependencies of the documents of a connector. */
 export interface DocumentsParts {
   readonly remote: RemoteFetcher;
   readonly log: Logger;

@@ -51,6 +51,5 @@ export interface PipelineDependencies {
 
 /** The HTTP layer of one connector: its dependencies, and values derived from them once. */
 export interface Edge extends PipelineDependencies {
-  /** Limits of the parameters of all actions. */
   readonly bounds: TextBounds;
 }

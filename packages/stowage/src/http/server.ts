@@ -87,7 +87,6 @@ export interface ListenOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A running HTTP server. */
 export interface ListeningServer {
   readonly port: number;
   readonly host: string;

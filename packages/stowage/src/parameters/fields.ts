@@ -25,15 +25,19 @@ export const nameOf = ([first = 'parameters', ...rest]: readonly PropertyKey[]):
  * The message for an invalid parameter: a sentence where users fill it in; with the parameter's name where
  * the client sets it, such as `mods[limit]: must be a number`.
  */
-export const problemOf = (
-  [first = 'parameters', ...rest]: readonly PropertyKey[],
-  message: string,
-): string => {
+const problemOf = ([first = 'parameters', ...rest]: readonly PropertyKey[], message: string): string => {
   if (message.endsWith('.')) return message;
   const name = nameOf([first, ...rest]);
   const words = WORDS.get(name);
   return words === undefined ? `${name}: ${message}` : `${words} ${message}.`;
 };
+
+/** The error for one parameter. @see problemOf */
+export const invalidParameter = (parameter: string, problem: string): InvalidParametersError =>
+  new InvalidParametersError({
+    message: problemOf([parameter], problem),
+    details: { parameters: parameter },
+  });
 
 declare module 'zod' {
   interface GlobalMeta {

@@ -1,5 +1,5 @@
 import { BodyTooLargeError, InvalidParametersError } from '../errors/errors.ts';
-import { MOST_UNITS, problemOf, type TextBounds } from './fields.ts';
+import { invalidParameter, MOST_UNITS, type TextBounds } from './fields.ts';
 
 /** A value of a raw parameter: text from queries and forms, any JSON value from JSON bodies. */
 export type RawValue =
@@ -43,10 +43,7 @@ const bounded = (parameter: string, text: string, bounds: TextBounds): string | 
   const most = bounds(parameter);
   if (text.length <= (most ?? MOST_UNITS)) return text;
   if (most === undefined) return undefined;
-  throw new InvalidParametersError({
-    message: problemOf([parameter], `must not be longer than ${String(most)} characters`),
-    details: { parameters: parameter },
-  });
+  throw invalidParameter(parameter, `must not be longer than ${String(most)} characters`);
 };
 
 /** Parameters during parsing, added one name and value at a time: `name`, `name[key]`, `name[]`. */

@@ -72,7 +72,6 @@ export type Edit =
   | { readonly kind: 'crop'; readonly box: PictureBox }
   | { readonly kind: 'rotate'; readonly rotation: Rotation };
 
-/** Processing of uploaded pictures; see the setting `uploadImages`. */
 export type ReceivingPolicy = Omit<NonNullable<Settings['uploadImages']>, 'keepOriginal'>;
 
 /** An uploaded picture in the form to be stored. */

@@ -104,7 +104,6 @@ interface Step {
   scan?: Promise<Scan>;
 }
 
-/** The remaining steps of a folder. */
 interface Scan {
   readonly steps: readonly Step[];
   readonly seen: number;

@@ -34,7 +34,6 @@ export const FILE_KEYS: readonly string[] = ['FILE_DOWNLOAD'];
 /** The keys for a link to a variant, which shows the content of the file too. */
 export const VARIANT_KEYS: readonly string[] = [...FILE_KEYS, 'IMAGE_VARIANT'];
 
-/** The keys for seeing an item and its content. */
 export const SEEING_KEYS: KeysByKind = { file: ['FILES', ...FILE_KEYS], folder: ['FOLDERS'] };
 
 export interface Rights {

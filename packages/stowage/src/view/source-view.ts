@@ -168,7 +168,6 @@ export class SourceView extends Access {
     return new ViewedFile(this[WRITABLE], path, this.#life);
   }
 
-  /** Whether the store supports `readMany`. */
   get readsMany(): boolean {
     return this[WRITABLE].readMany !== undefined;
   }

@@ -111,7 +111,6 @@ export interface PageRequest {
   readonly foldersPosition: FoldersPosition;
   /** Visible entries before the page. */
   readonly offset: number;
-  /** Maximum number of entries. */
   readonly limit: number;
   /** Whether files need their `etag`, where it is cheap for the store. */
   readonly versions: boolean;
@@ -143,7 +142,6 @@ const gatherFirst = ({ sortBy, foldersPosition, offset, limit }: PageRequest): G
 /** Above this number entries are stored in columns, which take less memory and more time. */
 const MANY = 20_000;
 
-/** Retains all entries. */
 const gatherAll = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gathering => {
   let few: Entry[] = [];
   let table: EntryTable | undefined;

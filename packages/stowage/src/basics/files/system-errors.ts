@@ -1,5 +1,5 @@
 import { fsync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import * as errors from '../../errors/errors.ts';
 
@@ -56,6 +56,17 @@ export const cannotFlush = (error: unknown): boolean => NO_FLUSH.has(systemCode(
 /** Flushes a file or folder. The handles of Yarn Plug'n'Play cannot. */
 export const flush = (handle: FileHandle): Promise<void> =>
   process.versions['pnp'] === undefined ? handle.sync() : promisify(fsync)(handle.fd);
+
+/** Writes a file that only this user may read, and flushes it. */
+export const writeFlushed = async (path: string, text: string, flags: 'w' | 'wx'): Promise<void> => {
+  const handle = await open(path, flags, 0o600);
+  try {
+    await handle.writeFile(text);
+    await flush(handle);
+  } finally {
+    await handle.close();
+  }
+};
 
 /**
  * Converts an error of the file system, which becomes the `cause`. StowageErrors stay as they are; errors

@@ -1,4 +1,3 @@
-/** A result of the doctor. */
 export interface Finding {
   /** Id of the check, for programs: `store.write`. */
   readonly check: string;

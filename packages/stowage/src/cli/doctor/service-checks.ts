@@ -10,7 +10,6 @@ export interface RunningService {
   readonly onlyPOST: boolean;
   /** Size in bytes of a form that must reach the service. */
   readonly formSize: number;
-  /** Whether resumable uploads are enabled. */
   readonly hasTus: boolean;
   readonly findings: Findings;
   readonly signal: AbortSignal;

@@ -160,7 +160,6 @@ const rateLimitsSchema = z.strictObject({
   listings: rate('listings and searches'),
 });
 
-/** Settings of access: permissions, rates and origins. */
 export const accessSettings = {
   accessControl: setting(
     z.array(accessRuleSchema).default([]),

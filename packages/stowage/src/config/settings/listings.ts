@@ -18,7 +18,6 @@ const zipLimitsSchema = z.strictObject({
   bytes: byteSize.prefault('4gb').describe('Maximum size of all files together.'),
 });
 
-/** Settings of listings, searches and archives. */
 export const listingsSettings = {
   datetimeFormat: setting(
     z.string().default('M/D/YYYY h:mm:ss A'),

@@ -93,7 +93,6 @@ const redisSchema = z.strictObject({
     ),
 });
 
-/** Settings of state, logs and monitoring. */
 export const operationsSettings = {
   debug: setting(
     z.boolean().default(true),

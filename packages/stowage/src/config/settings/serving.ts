@@ -30,7 +30,6 @@ const redirectSchema = z.strictObject({
     .describe('Maximum number of stored renames and moves; the oldest are removed first.'),
 });
 
-/** Settings of serving: access to files, and their URLs. */
 export const servingSettings = {
   serve: setting(
     z.enum(servingModes).default('off'),

@@ -105,44 +105,39 @@ class DrawingProcess {
 }
 
 /** Draws SVG files. The number of processes is that of concurrent calls. */
-export class Drawings {
-  readonly #drawMs: number;
-  readonly #pool: WarmPool<DrawingProcess>;
+export const createDrawings = ({ drawMs, idleMs }: Pick<DocxLimits, 'drawMs' | 'idleMs'>) => {
+  const pool = new WarmPool(() => new DrawingProcess(), idleMs);
 
-  constructor({ drawMs, idleMs }: Pick<DocxLimits, 'drawMs' | 'idleMs'>) {
-    this.#drawMs = drawMs;
-    this.#pool = new WarmPool(() => new DrawingProcess(), idleMs);
-  }
-
-  /**
-   * Draws a file.
-   * @throws BrokenImageError when it cannot be drawn or takes too long; the signal's reason
-   */
-  async draw(order: DrawingOrder, signal: AbortSignal): Promise<Picture> {
-    signal.throwIfAborted();
-    const late = (): Error => new BrokenImageError('The drawing takes too long.');
-    const draw = (limit: AbortSignal): Promise<Picture> => {
-      const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
-        try {
-          return await orAborted(worker.draw(order), limit);
-        } finally {
-          // After an abort it is still drawing.
-          if (limit.aborted) worker.end();
-        }
-      };
-      return this.#pool.use((worker) =>
-        drawBy(worker).catch((error: unknown) => {
-          if (worker.isUsable || limit.aborted) throw error;
-          // It died while idle, or because of this drawing; a retry will show.
-          return this.#pool.use(drawBy);
-        }),
-      );
+  const drawWithin = (order: DrawingOrder, limit: AbortSignal): Promise<Picture> => {
+    const drawBy = async (worker: DrawingProcess): Promise<Picture> => {
+      try {
+        return await orAborted(worker.draw(order), limit);
+      } finally {
+        // After an abort it is still drawing.
+        if (limit.aborted) worker.end();
+      }
     };
-    return inTimeLimit(this.#drawMs, signal, draw, late);
-  }
+    return pool.use((worker) =>
+      drawBy(worker).catch((error: unknown) => {
+        if (worker.isUsable || limit.aborted) throw error;
+        // It died while idle, or because of this drawing; a retry will show.
+        return pool.use(drawBy);
+      }),
+    );
+  };
 
-  /** Ends all processes. */
-  close(): Promise<void> {
-    return this.#pool.close();
-  }
-}
+  return {
+    /**
+     * Draws a file.
+     * @throws BrokenImageError when it cannot be drawn or takes too long; the signal's reason
+     */
+    draw: async (order: DrawingOrder, signal: AbortSignal): Promise<Picture> => {
+      signal.throwIfAborted();
+      const late = (): Error => new BrokenImageError('The drawing takes too long.');
+      return inTimeLimit(drawMs, signal, (limit) => drawWithin(order, limit), late);
+    },
+    close: (): Promise<void> => pool.close(),
+  };
+};
+
+export type Drawings = ReturnType<typeof createDrawings>;

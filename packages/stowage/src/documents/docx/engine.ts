@@ -22,7 +22,7 @@ import {
 import type { DocumentJob, DocxLimits } from '../documents.ts';
 import { isSizeChosen, pageSizeOf, type PageSetup } from '../page-setup.ts';
 import { ConverterThread, type LoadResource } from './converter-thread.ts';
-import { Drawings, isSvg } from './drawings.ts';
+import { createDrawings, type Drawings, isSvg } from './drawings.ts';
 
 /** Longest side of a converted picture: larger than on any page. */
 const MAX_SIDE = 3000;
@@ -139,7 +139,7 @@ export const createDocxEngine = ({ remote, log, limits }: DocxEngineParts) => {
   const pictureLanes = createTaskQueue({ capacity: PARALLEL_PICTURES, maxWaiting: 1000, maxWaitMs });
   const sharp = createSharpLoader();
   const pool = new WarmPool(() => new ConverterThread(limits.maxHeapMb), limits.idleMs);
-  const drawings = new Drawings(limits);
+  const drawings = createDrawings(limits);
   const closing = new AbortController();
 
   const convertIn = async (job: DocumentJob, deadline: DocumentClock): Promise<Uint8Array> => {

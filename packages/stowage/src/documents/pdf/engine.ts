@@ -105,7 +105,6 @@ export interface PdfEngineParts {
   readonly browser: Partial<BrowserChoice>;
 }
 
-/** Options of the browser that prints. */
 export interface BrowserChoice {
   /** Path of a Chromium browser; by default the usual locations are searched. */
   readonly path: string | undefined;

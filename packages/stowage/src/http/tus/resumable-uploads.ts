@@ -35,7 +35,6 @@ interface Holder {
   waiting: number;
 }
 
-/** A file that is being stored. */
 interface Storing {
   /** The response to the client. */
   readonly answer: Promise<string>;

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { flush, fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { Once } from '../../basics/concurrency/abort.ts';
+import { flush, fromSystemError, ifCode, writeFlushed } from '../../basics/files/system-errors.ts';
 import { BusyError, NotFoundError, orUndefined } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 import { type AnnouncedUpload, type ArrivedFile, partTooLong } from './protocol.ts';
@@ -42,9 +43,7 @@ export interface WaitingUpload {
   mayBeStored: boolean;
 }
 
-const ifGone = (error: unknown): undefined => {
-  if (systemCode(error) !== 'ENOENT') throw error;
-};
+const ifGone = ifCode('ENOENT');
 
 const parsed = (text: string): Pick<WaitingUpload, 'announced' | 'answer'> | undefined =>
   orUndefined(() => {
@@ -88,8 +87,8 @@ export class UnfinishedUploads {
   readonly #directory: string;
   readonly #limits: WaitingLimits;
   readonly #uploads = new Map<string, WaitingUpload>();
+  readonly #loading = new Once<void>();
   readonly #release: (id: string) => Promise<void>;
-  #loaded: Promise<void> | undefined;
 
   /** @param release releases the room that is reserved for an upload */
   constructor(
@@ -250,30 +249,22 @@ export class UnfinishedUploads {
 
   async #write({ announced, answer }: WaitingUpload): Promise<void> {
     const path = join(this.#directory, announced.id, 'upload.json');
-    const handle = await open(`${path}.new`, 'w', 0o600);
-    try {
-      await handle.writeFile(JSON.stringify({ announced, answer }));
-      await flush(handle);
-    } finally {
-      await handle.close();
-    }
+    await writeFlushed(`${path}.new`, JSON.stringify({ announced, answer }), 'w');
     await rename(`${path}.new`, path);
   }
 
   /** Loads the uploads of a former process once. */
   #load(): Promise<void> {
-    this.#loaded ??= this.#read().catch((error: unknown) => {
-      this.#loaded = undefined;
-      throw fromSystemError(error, 'reading the unfinished uploads');
+    return this.#loading.get(async () => {
+      try {
+        await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+        for (const id of (await readdir(this.#directory)).filter((name) => ID.test(name)))
+          // Left for the next process when it cannot be read now.
+          await this.#readOne(id).catch(() => undefined);
+      } catch (error) {
+        throw fromSystemError(error, 'reading the unfinished uploads');
+      }
     });
-    return this.#loaded;
-  }
-
-  async #read(): Promise<void> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    for (const id of (await readdir(this.#directory)).filter((name) => ID.test(name)))
-      // Left for the next process when it cannot be read now.
-      await this.#readOne(id).catch(() => undefined);
   }
 
   async #readOne(id: string): Promise<void> {

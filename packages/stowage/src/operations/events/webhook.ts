@@ -59,7 +59,6 @@ const PAYLOAD_TOO_LARGE = 413;
 
 const isStale = (addedAt: number): boolean => Date.now() - addedAt > MAX_AGE_MS;
 
-/** One receiver; see the setting `webhooks`. */
 export type WebhookSettings = Settings['webhooks'][number];
 
 export interface WebhookParts {

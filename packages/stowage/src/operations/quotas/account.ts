@@ -11,7 +11,6 @@ export const RESERVATION_TTL_MS = 60_000;
 const UNKNOWN = -1;
 export const NOTHING: Measure = { bytes: 0, files: 0 };
 
-/** Limits of a source; see the setting `quota`. */
 export type QuotaLimits = NonNullable<Settings['quota']>;
 
 /** Space that a running change needs. */
@@ -31,7 +30,6 @@ interface Reservation extends Need {
 /** Space in a source that one process has reserved, perhaps for a file whose bytes have not arrived yet. */
 export interface KeptRoom {
   readonly id: string;
-  /** Key of the source. */
   readonly key: string;
   readonly need: Need;
 }

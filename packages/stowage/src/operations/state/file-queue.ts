@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined } from '../../errors/errors.ts';
 import { Once } from '../../basics/concurrency/abort.ts';
-import { cannotFlush, flush } from '../../basics/files/system-errors.ts';
+import { cannotFlush, flush, writeFlushed } from '../../basics/files/system-errors.ts';
 
 const ENTRY = /^[0-9a-z]{9}-[0-9a-z]{6}-[0-9a-f]{16}\.json$/u;
 const UNFINISHED = '.unfinished';
@@ -80,13 +80,7 @@ const openFolder = async (folder: string): Promise<string[]> => {
 const writeEntry = async (folder: string, name: string, value: unknown): Promise<void> => {
   const unfinished = join(folder, name + UNFINISHED);
   try {
-    const handle = await open(unfinished, 'wx', 0o600);
-    try {
-      await handle.writeFile(JSON.stringify(value));
-      await flush(handle);
-    } finally {
-      await handle.close();
-    }
+    await writeFlushed(unfinished, JSON.stringify(value), 'wx');
     await rename(unfinished, join(folder, name));
   } catch (error) {
     await rm(unfinished, { force: true }).catch(() => undefined);

@@ -6,7 +6,6 @@ import type { Logger } from '../../basics/log/logger.ts';
 import type { Settings } from '../../config/settings.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 
-/** Connection that instances share; see the setting `redis`. */
 export type RedisSettings = NonNullable<Settings['redis']>;
 
 /** One shared connection. Loads and opens nothing before its first use. */

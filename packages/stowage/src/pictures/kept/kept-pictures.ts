@@ -14,7 +14,6 @@ import type { DrawingProgram } from '../previews/programs.ts';
 import { type KeptMemory, type MakingRequest, type Outcome, type Target } from './memory.ts';
 import type { PictureSizes } from './sizes.ts';
 
-/** Dependencies of derived pictures. */
 export interface KeptContext {
   readonly pool: ImagePool;
   readonly previews: Previews;

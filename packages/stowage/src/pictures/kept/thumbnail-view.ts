@@ -9,7 +9,6 @@ import { type KeptContext, type KeptFolder, openKeptFolder } from './kept-pictur
 import { createPlanner, hasVariants, type Plan, type Planner, thumbnailOf, variantOf } from './plan.ts';
 import type { SvgGenerator, Thumbnails, Variants } from './thumbnails.ts';
 
-/** Dependencies of a view of a folder. */
 export interface ViewContext extends KeptContext {
   readonly svgGenerator: SvgGenerator | undefined;
 }

@@ -15,7 +15,6 @@ export interface SourceVersion extends SourceLocation {
   readonly stat: Stat;
 }
 
-/** Options of a listing besides its entries. */
 export interface DescribeOptions {
   readonly signal?: AbortSignal | undefined;
   /**
