@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { Settings } from '../settings.ts';
 import {
   byteSize,
   defaultExtensions,
@@ -173,7 +172,13 @@ export const uploadsSettings = {
 } as const;
 
 /** Effective settings of resumable uploads; undefined when they are off. */
-export const tusInForce = ({ tus, stateDirectory }: Settings): Settings['tus'] => {
+export const tusInForce = ({
+  tus,
+  stateDirectory,
+}: {
+  readonly tus?: z.output<typeof tusSchema> | undefined;
+  readonly stateDirectory?: string | undefined;
+}): typeof tus => {
   if (tus === undefined) return stateDirectory === undefined ? undefined : tusSchema.parse({});
   return tus.enabled ? tus : undefined;
 };

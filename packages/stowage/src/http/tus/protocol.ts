@@ -7,7 +7,6 @@ import {
   UnsupportedMediaTypeError,
 } from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
-import type { BatchedBody } from '../body/pour.ts';
 
 /** The version of the protocol. @see https://tus.io/protocols/resumable-upload */
 export const TUS_VERSION = '1.0.0';
@@ -172,12 +171,18 @@ export interface ArrivedFile {
   readonly open: () => Readable;
 }
 
-export interface TusRequest extends BatchedBody {
+export interface TusRequest {
   readonly method: string;
   /** The upload of the request; undefined for the route itself. */
   readonly id: string | undefined;
   readonly headers: TusHeaders;
   readonly signal: AbortSignal;
+  /** The bytes of the body. Ends when the body ends or fails; a failure is thrown by `received`. */
+  readonly batches: AsyncIterable<readonly Buffer[]>;
+  /** Resolves when the body ends. @throws its failure */
+  readonly received: Promise<void>;
+  /** Fails the body. */
+  readonly stop: (reason: Error) => void;
   readonly locationOf: (id: string) => string;
   /** Whether an upload belongs to this client. */
   readonly mayContinue: (upload: AnnouncedUpload) => boolean;

@@ -1,5 +1,4 @@
 import { humanSize } from '../../basics/content/human-size.ts';
-import type { Settings } from '../../config/settings.ts';
 import { QuotaExceededError } from '../../errors/errors.ts';
 import type { Measure } from '../../storage/measure.ts';
 
@@ -11,7 +10,11 @@ export const RESERVATION_TTL_MS = 60_000;
 const UNKNOWN = -1;
 export const NOTHING: Measure = { bytes: 0, files: 0 };
 
-export type QuotaLimits = NonNullable<Settings['quota']>;
+/** Limits of a source; see the setting `quota`. */
+export interface QuotaLimits {
+  readonly bytes?: number | undefined;
+  readonly files?: number | undefined;
+}
 
 /** Space that a running change needs. */
 export interface Need extends Measure {

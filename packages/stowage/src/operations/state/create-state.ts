@@ -3,8 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { createFileQueue } from './file-queue.ts';
 import type { RecordChange, State } from './state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { Settings } from '../../config/settings.ts';
-import { createRedisConnection, type RedisConnection } from './redis-connection.ts';
+import { createRedisConnection, type RedisConnection, type RedisSettings } from './redis-connection.ts';
 import { createRedisState } from './redis-state.ts';
 
 const MOST_RECORDS = 10_000;
@@ -33,7 +32,10 @@ export const createEmbeddedState = (directory: string): State => {
 
 /** Creates the configured state. Opens nothing yet; closing the state closes the connection. */
 export const createState = (
-  { redis: settings, stateDirectory = '' }: Pick<Settings, 'redis' | 'stateDirectory'>,
+  {
+    redis: settings,
+    stateDirectory = '',
+  }: { readonly redis?: RedisSettings | undefined; readonly stateDirectory?: string | undefined },
   log: Logger,
 ): { readonly state: State; readonly redis: RedisConnection | undefined } => {
   if (settings === undefined) return { state: createEmbeddedState(stateDirectory), redis: undefined };

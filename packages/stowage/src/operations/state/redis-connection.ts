@@ -3,10 +3,13 @@ import { isIP } from 'node:net';
 import type { Redis } from 'ioredis';
 import { Once } from '../../basics/concurrency/abort.ts';
 import type { Logger } from '../../basics/log/logger.ts';
-import type { Settings } from '../../config/settings.ts';
 import { importOptional } from '../../errors/optional-package.ts';
 
-export type RedisSettings = NonNullable<Settings['redis']>;
+/** Connection that instances share; see the setting `redis`. */
+export interface RedisSettings {
+  readonly url: string;
+  readonly prefix: string;
+}
 
 /** One shared connection. Loads and opens nothing before its first use. */
 export interface RedisConnection {

@@ -9,7 +9,6 @@ import {
   plainText,
 } from '../../storage/about/about.ts';
 import { MAX_PICTURE_BYTES } from '../engine.ts';
-import type { ImagePool } from '../image-editor.ts';
 import {
   pictureBudget,
   type PictureFormat,
@@ -181,7 +180,12 @@ const MOST_HEAD_BYTES = 8 * 1024 * 1024;
  * @throws the signal's reason
  */
 export const readTexts = async (
-  hold: ImagePool['hold'],
+  hold: <Result>(
+    kind: 'edits',
+    bytes: number | undefined,
+    work: () => Promise<Result>,
+    signal: AbortSignal,
+  ) => Promise<Result>,
   picture: PictureFile,
   signal: AbortSignal,
 ): Promise<About | undefined> => {
