@@ -69,8 +69,14 @@ class KeyWalk {
     return { found: this.#found, seen: this.#seen, position: this.#last };
   }
 
-  /** Position to resume at when the last key is in a folder that is never entered. */
+  /** The next page begins a listing, which shows known keys if the service ignores its start. */
+  begin(): void {
+    this.#isBegun = false;
+  }
+
+  /** Position to resume at when the last key of this listing is in a folder that is never entered. */
   get behindNever(): string | undefined {
+    if (!this.#isBegun) return undefined;
     const index = this.#way.findIndex(
       (name) => name === HIDDEN_FOLDER || this.#options.never?.test(name.normalize('NFC')) === true,
     );
@@ -130,6 +136,7 @@ export async function* walkKeys(
   let isSeen = false;
   for (let after = options.after; ;) {
     let next: string | undefined;
+    walk.begin();
     const pages = objects.pages(prefix, options, after === undefined ? {} : { after: prefix + after });
     for await (const page of pages) {
       const taken = walk.take(page);

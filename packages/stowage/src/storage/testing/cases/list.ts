@@ -173,7 +173,8 @@ export const walkTheme = theme('walk', [
   it('leaves out what is not wanted, and what lies in folders that are not entered', async (context) => {
     const { adapter, at } = context;
     await plantTree(adapter, at);
-    await put(adapter, at('a/thumbs/x.txt'), 'x');
+    // In the middle, and at the end of the walk.
+    for (const folder of ['a', 'zz']) await put(adapter, at(`${folder}/thumbs/x.txt`), 'x');
     const seen: string[] = [];
     const found = await walked(adapter, {
       never: /^thumbs$/iu,
