@@ -115,12 +115,6 @@ export class NameFilter {
 export const isSameEntry = (one: Stats, other: Stats | undefined): boolean =>
   one.ino === other?.ino && one.dev === other.dev && (one.isDirectory() || one.nlink === 1);
 
-/** The names that have not been read. The system sorts them, while a directory has an order of its own. */
-export const namesBesides = (read: readonly string[], all: readonly string[]): readonly string[] => {
-  const known = new Set(read);
-  return all.filter((name) => !known.has(name));
-};
-
 /** Each may be looked at while the thread is blocked. */
 const BATCH = 64;
 

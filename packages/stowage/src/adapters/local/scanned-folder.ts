@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { ROOT_FOLDER, SUBFOLDER } from './confinement.ts';
-import { isSameEntry, type ListedName, namesBesides, type NameFilter } from './names.ts';
+import { isSameEntry, type ListedName, type NameFilter } from './names.ts';
 import { isGone, isUnreadable } from './system.ts';
 
 /**
@@ -155,7 +155,9 @@ function* entriesIn(folder: string): Generator<fs.Dirent | string, void, undefin
     }
   } catch (error) {
     if (!isGone(error) && !isUnreadable(error)) throw error;
-    yield* namesBesides(firstNames(folder, read), fs.readdirSync(folder));
+    const known = new Set(firstNames(folder, read));
+    // The system sorts these, while a directory has an order of its own.
+    yield* fs.readdirSync(folder).filter((name) => !known.has(name));
   } finally {
     directory.closeSync();
   }

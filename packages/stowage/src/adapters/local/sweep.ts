@@ -43,18 +43,14 @@ const sweepBeside = (area: OpenFolder, walker: FolderWalker, instance: string): 
     }
   });
 
-const sweepInstance = async (area: OpenFolder, walker: FolderWalker, instance: string): Promise<void> => {
-  await sweepBeside(area, walker, instance);
-  await removeTree(walker.confinement, area, instance);
-};
-
 const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, log: Logger): Promise<void> => {
   for (const instance of await readNames(area.self)) {
     try {
       const changedAt = (): Promise<number> => lastChange(area, walker, instance);
       // A process on another machine cannot be checked; after a day without changes it counts as dead.
       if (!(await isLeftOver(instance, changedAt, { now, unknownMs: DAY_MS }))) continue;
-      await sweepInstance(area, walker, instance);
+      await sweepBeside(area, walker, instance);
+      await removeTree(walker.confinement, area, instance);
       log.info('Removed temporary files that a process had left behind.');
     } catch (error) {
       // Two starting processes may sweep the same leftovers; entries that stay must not stop the service.

@@ -30,8 +30,7 @@ const exchange = (
       method,
       headers: isBodiless ? headers : { ...headers, 'content-length': String(length) },
       agent: agents.of(url.href),
-      // A signal for each request: a shared one may have very many listeners, which causes warnings.
-      ...(signal === undefined ? {} : { signal: AbortSignal.any([signal]) }),
+      ...(signal === undefined ? {} : { signal }),
     });
     request.once('error', reject);
     request.once('response', (response) => {

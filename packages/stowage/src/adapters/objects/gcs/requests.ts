@@ -8,7 +8,7 @@ import {
   type ObjectPage,
   type PageOptions,
 } from '../core/objects.ts';
-import { timeOf, wholeSize } from '../../remote/core/http.ts';
+import { lengthOf, timeOf, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import { factsOf, generationOf, versionOf, type ListResult, type Resource } from './errors.ts';
 import { GcsClient, jsonOf, type HttpResponse } from './connection.ts';
@@ -22,16 +22,16 @@ const KNOWN = 'name,size,timeCreated,generation,storageClass';
 const contentOf = (response: HttpResponse): Pick<Download, 'facts' | 'length'> => {
   // Node.js joins repeated headers, apart from `Set-Cookie`.
   const headers = response.headers as Readonly<Record<string, string | undefined>>;
-  const length = Number(headers['content-length'] ?? Number.NaN);
+  const length = lengthOf(headers['content-length']);
   // The service sends large objects that are stored compressed in chunks, without `Content-Length`.
-  const kept = Number.isNaN(length) ? Number(headers['x-goog-stored-content-length'] ?? Number.NaN) : length;
+  const kept = length ?? lengthOf(headers['x-goog-stored-content-length']);
   const size = wholeSize(headers['content-range']) ?? kept;
-  if (Number.isNaN(size))
+  if (size === undefined)
     throw new CorruptError({ detail: 'a response with an object does not report its size' });
   const modifiedAt = timeOf(headers['last-modified']);
   const etag = versionOf(headers['x-goog-generation']);
   const facts = { size, modifiedAt, etag, storageClass: headers['x-goog-storage-class'] };
-  return { facts, length: Number.isNaN(length) ? undefined : length };
+  return { facts, length };
 };
 
 /** Requests for single objects and listings. */

@@ -97,8 +97,6 @@ export const beginMultipart = async (
   };
 };
 
-const isConditional = ({ createOnly, ifMatch }: UploadTarget): boolean => createOnly || ifMatch !== undefined;
-
 const conditionOf = ({ createOnly, ifMatch }: UploadTarget, support: Support): Condition => ({
   ...(createOnly && support.create ? { IfNoneMatch: '*' } : {}),
   ...(ifMatch === undefined ? {} : { IfMatch: writtenVersion(ifMatch, support) }),
@@ -188,8 +186,8 @@ export abstract class S3Uploads extends Uploads {
     };
   }
 
-  async #supportFor(target: UploadTarget, options: OperationOptions): Promise<Support> {
-    return isConditional(target) ? this.conditional.learn(options) : NOTHING;
+  async #supportFor({ createOnly, ifMatch }: UploadTarget, options: OperationOptions): Promise<Support> {
+    return createOnly || ifMatch !== undefined ? this.conditional.learn(options) : NOTHING;
   }
 
   #put(target: UploadTarget, content: Uint8Array | SizedContent, options: OperationOptions) {

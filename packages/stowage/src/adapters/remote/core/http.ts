@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { patientAttempts } from '../../../basics/network/attempts.ts';
 import * as errors from '../../../errors/errors.ts';
+import { SilenceError } from './connections.ts';
 
 /** Longest silence of connections, in milliseconds. */
 export interface Silence {
@@ -23,11 +24,7 @@ const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: 
     const socket = connect.call(agent, ...given);
     socket.setTimeout(silence.connectMs);
     socket.once(opened, () => socket.setTimeout(silence.readMs));
-    socket.on('timeout', () => {
-      socket.destroy(
-        Object.assign(new Error('the server has been silent for too long'), { code: 'ETIMEDOUT' }),
-      );
-    });
+    socket.on('timeout', () => socket.destroy(new SilenceError('the server has been silent for too long')));
     return socket;
   };
   return agent;
@@ -64,6 +61,10 @@ export const wholeSize = (contentRange: string | undefined): number | undefined 
   const total = /\/(\d+)$/u.exec(contentRange ?? '')?.[1];
   return total === undefined ? undefined : Number(total);
 };
+
+/** Bytes from a header or another text of a server; undefined for an invalid length. */
+export const lengthOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 
 /** Milliseconds since 1970 of a date in a header or response; undefined without a valid one. */
 export const timeOf = (text: string | undefined): number | undefined => {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FileInfo } from 'basic-ftp';
+import { lengthOf } from '../core/http.ts';
 import { type Found, type ListedEntry, ROOT } from '../paths/session.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { DataDialect } from './login.ts';
@@ -66,10 +67,6 @@ const LONGEST = 8192;
 
 const PAGE = 1000;
 
-/** A length in bytes; undefined unless it is digits only. */
-export const sizeIn = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
-
 /** A time of RFC 3659, `20260131235959.123`, in milliseconds since 1970. */
 export const timeIn = (text: string | undefined): number | undefined => {
   const found = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d+))?$/u.exec(text ?? '');
@@ -91,7 +88,7 @@ export const foundFrom = (facts: string): Found | undefined => {
   const modifiedAt = timeIn(values.get('modify'));
   if (type === 'dir') return { ...ROOT, modifiedAt };
   if (type !== 'file') return { ...ROOT, kind: 'other' };
-  return { ...ROOT, kind: 'file', size: sizeIn(values.get('size')), modifiedAt };
+  return { ...ROOT, kind: 'file', size: lengthOf(values.get('size')), modifiedAt };
 };
 
 /** Parses a line of MLSD. */

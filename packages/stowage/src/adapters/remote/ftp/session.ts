@@ -9,11 +9,12 @@ import {
   pathOn,
   ROOT,
 } from '../paths/session.ts';
+import { lengthOf } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { Commands, type Entered } from './requests.ts';
 import type { FtpConnection, Part, Received } from './connection.ts';
 import { codeOf, isFinalRefusal, isPlainRefusal } from './errors.ts';
-import { createListings, type Dialect, foundFrom, shownByStat, showsLink, sizeIn, timeIn } from './list.ts';
+import { createListings, type Dialect, foundFrom, shownByStat, showsLink, timeIn } from './list.ts';
 
 const FILE: Found = { ...ROOT, kind: 'file' };
 
@@ -201,7 +202,7 @@ export class Session implements PathSession {
   }
 
   async #sizeOf(whole: string): Promise<number | undefined> {
-    return sizeIn((await this.#commands.replyIfKnown(`SIZE ${whole}`))?.message.slice(4).trim());
+    return lengthOf((await this.#commands.replyIfKnown(`SIZE ${whole}`))?.message.slice(4).trim());
   }
 
   async #timeOf(whole: string): Promise<number | undefined> {

@@ -3,7 +3,7 @@ import { createUnzip } from 'node:zlib';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
 import { ParseBudget } from '../../../basics/content/parse-budget.ts';
 import { CorruptError } from '../../../errors/errors.ts';
-import { strongEtag, timeOf } from '../core/http.ts';
+import { lengthOf, strongEtag, timeOf } from '../core/http.ts';
 import type { Stat } from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
 import type { DavResponse } from './client.ts';
@@ -17,10 +17,6 @@ export interface DavResource {
   readonly lastModified: string | undefined;
   readonly etag: string | undefined;
 }
-
-/** Bytes from a header or property; undefined for an invalid length. */
-export const lengthOf = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 
 /** An entry from the properties of a resource. */
 export const statOf = (name: string, response: DavResource): Stat =>

@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream';
 import { ChangedMeanwhileError, CorruptError } from '../../../errors/errors.ts';
-import { strongEtag, timeOf, wholeSize } from '../core/http.ts';
+import { lengthOf, strongEtag, timeOf, wholeSize } from '../core/http.ts';
 import { passBody } from '../core/body.ts';
 import type { ByteRange, ReadOptions, ReadResult, Stat } from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { type DavResponse, type DavRequest, dropBody } from './client.ts';
 import { errorOfFailure, errorOfStatus } from './errors.ts';
-import { lengthOf } from './multistatus.ts';
 import type { Resources } from './requests.ts';
 
 const sizeOf = ({ status, headers }: DavResponse): number | undefined =>
