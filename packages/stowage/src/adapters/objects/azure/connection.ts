@@ -1,7 +1,7 @@
 import type * as Sdk from '@azure/storage-blob';
 import type { ContainerClient, RequestPolicy, RequestPolicyFactory } from '@azure/storage-blob';
 import { importOptional } from '../../../errors/optional-package.ts';
-import { type Agents, createAgents } from '../../remote/core/http.ts';
+import { type Agents, createLimitedAgents } from '../../remote/core/http.ts';
 import { inTime } from '../../remote/core/connections.ts';
 import { inTimeLimit } from '../../../basics/concurrency/abort.ts';
 import { accountOf, type AzureOptions } from './options.ts';
@@ -97,7 +97,7 @@ const createClient = async (options: AzureOptions, agents: Agents): Promise<Azur
 export const openRequests = (options: AzureOptions): Requests<AzureClient> => {
   const { connectTimeout, readTimeout, maxAttempts, ca } = options;
   const silence = { connectMs: connectTimeout * 1000, readMs: readTimeout * 1000 };
-  const agents = createAgents(silence, ca);
+  const agents = createLimitedAgents(silence, ca);
   return new Requests({
     connect: () => createClient(options, agents),
     disconnect: () => agents.destroy(),

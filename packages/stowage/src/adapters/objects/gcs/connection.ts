@@ -1,7 +1,7 @@
 import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { boundedBytes } from '../../../basics/content/parse-budget.ts';
-import { type Agents, createAgents } from '../../remote/core/http.ts';
+import { type Agents, createLimitedAgents } from '../../remote/core/http.ts';
 import { CorruptError } from '../../../errors/errors.ts';
 import { attemptsOf, failedRequest, type Http, isPassing, Requests } from '../core/requests.ts';
 import { gcsFailures, Refusal } from './errors.ts';
@@ -82,7 +82,7 @@ export class GcsClient {
 
   constructor(options: GcsOptions) {
     const ms = options.timeout * 1000;
-    const agents = createAgents({ connectMs: ms, readMs: ms }, options.ca);
+    const agents = createLimitedAgents({ connectMs: ms, readMs: ms }, options.ca);
     this.#options = options;
     this.#agents = agents;
     this.requests = new Requests({

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type * as SdkModule from '@aws-sdk/client-s3';
 import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { importOptional } from '../../../errors/optional-package.ts';
-import type { Agents, KnownServices } from './known-services.ts';
+import type { Agents } from '../../remote/core/http.ts';
+import type { KnownServices } from './known-services.ts';
 import { isAws, sendsChecksums, type S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { isOfOldKeys, regionIn, s3Failures } from './errors.ts';
@@ -167,11 +168,11 @@ export const signedUrlOf = async (
 
 export const openRequests = (options: S3Options, services: KnownServices): Requests<S3> => {
   const { connections, maxAttempts, readTimeout, connectTimeout } = options;
-  const agents = services.takeAgents(options.ca);
+  const { agents, release } = services.takeAgents(options.ca);
   return new Requests({
     connect: () => createClient(options, services, agents),
     // Not by the client, which would also close the connections of other stores.
-    disconnect: () => agents.release(),
+    disconnect: release,
     connections,
     // Longer than a download keeps its connection while its reader pauses.
     waitMs: (readTimeout + connectTimeout) * 1000,

@@ -1,7 +1,6 @@
-import { Agent } from 'node:http';
-import { Agent as SecureAgent } from 'node:https';
 import type { S3 } from '@aws-sdk/client-s3';
-import { patientAttempts } from '../../../basics/network/attempts.ts';
+import { LRUCache } from 'lru-cache';
+import { type Agents, createAgents } from '../../remote/core/http.ts';
 import type { ObjectFacts } from '../core/objects.ts';
 
 /** The conditional requests that a service supports. */
@@ -33,10 +32,9 @@ const MAX_SERVICES = 200;
 /** Limits refreshes: the credential chain may start a program or contact a server. */
 const RENEWED_EVERY_MS = 10_000;
 
-/** Agents with kept connections. A store releases them when it is closed. */
-export interface Agents {
-  readonly http: Agent;
-  readonly https: SecureAgent;
+/** Kept connections. A store releases them when it is closed. */
+export interface SharedAgents {
+  readonly agents: Agents;
   readonly release: () => void;
 }
 
@@ -48,8 +46,8 @@ export class KnownServices {
   credentials: S3['config']['credentials'] | undefined;
   #renewing: Promise<unknown> = Promise.resolve();
   #renewedAt = Number.NEGATIVE_INFINITY;
-  readonly #supports = new Map<string, Support>();
-  readonly #agents = new Map<string, { readonly http: Agent; readonly https: SecureAgent; users: number }>();
+  readonly #supports = new LRUCache<string, Support>({ max: MAX_SERVICES });
+  readonly #pools = new Map<string, { readonly agents: Agents; users: number }>();
 
   /**
    * Refreshes the credential chain, which caches keys without an expiry forever: another program may have
@@ -70,19 +68,13 @@ export class KnownServices {
 
   set(service: string, support: Support): void {
     this.#supports.set(service, support);
-    const [oldest] = this.#supports.keys();
-    if (this.#supports.size > MAX_SERVICES && oldest !== undefined) this.#supports.delete(oldest);
   }
 
   /** Shared by the stores with the same certificate authorities, and closed with the last of them. */
-  takeAgents(ca: string | undefined): Agents {
+  takeAgents(ca: string | undefined): SharedAgents {
     const key = ca ?? '';
-    const pool = this.#agents.get(key) ?? {
-      http: new Agent({ ...patientAttempts, keepAlive: true }),
-      https: new SecureAgent({ ...patientAttempts, keepAlive: true, ca }),
-      users: 0,
-    };
-    this.#agents.set(key, pool);
+    const pool = this.#pools.get(key) ?? { agents: createAgents({ keepAlive: true }, { ca }), users: 0 };
+    this.#pools.set(key, pool);
     pool.users += 1;
     let isReleased = false;
     const release = (): void => {
@@ -90,11 +82,10 @@ export class KnownServices {
       isReleased = true;
       pool.users -= 1;
       if (pool.users > 0) return;
-      this.#agents.delete(key);
-      pool.http.destroy();
-      pool.https.destroy();
+      this.#pools.delete(key);
+      pool.agents.destroy();
     };
-    return { http: pool.http, https: pool.https, release };
+    return { agents: pool.agents, release };
   }
 }
 

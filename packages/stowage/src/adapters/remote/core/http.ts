@@ -1,5 +1,5 @@
-import { Agent } from 'node:http';
-import { Agent as SecureAgent } from 'node:https';
+import { Agent, type AgentOptions } from 'node:http';
+import { Agent as SecureAgent, type AgentOptions as SecureAgentOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { patientAttempts } from '../../../basics/network/attempts.ts';
@@ -17,7 +17,7 @@ export interface Silence {
 type Connect = (...given: readonly unknown[]) => Socket;
 
 /** Makes a silent connection fail with ETIMEDOUT. Idle ones end without an error. */
-const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: Silence): Kind => {
+const limitSilence = (agent: Agent, opened: string, silence: Silence): void => {
   const maker = agent as unknown as { createConnection: Connect };
   const connect = maker.createConnection;
   maker.createConnection = (...given) => {
@@ -27,19 +27,18 @@ const limitSilence = <Kind extends Agent>(agent: Kind, opened: string, silence: 
     socket.on('timeout', () => socket.destroy(new SilenceError('the server has been silent for too long')));
     return socket;
   };
-  return agent;
 };
 
 /**
- * HTTP agents with the kept connections of one store, for libraries that support no other limits. A request
- * that waits for the server, and a download whose reader pauses, end after the configured silence.
- * @param ca trusted authorities instead of the default ones, in PEM
+ * Agents for both schemes.
+ * @param tls such as `ca`: trusted authorities instead of the default ones, in PEM
  */
-export const createAgents = (silence: Silence, ca: string | undefined) => {
-  const pool = { ...patientAttempts, keepAlive: true, timeout: silence.readMs };
-  const http = limitSilence(new Agent(pool), 'connect', silence);
-  const https = limitSilence(new SecureAgent({ ...pool, ca }), 'secureConnect', silence);
+export const createAgents = (pool: AgentOptions, tls: SecureAgentOptions) => {
+  const http = new Agent({ ...patientAttempts, ...pool });
+  const https = new SecureAgent({ ...patientAttempts, ...pool, ...tls });
   return {
+    http,
+    https,
     of: (url: string): Agent => (url.startsWith('https:') ? https : http),
     destroy: (): void => {
       http.destroy();
@@ -49,6 +48,17 @@ export const createAgents = (silence: Silence, ca: string | undefined) => {
 };
 
 export type Agents = ReturnType<typeof createAgents>;
+
+/**
+ * Agents with the kept connections of one store, for libraries that support no other limits. A request that
+ * waits for the server, and a download whose reader pauses, end after the configured silence.
+ */
+export const createLimitedAgents = (silence: Silence, ca: string | undefined): Agents => {
+  const agents = createAgents({ keepAlive: true, timeout: silence.readMs }, { ca });
+  limitSilence(agents.http, 'connect', silence);
+  limitSilence(agents.https, 'secureConnect', silence);
+  return agents;
+};
 
 /** The `ETag` of a response as a strong quoted validator; undefined for a missing or weak one. */
 export const strongEtag = (etag: string | undefined): string | undefined => {

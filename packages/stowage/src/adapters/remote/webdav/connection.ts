@@ -1,9 +1,9 @@
-import { Agent, type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http';
-import { Agent as SecureAgent, request as requestHttps } from 'node:https';
+import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
-import { patientAttempts } from '../../../basics/network/attempts.ts';
 import { SilenceError } from '../core/connections.ts';
+import { type Agents, createAgents } from '../core/http.ts';
 import type { WebdavOptions } from './options.ts';
 
 /** Idle connections are closed after this time, before servers close them while a request is being sent. */
@@ -42,19 +42,14 @@ const isReset = (error: Error): boolean =>
 
 /** Pooled connections to one server, and to the servers that it redirects to. */
 export class Connections {
-  readonly #kept: { readonly http: Agent; readonly https: SecureAgent };
-  readonly #fresh: { readonly http: Agent; readonly https: SecureAgent };
+  readonly #kept: Agents;
+  readonly #fresh: Agents;
 
   constructor({ connections, verifyCertificate, ca }: WebdavOptions) {
-    const agents = (keepAlive: boolean) => {
-      const pool = { ...patientAttempts, keepAlive, maxSockets: connections, timeout: KEPT_MS };
-      return {
-        http: new Agent(pool),
-        https: new SecureAgent({ ...pool, ca, rejectUnauthorized: verifyCertificate }),
-      };
-    };
-    this.#kept = agents(true);
-    this.#fresh = agents(false);
+    const pool = { maxSockets: connections, timeout: KEPT_MS };
+    const tls = { ca, rejectUnauthorized: verifyCertificate };
+    this.#kept = createAgents({ ...pool, keepAlive: true }, tls);
+    this.#fresh = createAgents({ ...pool, keepAlive: false }, tls);
   }
 
   /**
@@ -68,11 +63,9 @@ export class Connections {
     const signal = outgoing.signal === undefined ? undefined : AbortSignal.any([outgoing.signal]);
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
-      const isSecure = url.protocol === 'https:';
-      const agents = outgoing.needsFreshConnection === true ? this.#fresh : this.#kept;
-      const agent = isSecure ? agents.https : agents.http;
+      const agent = (outgoing.needsFreshConnection === true ? this.#fresh : this.#kept).of(url.href);
       const settings: RequestOptions = { method, headers, agent, auth: null, timeout: waitMs, lookup };
-      const request = isSecure ? requestHttps(url, settings) : requestHttp(url, settings);
+      const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, settings);
       let received: IncomingMessage | undefined;
       const giveUp = (reason: Error): void => {
         reject(reason);
@@ -117,9 +110,7 @@ export class Connections {
 
   /** Closes all connections, including those in use. */
   close(): void {
-    for (const { http, https } of [this.#kept, this.#fresh]) {
-      http.destroy();
-      https.destroy();
-    }
+    this.#kept.destroy();
+    this.#fresh.destroy();
   }
 }
