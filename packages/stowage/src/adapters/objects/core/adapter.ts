@@ -18,7 +18,7 @@ import { walkKeys } from './key-walk.ts';
 import { createKeys, partsOf, type Keys } from './keys.ts';
 import type { Objects } from './objects.ts';
 import { hasBelow, Lookup, openObject } from './lookup.ts';
-import { finishMove, Removals } from './change.ts';
+import { Removals } from './change.ts';
 
 /** Location of a source: the service with its bucket, and the prefixes of its keys. */
 export interface ObjectSource {
@@ -173,7 +173,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
       const copied = await this.#copyFile(from, to, options);
       if (copied === undefined) return;
       const { source, key, etag } = copied;
-      await finishMove(this.#objects, this.#removals, {
+      await this.#removals.finishMove({
         source: { key: source.key, size: source.size, etag: source.stat.etag },
         // Not every service reports the ETag of a copy that was made in parts.
         target: { key, etag: etag ?? (await this.#objects.find(key, {}).catch(() => undefined))?.etag },

@@ -18,57 +18,6 @@ export interface CopiedObject {
   readonly created: boolean;
 }
 
-/**
- * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can; else
- * checked only after a copy in parts, which may have taken minutes
- */
-const removeSource = async (
-  objects: Objects,
-  removals: Removals,
-  { key, size, etag }: CopiedObject['source'],
-): Promise<void> => {
-  if (!objects.decides.remove && size > PART_BYTES) {
-    const now = await objects.find(key, {});
-    if (now !== undefined && now.etag !== etag) throw new ChangedMeanwhileError();
-  }
-  await removals.remove({ key, etag: objects.decides.remove ? etag : undefined }, {});
-};
-
-/**
- * Removes the copy of a move that the service has rejected, unless another client has replaced it: most
- * services have no conditional removal. Returns whether the copy is gone.
- */
-const withdrawCopy = async (objects: Objects, { key, etag }: CopiedObject['target']): Promise<boolean> => {
-  if (etag === undefined) return false;
-  if ((await objects.find(key, {}))?.etag !== etag) return true;
-  await objects.remove(key, {}, objects.decides.remove ? etag : undefined);
-  return true;
-};
-
-/**
- * Completes a move by removing its source, ignoring the caller's signal because the copy exists. When the
- * removal is definitely rejected, nothing has moved: the created copy is removed.
- * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError; MovedInPartError
- * when the source may still exist beside its copy
- */
-export const finishMove = async (
-  objects: Objects,
-  removals: Removals,
-  { source, target, created }: CopiedObject,
-): Promise<void> => {
-  try {
-    await removeSource(objects, removals, source);
-  } catch (error) {
-    // After "busy", an attempt without a response may still succeed: the copy may be the only object left.
-    const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
-    if (!isRefused) throw originalMayStay(error);
-    // An attempt with a lost response may have removed it.
-    if ((await objects.find(source.key, {})) === undefined) return;
-    const isAlone = !created || (await withdrawCopy(objects, target).catch(() => false));
-    throw isAlone ? error : originalMayStay(error);
-  }
-};
-
 /** A removal waiting to be sent with others. */
 interface WaitingRemoval extends ObjectToRemove {
   readonly end: (failure?: Error) => void;
@@ -123,6 +72,50 @@ export class Removals {
       throw error instanceof StorageDeniedError ? refusal : error;
     });
     return this.#removeSingly(others, options, refusal);
+  }
+
+  /**
+   * Completes a move by removing its source, ignoring the caller's signal because the copy exists. When the
+   * removal is definitely rejected, nothing has moved: the created copy is removed.
+   * @throws ChangedMeanwhileError (the source was replaced and stays), StorageDeniedError; MovedInPartError
+   * when the source may still exist beside its copy
+   */
+  async finishMove({ source, target, created }: CopiedObject): Promise<void> {
+    try {
+      await this.#removeSource(source);
+    } catch (error) {
+      // After "busy", an attempt without a response may still succeed: the copy may be the only object left.
+      const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
+      if (!isRefused) throw originalMayStay(error);
+      // An attempt with a lost response may have removed it.
+      if ((await this.#objects.find(source.key, {})) === undefined) return;
+      const isAlone = !created || (await this.#withdrawCopy(target).catch(() => false));
+      throw isAlone ? error : originalMayStay(error);
+    }
+  }
+
+  /**
+   * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can; else
+   * checked only after a copy in parts, which may have taken minutes
+   */
+  async #removeSource({ key, size, etag }: CopiedObject['source']): Promise<void> {
+    const isDecided = this.#objects.decides.remove;
+    if (!isDecided && size > PART_BYTES) {
+      const now = await this.#objects.find(key, {});
+      if (now !== undefined && now.etag !== etag) throw new ChangedMeanwhileError();
+    }
+    await this.remove({ key, etag: isDecided ? etag : undefined }, {});
+  }
+
+  /**
+   * Removes the copy of a move that the service has rejected, unless another client has replaced it: most
+   * services have no conditional removal. Returns whether the copy is gone.
+   */
+  async #withdrawCopy({ key, etag }: CopiedObject['target']): Promise<boolean> {
+    if (etag === undefined) return false;
+    if ((await this.#objects.find(key, {}))?.etag === etag)
+      await this.#objects.remove(key, {}, this.#objects.decides.remove ? etag : undefined);
+    return true;
   }
 
   #removeWaiting(): void {
