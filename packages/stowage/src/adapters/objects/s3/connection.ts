@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type * as SdkModule from '@aws-sdk/client-s3';
 import type { GetObjectCommandInput, S3, S3ClientConfig } from '@aws-sdk/client-s3';
 import { importOptional } from '../../../errors/optional-package.ts';
-import type { Agents } from '../../remote/core/http.ts';
-import type { KnownServices } from './known-services.ts';
+import type { KnownServices, SharedAgents } from './known-services.ts';
 import { isAws, sendsChecksums, type S3Options } from './options.ts';
 import { Requests } from '../core/requests.ts';
 import { isOfOldKeys, regionIn, s3Failures } from './errors.ts';
@@ -90,7 +89,7 @@ const configOf = (
   options: S3Options,
   located: Located,
   services: KnownServices,
-  agents: Agents,
+  agents: SharedAgents,
 ): S3ClientConfig => {
   const { endpoint, forcePathStyle } = options;
   // The SDK modifies the object that it is given.
@@ -129,7 +128,11 @@ const configOf = (
  * tenants do not each request the role of the machine.
  * @throws UnsupportedError when the SDK is not installed, and errors of the SDK for invalid options
  */
-const createClient = async (options: S3Options, services: KnownServices, agents: Agents): Promise<S3> => {
+const createClient = async (
+  options: S3Options,
+  services: KnownServices,
+  agents: SharedAgents,
+): Promise<S3> => {
   const sdk = await loadSdk();
   const located: Located = { region: options.region };
   const client = new sdk.S3(configOf(options, located, services, agents));
@@ -168,11 +171,11 @@ export const signedUrlOf = async (
 
 export const openRequests = (options: S3Options, services: KnownServices): Requests<S3> => {
   const { connections, maxAttempts, readTimeout, connectTimeout } = options;
-  const { agents, release } = services.takeAgents(options.ca);
+  const agents = services.takeAgents(options.ca);
   return new Requests({
     connect: () => createClient(options, services, agents),
     // Not by the client, which would also close the connections of other stores.
-    disconnect: release,
+    disconnect: agents.release,
     connections,
     // Longer than a download keeps its connection while its reader pauses.
     waitMs: (readTimeout + connectTimeout) * 1000,

@@ -33,10 +33,7 @@ const MAX_SERVICES = 200;
 const RENEWED_EVERY_MS = 10_000;
 
 /** Kept connections. A store releases them when it is closed. */
-export interface SharedAgents {
-  readonly agents: Agents;
-  readonly release: () => void;
-}
+export type SharedAgents = Pick<Agents, 'http' | 'https'> & { readonly release: () => void };
 
 /**
  * State shared by the stores of one connector, so that a tenant's new store need not test or connect again:
@@ -85,7 +82,7 @@ export class KnownServices {
       this.#pools.delete(key);
       pool.agents.destroy();
     };
-    return { agents: pool.agents, release };
+    return { http: pool.agents.http, https: pool.agents.https, release };
   }
 }
 
