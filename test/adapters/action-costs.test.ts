@@ -89,6 +89,7 @@ const fill = async (service: Service): Promise<void> => {
   await client.trashList({ source: KEPT });
   // What is asked for once only: what the server can do, letter case.
   await client.fileRename({ path: 'k', name: '9.txt', newname: 'nine.txt' });
+  await client.fileCopy({ path: 'k', from: 'f/9.txt' });
 };
 
 const counted = countTraffic();

@@ -335,6 +335,18 @@ describe('dialects of S3', () => {
     expect([...stub.objects.keys()].filter((key) => key.startsWith('p/g/'))).toEqual([]);
   });
 
+  it('a service that has only ListObjects, as Huawei OBS, is listed and removed beyond the first page', async () => {
+    const { stub, adapter } = await open({ tokens: 'markers' });
+    const names = Array.from({ length: 1005 }, (_, number) => `${String(number)} +ü%.txt`).sort();
+    for (const name of names) stub.put(`p/f/${name}`, 'x');
+    stub.put('p/f/zoo/1.txt', 'x');
+    const found: string[] = [];
+    for await (const page of adapter.list(at('f'))) found.push(...page.map(({ name }) => name));
+    expect(found.sort()).toEqual([...names, 'zoo']);
+    await adapter.removeFolder(at('f'));
+    expect(stub.objects.size).toBe(0);
+  });
+
   it('keys that are said to be encoded and are not are taken as they are', async () => {
     const { stub, adapter } = await open({ encodes: 'in name only' });
     stub.put('p/100%.txt', 'x');

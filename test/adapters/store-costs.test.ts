@@ -137,6 +137,7 @@ describe('what calls cost', () => {
           for (let number = 0; number < 10; number += 1)
             await put(store, `${folder}/${String(number)}.bin`, 10_000, true);
         await store.stat(at('f/0.bin'));
+        await store.copyFile(at('f/0.bin'), at('first.bin'), { createOnly: true });
         const own: number[] = [];
         for (const [, call] of CALLS) {
           const before = counted.requests();

@@ -104,10 +104,12 @@ const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['no MOVE to a taken name, which is a conflict', { replacesNothing: 409 }],
   ['no MOVE to a taken name, which is not allowed', { replacesNothing: 405 }],
   ['no MOVE to a taken name, which is a bad request', { replacesNothing: 400 }],
+  ['no MOVE to a taken name, which is an error of the server', { replacesNothing: 500 }],
   ['destinations that are paths', { destinations: 'path' }],
   ['hrefs that are URLs', { hrefs: 'absolute' }],
   ['hrefs with other escapes than asked', { hrefs: 'escaped' }],
   ['MKCOL of what is there answered with 201', { remakes: true }],
+  ['old names for copies', { keepsNames: true, overwrites: ['COPY', 'MOVE'] }],
   ['COPY that ignores Overwrite', { overwrites: ['COPY'] }],
   ['COPY and MOVE that ignore Overwrite', { overwrites: ['COPY', 'MOVE'] }],
   ['hidden folders refused with 403', { refusesHidden: 403 }],
@@ -115,6 +117,13 @@ const DIALECTS: readonly (readonly [what: string, dialect: DavDialect])[] = [
   ['packed listings (gzip)', { packs: 'gzip' }],
   ['packed listings (deflate)', { packs: 'deflate' }],
   ['a rate limit', atFirst(429)],
+  [
+    'files that GET finds only untranslated, as IIS those of types that it does not know',
+    {
+      instead: ({ method, headers }) =>
+        method === 'GET' && headers['translate'] !== 'f' ? { status: 404 } : undefined,
+    },
+  ],
   ['no times', { untold: ['getlastmodified'] }],
   ['no sizes, times and versions', { untold: ['getcontentlength', 'getlastmodified', 'getetag'] }],
 ];
@@ -123,6 +132,27 @@ describe('dialects of WebDAV', () => {
   it.each(DIALECTS)('a server with %s works', async (_what, dialect) => {
     await workThrough(await open(dialect));
   });
+
+  it.each([{}, { keepsNames: true, overwrites: ['COPY', 'MOVE'] as const }])(
+    'copies and moves to another folder cost nothing that has the old name there (%j)',
+    async (dialect) => {
+      const { stub, adapter, put } = await open(dialect);
+      for (const folder of ['a', 'b']) {
+        await put(`${folder}/x.txt`, folder);
+        await put(`${folder}/f/y.txt`, folder);
+      }
+      await adapter.copyFile(at('a/x.txt'), at('b/copied.txt'), { createOnly: true });
+      await adapter.copyFile(at('a/x.txt'), at('a/beside.txt'), { createOnly: true });
+      await adapter.copyFolder(at('a/f'), at('b/copied'));
+      await adapter.moveFile(at('a/x.txt'), at('b/moved.txt'), { createOnly: true });
+      await adapter.moveFolder(at('a/f'), at('b/moved'));
+      await adapter.moveFile(at('a/beside.txt'), at('b/copied.txt'));
+      const files = ['copied.txt', 'copied/y.txt', 'f/y.txt', 'moved.txt', 'moved/y.txt', 'x.txt'];
+      expect(stub.paths.filter((path) => path.endsWith('.txt'))).toEqual(files.map((name) => `b/${name}`));
+      expect(stub.paths.filter((path) => path.includes('.tmp'))).toEqual([]);
+      expect(files.map((name) => stub.text(`b/${name}`)).join('')).toBe('aabaab');
+    },
+  );
 
   it('a file that cannot be replaced after it was moved aside comes back, under a number where its name is taken', async () => {
     const replacesNothing = 405;

@@ -63,8 +63,8 @@ export interface Dialect {
   readonly plainKeys?: boolean;
   /** Listings claim to have encoded their keys, but have not. */
   readonly encodes?: 'in name only';
-  /** Listings never contain a continuation token. */
-  readonly tokens?: false;
+  /** Listings never say how they continue; `markers`: all are responses to ListObjects, which has markers. */
+  readonly tokens?: false | 'markers';
   /** Copies of multipart objects are rejected if they name any version. */
   readonly judgesParts?: false;
   /**
@@ -206,7 +206,7 @@ export class S3Stub {
     const storageClass = request.headers['x-amz-storage-class'];
     if (typeof storageClass === 'string' && this.#dialect.classes?.includes(storageClass) === false)
       return this.#fail(response, 400, 'InvalidStorageClass');
-    if (method === 'GET' && query.has('list-type')) return this.#list(query, request, response);
+    if (method === 'GET' && key === '') return this.#list(query, request, response);
     if (method === 'POST' && query.has('delete')) return this.#deleteMany(request, body, response);
     if (method === 'POST') return this.#multipart(key, query, { request, body }, response);
     if (method === 'PUT') return this.#put(key, query, { request, body }, response);
@@ -431,7 +431,12 @@ export class S3Stub {
     this.#note('ListObjectsV2', request);
     const { plainKeys = false, encodes: claim, emptyPages, repeatsToken } = this.#dialect;
     if (this.#dialect.startAfter === 'ignored') query.delete('start-after');
+    if (this.#dialect.tokens !== undefined)
+      for (const name of ['start-after', 'continuation-token']) query.delete(name);
+    if (this.#dialect.tokens === 'markers') query.set('start-after', query.get('marker') ?? '');
     const asked = query.get('continuation-token');
+    if (this.#dialect.tokens === false && !query.has('list-type'))
+      return this.#xml(response, '<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>');
     if (repeatsToken === true || (emptyPages === true && asked === null))
       return this.#xml(
         response,
@@ -439,9 +444,13 @@ export class S3Stub {
       );
     const encodes = !plainKeys && claim === undefined && query.get('encoding-type') === 'url';
     const page = listPage(this.objects, query, encodes, this.#dialect.order);
-    const token = /<NextContinuationToken>.*?<\/NextContinuationToken>/u;
+    const token = /<NextContinuationToken>(.*?)<\/NextContinuationToken>/u;
+    const hasMarker = this.#dialect.tokens === 'markers' && query.has('delimiter');
+    const marker = hasMarker
+      ? (_: string, next: string) => `<NextMarker>${encodeURIComponent(next)}</NextMarker>`
+      : () => '';
     const claimed = '<ListBucketResult><EncodingType>url</EncodingType>';
     const text = claim === undefined ? page : page.replace('<ListBucketResult>', claimed);
-    this.#xml(response, this.#dialect.tokens === false ? text.replace(token, '') : text);
+    this.#xml(response, this.#dialect.tokens === undefined ? text : text.replace(token, marker));
   }
 }

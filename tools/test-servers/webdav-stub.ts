@@ -25,7 +25,7 @@ export interface DavDialect {
   /** These methods ignore `Overwrite: F`. */
   readonly overwrites?: readonly string[];
   /** MOVE to the name of an existing file is rejected with this status, regardless of `Overwrite`. */
-  readonly replacesNothing?: 400 | 405 | 409;
+  readonly replacesNothing?: 400 | 405 | 409 | 500;
   /** The form of `Destination` that is accepted, as behind a proxy that ends TLS; others get 400 or 502. */
   readonly destinations?: 'path' | 'http:';
   /** Properties that are not reported. */
@@ -36,6 +36,11 @@ export interface DavDialect {
   readonly packs?: 'gzip' | 'deflate' | 'broken';
   /** A copy has the time of its original, as in lighttpd and nginx. */
   readonly copiesKeepTime?: boolean;
+  /**
+   * COPY and MOVE to another folder put the item there under its old name first, over what has it, and ignore `Overwrite`; COPY
+   * leaves it there: AList.
+   */
+  readonly keepsNames?: boolean;
   /** Names are case-insensitive, as in Windows. */
   readonly foldsCase?: boolean;
   /** Hrefs begin with this instead of `/dav`. */
@@ -246,6 +251,18 @@ export class DavStub {
     if (this.#nodes.get(parentOf(to))?.kind !== 'folder') return 409;
     if (there && headers['overwrite'] === 'F' && this.dialect.overwrites?.includes(method) !== true)
       return 412;
+    const old = parentOf(to) + from.slice(from.lastIndexOf('/'));
+    if (this.dialect.keepsNames !== true || (method === 'MOVE' && parentOf(from) === parentOf(to)))
+      this.#put(method, from, to);
+    else if (old === from) return 500;
+    else {
+      this.#put(method, from, old);
+      if (method === 'MOVE' && old !== to) this.#put(method, old, to);
+    }
+    return there ? 204 : 201;
+  }
+
+  #put(method: 'COPY' | 'MOVE', from: string, to: string): void {
     for (const one of this.#tree(to)) this.#nodes.delete(one);
     for (const one of this.#tree(from)) {
       const node = this.#nodes.get(one);
@@ -254,7 +271,6 @@ export class DavStub {
       this.#nodes.set(to + one.slice(from.length), isFresh ? { ...node, time: new Date() } : node);
       if (method === 'MOVE') this.#nodes.delete(one);
     }
-    return there ? 204 : 201;
   }
 
   #get(request: IncomingMessage, response: ServerResponse, node: Node | undefined): void {

@@ -30,7 +30,7 @@ export class S3Objects extends S3Uploads implements Objects {
   readonly batches: Batches = { most: 1000, remove: (...given) => this.#removeBatch(...given) };
   readonly #copier = new Copier(this.bucket, this.conditional);
   readonly learn = this.conditional.learn.bind(this.conditional);
-  readonly pages = this.bucket.pages.bind(this.bucket);
+  readonly pages = this.bucket.pages;
   readonly get = this.bucket.get.bind(this.bucket);
   readonly copy = this.#copier.copy.bind(this.#copier);
 

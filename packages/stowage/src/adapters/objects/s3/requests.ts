@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import type {
   CreateMultipartUploadCommandInput,
   HeadObjectCommandOutput,
-  ListObjectsV2CommandOutput,
   PutObjectCommandInput,
   PutObjectCommandOutput,
   S3,
@@ -11,27 +10,20 @@ import {
   ChangedMeanwhileError,
   CorruptError,
   NotFoundError,
-  orUndefined,
   StorageDeniedError,
   StowageError,
   UnsupportedError,
 } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { firstKey } from '../core/lookup.ts';
-import {
-  pagesOf,
-  type Download,
-  type Listing,
-  type ObjectFacts,
-  type ObjectPage,
-  type PageOptions,
-} from '../core/objects.ts';
+import { type Download, type ObjectFacts } from '../core/objects.ts';
 import type { Http, Requests } from '../core/requests.ts';
 import { markedWrite, type MarkedObject } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { reservedOf, type KnownServices } from './known-services.ts';
-import { openRequests, serviceTime } from './connection.ts';
+import type { KnownServices } from './known-services.ts';
+import { createListings, factsOf } from './listing.ts';
+import { openRequests } from './connection.ts';
 import { sendsChecksums, type S3Options } from './options.ts';
 
 /** Metadata by which a write recognises its own object after a lost response. */
@@ -55,50 +47,6 @@ export interface SizedContent {
   open(): Readable;
 }
 
-/** Decodes a key. Some services declare an encoding that they have not applied. */
-const decoded = (text: string, encoding: string | undefined): string =>
-  encoding === 'url' ? (orUndefined(() => decodeURIComponent(text.replaceAll('+', ' '))) ?? text) : text;
-
-/** Rejects a response that is not a listing, which would look like an empty one. @throws CorruptError */
-const requireListing = (output: ListObjectsV2CommandOutput): void => {
-  const { Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes } = output;
-  if ([Name, MaxKeys, KeyCount, IsTruncated, Contents, CommonPrefixes].every((part) => part === undefined))
-    throw new CorruptError({ detail: 'no listing came back: is endpoint the address of an S3 service?' });
-};
-
-/** @throws CorruptError for a listing that ends early */
-const listingIn = (output: ListObjectsV2CommandOutput, now: number): Listing => {
-  requireListing(output);
-  const { IsTruncated, NextContinuationToken, EncodingType, Contents = [], CommonPrefixes = [] } = output;
-  if (IsTruncated === true && NextContinuationToken === undefined)
-    throw new CorruptError({ detail: 'the service does not report how the listing continues' });
-  return {
-    objects: Contents.flatMap((object) =>
-      object.Key === undefined
-        ? []
-        : { key: decoded(object.Key, EncodingType), ...factsOf(object, object.Size, now) },
-    ),
-    prefixes: CommonPrefixes.flatMap(({ Prefix }) =>
-      Prefix === undefined ? [] : decoded(Prefix, EncodingType),
-    ),
-    next: IsTruncated === true ? NextContinuationToken : undefined,
-  };
-};
-
-/** `now`: by the clock of the service. */
-export const factsOf = (
-  head: Partial<
-    Pick<HeadObjectCommandOutput, 'LastModified' | 'ETag'> & { StorageClass: string | undefined }
-  >,
-  size: number | undefined,
-  now = 0,
-): ObjectFacts => {
-  const etag = strongEtag(head.ETag);
-  const modifiedAt = head.LastModified?.getTime();
-  const reserved = reservedOf(etag, now - (modifiedAt ?? now));
-  return { size, modifiedAt, etag, storageClass: head.StorageClass, reserved };
-};
-
 /** An object as the source of a copy. */
 export const sourceOf = ({ name }: Bucket, key: string): string =>
   [name, ...key.split('/')].map(encodeURIComponent).join('/');
@@ -110,12 +58,14 @@ export class Bucket {
   readonly storedAs: StoredAs;
   /** Announced before any part is sent: AWS rejects parts with an unannounced checksum. */
   readonly checksumOfParts: Pick<CreateMultipartUploadCommandInput, 'ChecksumAlgorithm'>;
+  readonly pages: ReturnType<typeof createListings>;
   readonly #cacheControl: string | undefined;
 
   constructor(options: S3Options, services: KnownServices) {
     this.requests = openRequests(options, services);
     this.name = options.bucket;
     this.#cacheControl = options.cacheControl;
+    this.pages = createListings(this.name, this.requests);
     this.checksumOfParts = sendsChecksums(options) ? { ChecksumAlgorithm: 'CRC32' } : {};
     this.storedAs = {
       ServerSideEncryption: options.serverSideEncryption,
@@ -191,22 +141,6 @@ export class Bucket {
     } catch (error) {
       throw (await this.isMissing(error, key, { signal })) ? new NotFoundError({ cause: error }) : error;
     }
-  }
-
-  /** @see Objects.pages */
-  pages(
-    prefix: string,
-    { signal }: OperationOptions,
-    { delimiter, size = 1000, after }: PageOptions = {},
-  ): AsyncIterable<ObjectPage> {
-    return pagesOf(async (token) => {
-      const asked = { Bucket: this.name, Prefix: prefix, Delimiter: delimiter, MaxKeys: size };
-      const start = token === undefined ? { StartAfter: after } : { ContinuationToken: token };
-      const input = { ...asked, ...start, EncodingType: 'url' as const };
-      return this.requests.send(`ListObjectsV2 ${prefix}`, signal, async (s3, http) =>
-        listingIn(await s3.listObjectsV2(input, http), serviceTime(s3)),
-      );
-    });
   }
 
   /**

@@ -21,8 +21,8 @@ import type { Store } from './store.ts';
  * Statuses that may be caused by another client, which replaces the same file or works in the same folder.
  */
 const MAY_PASS: ReadonlySet<number> = new Set([403, 404, 409, 500, ...PASSING]);
-/** Rejections of MOVE to a taken name by servers that replace nothing: Nutstore, Cloudreve, 1&1. */
-const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409]);
+/** Rejections of MOVE to a taken name by servers that replace nothing: Nutstore, Cloudreve, AList, 1&1. */
+const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409, 500]);
 
 /**
  * Whether a rejected MOVE may mean that the new name has been taken, for which servers use many statuses; not
@@ -31,20 +31,57 @@ const REPLACES_NOTHING: ReadonlySet<number> = new Set([400, 405, 409]);
 const mayBeTaken = (status: number): boolean => status <= 500;
 
 /** Looks twice, because a single "not found" may be wrong. */
-const isGone = async ({ resources }: Store, path: SourcePath): Promise<boolean> =>
+export const isGone = async ({ resources }: Store, path: SourcePath): Promise<boolean> =>
   !(await resources.exists(path, {})) && !(await resources.exists(path, {}));
 
-const move = (
+type Move = Change & { readonly overwrite: 'F' | 'T' };
+
+const moveOnce = (
   store: Store,
   { from, to }: Names,
   kind: 'file' | 'folder',
-  change: Change & { readonly overwrite: 'F' | 'T' },
+  change: Move,
 ): Promise<number> => {
   const outcome = async (): Promise<Outcome> => {
     if (!(await isGone(store, from))) return 'untouched';
     return (await store.resources.exists(to, {})) ? 'done' : 'unknown';
   };
   return store.resources.transfer('MOVE', { from, to }, kind, { ...change, outcome });
+};
+
+/** Moves an item that has a hidden name back; later, and to a numbered name if necessary, when that fails. */
+const comeBack = async (store: Store, { from, to }: Names, kind: 'file' | 'folder'): Promise<void> => {
+  const returning = moveOnce(store, { from, to }, kind, { overwrite: 'F' });
+  if (!(await returning.then(isSuccess, () => false)))
+    store.leftovers.later(0, () => giveBack(store, from, to, kind));
+};
+
+/**
+ * Moves an item. AList and OpenList move it to another folder under its old name first, over what has that name
+ * there: then it goes under a hidden name. Returns the last status.
+ */
+const move = async (
+  store: Store,
+  { from, to }: Names,
+  kind: 'file' | 'folder',
+  change: Move,
+): Promise<number> => {
+  const keepsName = from.parent.equals(to.parent) || from.name === to.name || isTempName(from.name);
+  if (keepsName || !(await store.resources.exists(to.parent.below(from.name), change)))
+    return moveOnce(store, { from, to }, kind, change);
+  const name = newAsideName();
+  let [at, status] = [from, 0];
+  try {
+    for (const next of [from.parent.below(name), to.parent.below(name), to]) {
+      const overwrite = next === to ? change.overwrite : 'F';
+      status = await moveOnce(store, { from: at, to: next }, kind, { ...change, overwrite });
+      if (!isSuccess(status)) break;
+      at = next;
+    }
+    return status;
+  } finally {
+    if (at !== from && at !== to) await comeBack(store, { from: at, to: from }, kind);
+  }
 };
 
 /** Runs the creation of a name under a lock of this process, and a reservation against other processes. */
@@ -87,11 +124,7 @@ const replaceByAside = async (store: Store, names: Names): Promise<number | unde
     return status;
   } finally {
     if (isReplaced) await store.leftovers.remove({ path: aside, kind: 'file' });
-    else {
-      const returning = move(store, { from: aside, to }, 'file', { overwrite: 'F' });
-      if (!(await returning.then(isSuccess, () => false)))
-        store.leftovers.later(0, () => giveBack(store, aside, to, 'file'));
-    }
+    else await comeBack(store, { from: aside, to }, 'file');
   }
 };
 

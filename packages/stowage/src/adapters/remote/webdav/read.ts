@@ -21,6 +21,8 @@ const statFrom = (response: DavResponse, known: Stat): Stat => ({
 
 const headersFor = (range: ByteRange | undefined, ifMatch: string | undefined): Record<string, string> => ({
   'accept-encoding': 'identity',
+  // IIS finds files of types that it does not know, such as WebP, only with this header.
+  translate: 'f',
   ...(range === undefined ? {} : { range: `bytes=${String(range.start)}-${String(range.end)}` }),
   ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
 });

@@ -24,6 +24,8 @@ export class Store {
   readonly letterCase: LetterCase;
   /** Whether the server is known to obey `Overwrite: F`. Some do not, and would even replace a folder. */
   knowsOverwrite = false;
+  /** Whether the server is known to give copies their new names. AList does not. */
+  namesCopies = false;
   /** Whether the server seems to reject each MOVE to a taken name. */
   replacesNothing = false;
   readonly #base: Resources;

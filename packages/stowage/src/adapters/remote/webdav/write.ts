@@ -16,7 +16,7 @@ import type { SourcePath } from '../../../storage/source-path.ts';
 import type { Content } from './client.ts';
 import { errorOfStatus } from './errors.ts';
 import { isSuccess } from './list.ts';
-import { giveFolderName, giveName } from './change.ts';
+import { giveFolderName, giveName, isGone } from './change.ts';
 import type { Names } from '../paths/session.ts';
 import type { Outcome } from './requests.ts';
 import type { Store } from './store.ts';
@@ -55,6 +55,34 @@ const copyTo = async (
   );
   signal?.throwIfAborted();
   if (!isSuccess(status)) throw errorOfStatus({ method: 'COPY', path: from }, status);
+};
+
+/**
+ * Copies an item to a temporary name, and calls `give` with that. AList copies under the old name instead, over what
+ * has it: until the server has shown that it does not, copies are made in a folder of their own.
+ */
+const withCopy = async (
+  store: Store,
+  { from, to }: Names,
+  kind: 'file' | 'folder',
+  options: OperationOptions,
+  give: (copy: SourcePath) => Promise<void>,
+): Promise<void> => {
+  const copyBeside = (): Promise<void> =>
+    withTemp(store, to.parent, kind, async (temp) => {
+      await copyTo(store, { from, temp }, kind, options);
+      await give(temp);
+    });
+  if (store.namesCopies) return copyBeside();
+  return withTemp(store, to.parent, 'folder', async (folder) => {
+    const make = (): Promise<number> => store.resources.act('MKCOL', folder, 'folder', options);
+    if (!isSuccess(await store.intoFolder(folder, options, make))) return copyBeside();
+    const temp = folder.below(newTempName());
+    await copyTo(store, { from, temp }, kind, options);
+    store.namesCopies = !(await isGone(store, temp));
+    await give(store.namesCopies ? temp : folder.below(from.name));
+    await store.leftovers.remove({ path: folder, kind: 'folder' });
+  });
 };
 
 const sendTo = async (
@@ -176,10 +204,9 @@ export const transferFile = async (
   const found = looks ? await store.find(to, options) : undefined;
   if (found !== undefined && (isNew || found.kind === 'folder')) throw conflict();
   if (method === 'MOVE') return giveName(store, { from, to }, options);
-  await withTemp(store, to.parent, 'file', async (temp) => {
-    await copyTo(store, { from, temp }, 'file', options);
-    await giveName(store, { from: temp, to }, options);
-  });
+  await withCopy(store, { from, to }, 'file', options, (copy) =>
+    giveName(store, { from: copy, to }, options),
+  );
 };
 
 /** Copies or moves a folder on the server; always create-only. A copy is made under a temporary name too. */
@@ -194,8 +221,7 @@ export const transferFolder = async (
   if (to.isRoot || (await store.find(to, options)) !== undefined) throw new AlreadyExistsError();
   if (from.contains(to)) throw new IntoItselfError();
   if (method === 'MOVE') return giveFolderName(store, { from, to }, options);
-  await withTemp(store, to.parent, 'folder', async (temp) => {
-    await copyTo(store, { from, temp }, 'folder', options);
-    await giveFolderName(store, { from: temp, to }, options);
-  });
+  await withCopy(store, { from, to }, 'folder', options, (copy) =>
+    giveFolderName(store, { from: copy, to }, options),
+  );
 };
