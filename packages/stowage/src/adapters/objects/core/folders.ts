@@ -99,7 +99,8 @@ export class Folders {
    */
   async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
     await this.#objects.locks.hold(`${to.key}*`, options, async () => {
-      const left = await this.#removeCopied(await this.#copyAll(from, to, options));
+      const { copied } = await this.#copyAll(from, to, options);
+      const left = await this.#removeVersions(from, (object) => copied.has(versionOf(object)));
       if (left === 0) return;
       const [items, they] = left === 1 ? ['1 item', 'it was'] : [`${left} items`, 'they were'];
       throw new MovedInPartError(
@@ -139,7 +140,7 @@ export class Folders {
       found ??= objects[0];
     }
     if (found === undefined) throw new NotFoundError();
-    if (hasLeft) await this.#removeVersions(folderRemoval(this.#removals), folder, isLeft);
+    if (hasLeft) await this.#removeVersions(folder, isLeft);
     await this.#objects.remove(folder, options, this.#seen(found).etag);
   }
 
@@ -202,31 +203,22 @@ export class Folders {
     }
   }
 
-  /** Removes the copied versions from the source. Returns how many objects stay. */
-  async #removeCopied({ from, copied }: Transfer): Promise<number> {
-    const remover = folderRemoval(this.#removals);
-    const left = await this.#removeVersions(remover, from, (object) => copied.has(versionOf(object)));
-    remover.check();
-    return left + remover.changed;
-  }
-
   /** Removes the objects that a failed transfer created in its target, and nothing else. Never rejects. */
   async #undo({ to, made }: Transfer): Promise<void> {
     try {
-      const remover = folderRemoval(this.#removals);
-      await this.#removeVersions(remover, to, ({ key, etag }) => made.has(digestOf(key, etag)));
+      await this.#removeVersions(to, ({ key, etag }) => made.has(digestOf(key, etag)));
       await this.removeEmpty(to, {});
     } catch {
       // The remaining objects are copies, or belong to others; the caller gets the first error.
     }
   }
 
-  /** Removes the objects below a prefix that `isOurs` accepts. Returns how many stay, without failures. */
-  async #removeVersions(
-    remover: ReturnType<typeof folderRemoval>,
-    prefix: string,
-    isOurs: (object: ListedObject) => boolean,
-  ): Promise<number> {
+  /**
+   * Removes the objects below a prefix that `isOurs` accepts. Returns how many stay.
+   * @throws StorageDeniedError, StorageUnavailableError
+   */
+  async #removeVersions(prefix: string, isOurs: (object: ListedObject) => boolean): Promise<number> {
+    const remover = folderRemoval(this.#removals);
     const isDecided = this.#objects.decides.remove;
     const size = isDecided ? 1000 : REMOVALS_WITHOUT_VERSIONS;
     let left = 0;
@@ -238,7 +230,8 @@ export class Folders {
       else left += await this.#removeSeenAgain(remover, ours, { prefix, size, after });
       after = objects.at(-1)?.key ?? after;
     }
-    return left;
+    remover.check();
+    return left + remover.changed;
   }
 
   /**
