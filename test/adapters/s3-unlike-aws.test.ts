@@ -91,8 +91,8 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
   const old = 700_000;
 
   /** A store whose conditions are known. `leave` puts a reservation where a process was killed before its copy. */
-  const openReserving = async (clockAhead = 0) => {
-    const opened = await open({ clockAhead });
+  const openReserving = async (clockAhead = 0, more = {}) => {
+    const opened = await open({ clockAhead }, undefined, more);
     const { stub, proxy, adapter, put } = opened;
     await put('a.txt', 'a', createOnly);
     const reservations: StoredObject[] = [];
@@ -265,13 +265,89 @@ describe('a name that is reserved for a copy, as only PutObject has conditions,'
     expect(stored('x.txt')).toBe('a');
   });
 
+  it('is not used or freed by its former process when another has reserved it since', async () => {
+    const { proxy, another, put, stored, keys, copy } = await openReserving();
+    const theirs = (to: string) => another.copyFile(at('a.txt'), at(to), createOnly);
+    await theirs('sample.txt');
+    // Removed with its folder after an outage.
+    proxy.before('CopyObject', 1, async () => proxy.fail({ operation: '*', effect: { kind: 'reset' } }));
+    await expect(copy('f/x.txt')).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    proxy.reset();
+    await another.removeFolder(at('f'));
+    const outcomes: unknown[] = [];
+    const note = (error?: unknown) => outcomes.push(error);
+    proxy.before('CopyObject', 1, async () => copy('f/x.txt').then(note, note));
+    await theirs('f/x.txt');
+    expect(outcomes).toMatchObject([taken]);
+    // Removed with its folder during a copy that fails.
+    await put('g/a.txt', 'a');
+    proxy.before('CopyObject', 1, async () => {
+      await another.removeFolder(at('g'));
+      proxy.fail({ operation: 'CopyObject', effect: answer(403, 'AccessDenied'), times: 1 });
+      let copying: Promise<unknown> = Promise.resolve();
+      await new Promise<void>((resolve) => {
+        proxy.before('CopyObject', 1, async () => {
+          resolve();
+          await mine;
+          outcomes.push(keys().includes('g/x.txt'));
+        });
+        copying = theirs('g/x.txt');
+      });
+      void copying;
+    });
+    const mine = copy('g/x.txt').then(note, note);
+    await mine;
+    await expect.poll(() => stored('g/x.txt')).toBe('a');
+    expect(outcomes.slice(1)).toMatchObject([{ code: 'STORAGE_DENIED' }, true]);
+  });
+
+  it('is free again for its process after an outage that began with the reservation', async () => {
+    const { proxy, stored, keys, copy } = await openReserving();
+    proxy.fail({ operation: 'PutObject', effect: { kind: 'lose' } });
+    proxy.before('PutObject', 3, async () => proxy.fail({ operation: '*', effect: { kind: 'reset' } }));
+    await expect(copy('x.txt')).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' });
+    proxy.reset();
+    expect(keys()).toContain('x.txt');
+    await copy('x.txt');
+    expect(stored('x.txt')).toBe('a');
+  });
+
+  it('is in use while the service may still make the copy that it has not made in time', async () => {
+    const { stub, proxy, adapter, put, stored } = await openReserving(0, { readTimeout: 1, maxAttempts: 1 });
+    const large = 'l'.repeat(9 * MB);
+    await put('large.bin', large);
+    for (const [operation, from, content] of [
+      ['CopyObject', 'a.txt', 'a'],
+      ['CompleteMultipartUpload', 'large.bin', large],
+    ] as const) {
+      let release = (): void => undefined;
+      const after = new Promise<void>((resolve) => (release = resolve));
+      // The service completes what it has begun.
+      const aborting = answer(404, 'NoSuchUpload');
+      proxy.fail(
+        { operation, effect: { kind: 'late', after } },
+        { operation: 'AbortMultipartUpload', effect: aborting },
+      );
+      const copying = adapter.copyFile(at(from), at('x.txt'), createOnly);
+      await expect(copying).rejects.toMatchObject({ code: 'STORAGE_TIMEOUT' });
+      await expect(put('x.txt', 'mine', createOnly)).rejects.toMatchObject(taken);
+      release();
+      await expect.poll(() => stored('x.txt') === content).toBe(true);
+      stub.objects.delete('p/x.txt');
+    }
+  });
+
   it('keeps an empty folder only until it is left', async () => {
-    const { adapter, keys, leave } = await openReserving();
+    const { proxy, adapter, keys, leave } = await openReserving();
     await adapter.makeFolder(at('f/e'));
     leave('f/e/x.txt', 0);
     await expect(adapter.removeEmptyFolder(at('f/e'))).rejects.toMatchObject({ code: 'NOT_EMPTY' });
     leave('f/e/x.txt', old);
     leave('f/e/y.txt', old);
+    const body =
+      '<DeleteResult><Error><Key>p/f/e/y.txt</Key><Code>AccessDenied</Code></Error></DeleteResult>';
+    proxy.fail({ operation: 'DeleteObjects', effect: { kind: 'answer', status: 200, body }, times: 1 });
+    await expect(adapter.removeEmptyFolder(at('f/e'))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
     await adapter.removeEmptyFolder(at('f/e'));
     expect(keys()).toEqual(['a.txt', 'f/']);
   });

@@ -86,7 +86,7 @@ export class Copier {
     try {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
-      await free?.();
+      await free?.(error);
       if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
       if (!conditional || !isUnknownCondition(error)) throw error;
       // AWS calls other things an invalid argument.

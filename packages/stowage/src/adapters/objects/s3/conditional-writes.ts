@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../../basics/concurrency/abort.ts';
-import { AlreadyExistsError, ChangedMeanwhileError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ChangedMeanwhileError, StorageTimeoutError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER } from '../core/keys.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { strongEtag } from '../../remote/core/http.ts';
@@ -22,6 +22,8 @@ import {
 } from './known-services.ts';
 
 const MOST_UNFREED = 1000;
+/** Metadata by which a process recognises its own reservation: their ETags are equal. */
+const HOLDER = 'stowage-reservation';
 
 /** Whether a service has responded, in one of several ways, that it does not support a condition. */
 export const isUnknownCondition = (error: unknown): boolean => {
@@ -55,6 +57,9 @@ const matchOf = async (
   return undefined;
 };
 
+/** Frees a reserved key after this failure. Never rejects. */
+export type Free = (failure: unknown) => Promise<void>;
+
 /**
  * Detects once which conditional writes the service supports: some support them, some reject them (501), some
  * ignore them, which only a trial shows. AWS is known. Other services are tested before the first conditional
@@ -71,7 +76,7 @@ export class ConditionalWrites {
   readonly #known: () => Support | undefined;
   readonly #remember: (support: Support) => void;
   #learning: Promise<Support> | undefined;
-  /** ETags of reservations by this process that it could not remove, by key, while no other may replace them. */
+  /** Holders of reservations that this process could not remove, by key, while no other may replace them. */
   readonly #unfreed = new LRUCache<string, string>({ max: MOST_UNFREED, ttl: LEFT_AFTER_MS });
 
   constructor(bucket: Bucket, root: string, options: S3Options, services: KnownServices) {
@@ -116,30 +121,36 @@ export class ConditionalWrites {
       const head = await this.#bucket.findHead(key, options);
       const now = await this.#bucket.requests.locally('clock', undefined, async (s3) => serviceTime(s3));
       const { etag: left, reserved } = factsOf(head ?? {}, 0, now);
-      if (left === undefined || (reserved !== 'left' && this.#unfreed.get(key) !== left)) throw error;
+      const holder = reserved && head?.Metadata?.[HOLDER];
+      const isOurs = holder !== undefined && holder === this.#unfreed.get(key);
+      if (left === undefined || (reserved !== 'left' && !isOurs)) throw error;
       const made = await put({ IfMatch: writtenVersion(left, this.known) }, left);
       this.#unfreed.delete(key);
       return made;
     }
   }
 
-  /**
-   * Reserves a key, where that is known to work. Returns how to free it after a failure, which never rejects.
-   * @throws AlreadyExistsError
-   */
-  async reserve(key: string, { signal }: OperationOptions): Promise<() => Promise<void>> {
+  /** Reserves a key, where that is known to work. Returns how to free it. @throws AlreadyExistsError */
+  async reserve(key: string, { signal }: OperationOptions): Promise<Free> {
     signal?.throwIfAborted();
     const start = performance.now();
+    const holder = randomUUID();
+    const how = { CacheControl: 'no-store', Metadata: { [HOLDER]: holder } };
     // Without the signal: an aborted request may still store the object. No cache may keep it.
-    const made = await this.create(key, {}, (condition, left) =>
-      this.#bucket.put(key, reservation(left), { ...condition, CacheControl: 'no-store' }, {}),
+    await this.create(key, {}, (condition, left) =>
+      this.#bucket.put(key, reservation(left), { ...condition, ...how }, {}),
     ).catch((error: unknown) => {
-      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+      if (error instanceof ChangedMeanwhileError) throw new AlreadyExistsError({ cause: error });
+      // It may be stored.
+      if (!this.#unfreed.has(key)) this.#unfreed.set(key, holder, { start });
+      throw error;
     });
-    return async () => {
+    return async (failure) => {
+      // The service may still make the copy, over a file that others store meanwhile.
+      if (failure instanceof StorageTimeoutError) return;
       const found = await this.#bucket.findHead(key, {}).catch(() => 'unknown' as const);
-      if (found === 'unknown') this.#unfreed.set(key, made, { start });
-      else if (isReservation(strongEtag(found?.ETag)))
+      if (found === 'unknown') this.#unfreed.set(key, holder, { start });
+      else if (found?.Metadata?.[HOLDER] === holder)
         await this.#bucket.remove(key, {}).catch(() => undefined);
     };
   }

@@ -29,8 +29,8 @@ import { sendsChecksums, type S3Options } from './options.ts';
 /** Metadata by which a write recognises its own object after a lost response. */
 export const WRITE_MARK = 'stowage-write';
 
-/** The condition of a write, decided by the service, and how to cache the object instead of as configured. */
-export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch' | 'CacheControl'>;
+/** The condition of a write, decided by the service, and attributes instead of the configured ones. */
+export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch' | 'CacheControl' | 'Metadata'>;
 
 /** The error of a conditional write: AWS calls an object that must have one version, and is gone, not found. */
 export const unmetCondition = (error: unknown, { IfMatch }: Condition): unknown =>
@@ -156,7 +156,7 @@ export class Bucket {
   ): Promise<string | undefined> {
     const { IfNoneMatch, IfMatch } = condition;
     const write = async (mark: string | undefined): Promise<string | undefined> => {
-      const marked = mark === undefined ? {} : { Metadata: { [WRITE_MARK]: mark } };
+      const marked = mark === undefined ? {} : { Metadata: { ...condition.Metadata, [WRITE_MARK]: mark } };
       const input = { ...this.attributes(key), ...condition, ...marked, Bucket: this.name, Key: key };
       return strongEtag(await this.#put(input, content, options));
     };

@@ -24,7 +24,7 @@ import type { OperationOptions } from '../../../storage/adapter.ts';
 import { withSpooled } from '../../../storage/content.ts';
 import { unmetCondition, WRITE_MARK, type Bucket, type Condition, type SizedContent } from './requests.ts';
 import { NOTHING, writtenVersion, type Support } from './known-services.ts';
-import type { ConditionalWrites } from './conditional-writes.ts';
+import type { ConditionalWrites, Free } from './conditional-writes.ts';
 
 /** Limit of S3. */
 export const MAX_PARTS = 10_000;
@@ -38,8 +38,8 @@ export interface MultipartTarget {
   readonly attributes: Omit<CreateMultipartUploadCommandInput, 'Bucket' | 'Key'>;
   /** Applied at the completion, where the service supports that. */
   readonly condition: Condition;
-  /** Called just before the completion; rejects to abort the upload. Returns how to undo it. */
-  readonly check?: (() => Promise<(() => Promise<void>) | undefined>) | undefined;
+  /** Called just before the completion; rejects to abort the upload. Returns how to free a reserved key. */
+  readonly check?: (() => Promise<Free | undefined>) | undefined;
 }
 
 export const beginMultipart = async (
@@ -65,7 +65,7 @@ export const beginMultipart = async (
     /** Resolves with the ETag. @throws ChangedMeanwhileError */
     complete: async (): Promise<string | undefined> => {
       signal?.throwIfAborted();
-      const undo = await check?.();
+      const free = await check?.();
       const Parts = parts.sort((one, other) => (one.PartNumber ?? 0) - (other.PartNumber ?? 0));
       const all = { ...condition, ...named, MultipartUpload: { Parts } };
       try {
@@ -82,7 +82,7 @@ export const beginMultipart = async (
       } catch (error) {
         const found = await seenAfter(error, () => bucket.findMarked(key));
         if (found?.mark === mark) return found.etag;
-        await undo?.();
+        await free?.(error);
         const isGone = error instanceof NotFoundError && attemptsOf(error) > 1;
         if (!isGone) throw unmetCondition(error, condition);
         throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
