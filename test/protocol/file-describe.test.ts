@@ -6,6 +6,7 @@ import { type SourcePath, StorageDeniedError } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { put } from '../pictures/gallery.ts';
+import { quarters } from '../pictures/pictures.ts';
 import { replacing } from './changing-store.ts';
 import { startService, type Fields, type FormFile, type Service } from './service.ts';
 
@@ -437,5 +438,65 @@ describe('words of files that come and go together', () => {
     const { data } = await service.upload([['files[0]', 'a.txt', 'new']]);
     expect((data['items'] as Item[])[0]?.name).toBe('a.txt');
     expect(JSON.stringify(data)).not.toContain('A cat');
+  });
+});
+
+describe('words of files whose names go to others at that moment', () => {
+  /** A service with a described file, where `happen` begins right after the store has done the operation. */
+  const startMeanwhile = async (
+    operation: 'moveFile' | 'copyFile' | 'write',
+    name: string,
+    happen: (service: Service) => Promise<unknown>,
+  ) => {
+    const memory = new MemoryAdapter();
+    const storageAdapter = `meanwhile-${randomUUID()}`;
+    let isArmed = false;
+    let other: Promise<unknown> = Promise.resolve();
+    const run = async (...input: readonly unknown[]): Promise<unknown> => {
+      const done = await (memory[operation] as (...all: readonly unknown[]) => Promise<unknown>)(...input);
+      if (isArmed) {
+        isArmed = false;
+        other = happen(service);
+        // It ends by itself, or waits for the first one.
+        await Promise.race([other, new Promise((resolve) => setTimeout(resolve, 100))]);
+      }
+      return done;
+    };
+    registerStorageAdapter(storageAdapter, { create: () => replacing(memory, { [operation]: run }) });
+    const service = await startService({ createThumb: false, sources: { files: { storageAdapter } } });
+    await put(memory, name, name === 'p.png' ? await quarters().png().toBuffer() : name);
+    await say(service, name);
+    return {
+      service,
+      call: async (action: string, fields: Fields): Promise<void> => {
+        isArmed = true;
+        expect((await service.call(action, { name, ...fields })).status).toBe(200);
+        await other;
+      },
+    };
+  };
+
+  it('stay with a file that is renamed while an upload gets its name', async () => {
+    const upload = (service: Service) => service.upload([['files[0]', 'a.txt', 'new']]);
+    const { service, call } = await startMeanwhile('moveFile', 'a.txt', upload);
+    await call('fileRename', { newname: 'n.txt' });
+    expect((await listed(service)).map(({ name, about }) => [name, about])).toEqual([
+      ['a.txt', undefined],
+      ['n.txt', ABOUT],
+    ]);
+  });
+
+  it('come with a copy whose original is removed', async () => {
+    const remove = (service: Service) => service.call('fileRemove', { name: 'a.txt' });
+    const { service, call } = await startMeanwhile('copyFile', 'a.txt', remove);
+    await call('fileCopy', { from: 'a.txt', path: '' });
+    expect((await listed(service)).map(({ about }) => about)).toEqual([ABOUT]);
+  });
+
+  it('come with an edited picture whose original is renamed', async () => {
+    const rename = (service: Service) => service.call('fileRename', { name: 'p.png', newname: 'q.png' });
+    const { service, call } = await startMeanwhile('write', 'p.png', rename);
+    await call('imageResize', { newname: 'small.png', 'box[w]': '10', 'box[h]': '5' });
+    expect((await listed(service)).map(({ about }) => about)).toEqual([ABOUT, ABOUT]);
   });
 });

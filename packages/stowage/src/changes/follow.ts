@@ -58,6 +58,27 @@ const movedFocus =
       ? {}
       : { focalPoint: change.pointAfter(focalPoint) ?? null };
 
+/** The stored file of which a change makes a copy, or a picture under another name. */
+const originalOf = (change: Change): { readonly view: SourceView; readonly path: SourcePath } | undefined => {
+  if (change.type === 'copy' && change.item.kind === 'file')
+    return { view: change.from, path: change.item.path };
+  if (change.type !== 'edit' || change.isOver || change.sent !== undefined || change.from === undefined)
+    return undefined;
+  return { view: change.open, path: change.from };
+};
+
+/** The texts of the original of a copy, read before: afterwards its name may belong to another file. */
+const wordsToCopy = async (context: StageContext, change: Change): Promise<About | undefined> => {
+  const original = originalOf(change);
+  return (
+    original &&
+    wordsOf(context, original.view, original.path).catch((error: unknown) => {
+      context.log.warn('The words about a file could not be read for its copy.', { error });
+      return undefined;
+    })
+  );
+};
+
 /**
  * Texts of a file with new content: existing ones stay; those from its metadata fill empty fields. A new file
  * starts without those of an older file of the same name, which were removed when it got the name.
@@ -66,13 +87,11 @@ const wordsOfStored = async (
   context: StageContext,
   change: Extract<Change, { type: 'create' | 'replace' | 'edit' }>,
   { path, replaced, texts }: Stored,
+  copied: About | undefined,
 ): Promise<About | undefined> => {
   const { open } = change;
-  // Editing a stored picture under another name makes a copy of it.
-  const original = change.type === 'edit' && change.sent === undefined ? change.from : undefined;
-  if (!replaced && original !== undefined) {
-    const about = await wordsOf(context, open, original);
-    await setWords(context, open, path, about && patched(about, movedFocus(change)(about)));
+  if (!replaced && originalOf(change) !== undefined) {
+    await setWords(context, open, path, copied && patched(copied, movedFocus(change)(copied)));
     return undefined;
   }
   if (texts === undefined) {
@@ -81,24 +100,26 @@ const wordsOfStored = async (
     return (await context.services.about.patch(at(open, path), movedFocus(change))).after;
   }
   const patch = (about: About): About => (isNothing(about) ? texts : {});
-  return (await context.services.about.patch(at(open, path), patch)).after;
+  // An older file that moves away from this name holds the location until its texts have moved too.
+  const { about, locations } = context.services;
+  return (await locations.hold([at(open, path)], {}, () => about.patch(at(open, path), patch))).after;
 };
 
 const followByWords = async (
   context: StageContext,
   change: Change,
   done: Done,
+  copied: About | undefined,
 ): Promise<About | undefined> => {
   if (change.type === 'create' || change.type === 'replace' || change.type === 'edit')
-    return wordsOfStored(context, change, done as Stored);
+    return wordsOfStored(context, change, done as Stored, copied);
   if (change.type === 'put') return undefined;
   // Texts about the contents of a folder move inside it, or have been copied into the other source with it. The texts
   // of a restored file are set before its trash record is removed.
   if (change.type === 'remove' && change.kind === 'file')
     await setWords(context, change.open, done.path, undefined);
   else if ('item' in change && change.item.kind === 'file') {
-    const { type, from, open, item } = change;
-    if (type === 'copy') await setWords(context, open, done.path, await wordsOf(context, from, item.path));
+    if (change.type === 'copy') await setWords(context, change.open, done.path, copied);
     else await moveWords(context, change, done.path);
   }
   return done.about;
@@ -136,10 +157,15 @@ const followByThumbnails = async (context: StageContext, change: Change, done: D
 };
 
 /** Texts first, then thumbnails, which depend on the focal point. */
-const follow = async (context: StageContext, change: Change, done: Done): Promise<Done> => {
+const follow = async (
+  context: StageContext,
+  change: Change,
+  done: Done,
+  copied: About | undefined,
+): Promise<Done> => {
   let { about } = done;
   try {
-    about = await followByWords(context, change, done);
+    about = await followByWords(context, change, done, copied);
   } catch (error) {
     context.log.warn('The words about a file could not follow it.', { path: done.path.toString(), error });
   }
@@ -177,8 +203,10 @@ const leftWords = async (
   const { open, path } = change;
   try {
     if (!(await mayHaveWords(context, open, path))) return undefined;
-    const forget = await services.about.left(at(open, path));
-    return forget && (() => forget().catch(failed));
+    const location = at(open, path);
+    const forget = await services.about.left(location);
+    // As in `wordsOfStored`.
+    return forget && (() => services.locations.hold([location], {}, forget).catch(failed));
   } catch (error) {
     failed(error);
     return undefined;
@@ -190,7 +218,7 @@ const leftWords = async (
  * Failures are logged and never reach the client.
  */
 export const following: Stage = async (context, change, next) => {
-  const forget = await leftWords(context, change);
+  const [forget, copied] = [await leftWords(context, change), await wordsToCopy(context, change)];
   try {
     return await next(change);
   } catch (error) {
@@ -199,6 +227,6 @@ export const following: Stage = async (context, change, next) => {
   } finally {
     if (forget !== undefined && context.done.some((done) => !(done as Stored).replaced)) await forget();
     for (const [index, done] of context.done.entries())
-      context.done[index] = await follow(context, change, done);
+      context.done[index] = await follow(context, change, done, copied);
   }
 };
