@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type AccessRule, HttpError, type ServiceEvent } from 'stowage';
+import { optionsFor } from '../../tools/test-servers/bucket.ts';
+import { S3Proxy } from '../../tools/test-servers/s3-proxy.ts';
+import { S3Stub } from '../../tools/test-servers/s3-stub.ts';
 import { startSite } from '../network/loopback.ts';
 import { formOf, startService, type Answer, type FormFile, type Service, type Fields } from './service.ts';
 
@@ -61,6 +65,38 @@ describe('fileReplace', () => {
       'pets/',
       'pets/Köln 1.jpg',
     ]);
+  });
+
+  it.each([
+    ['fileRemove', {}],
+    ['fileRename', { newname: 'b.txt' }],
+    ['fileMove', { from: 'a.txt', path: 'dir' }],
+  ])('lets a waiting %s have the new content', async (action, fields) => {
+    const stub = await S3Stub.start({ conditionalCopy: 'obeyed', conditionalDelete: 'obeyed' });
+    const proxy = await S3Proxy.start(stub.endpoint);
+    onTestFinished(async () => {
+      await proxy.close();
+      await stub.close();
+    });
+    const credentials = { accessKeyId: 'testkey', secretAccessKey: 'testsecret' };
+    const s3 = optionsFor({ endpoint: proxy.endpoint, credentials }, 'bucket', {});
+    const service = await startService({ trash: {}, sources: { files: { storageAdapter: 's3', s3 } } });
+    await service.upload([...one('a.txt', 'old')]);
+    await service.call('folderCreate', { name: 'dir' });
+    let waiting: Promise<Answer> | undefined;
+    proxy.before('PutObject', 1, async () => {
+      waiting = service.call(action, { name: 'a.txt', ...fields });
+      // Time for the request to find the file and to wait for this one.
+      await sleep(200);
+    });
+    expect((await replace(service, { name: 'a.txt' }, one('a.txt', 'newer'))).status).toBe(200);
+    expect([(await waiting)?.status, (await waiting)?.messages]).toEqual([200, expect.anything()]);
+    const contents = [...stub.objects].filter(([key]) => key.endsWith('.txt'));
+    expect(contents.map(([, { bytes }]) => bytes.toString())).toEqual(['newer']);
+    const { data } = await service.call('trashList');
+    expect((data['items'] as { bytes: number }[]).map(({ bytes }) => bytes)).toEqual(
+      action === 'fileRemove' ? [5] : [],
+    );
   });
 
   it('replaces whatever the strategy of uploads is', async () => {

@@ -1,8 +1,11 @@
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
+import type { EntryKind } from '../storage/adapter.ts';
 import type { Located } from '../storage/location.ts';
+import type { SourcePath } from '../storage/source-path.ts';
 import { findInTrash, trashLocation } from '../storage/trash/trashed.ts';
-import { missing } from '../view/folder-view.ts';
+import { type Item, missing } from '../view/folder-view.ts';
+import type { SourceView } from '../view/source-view.ts';
 import { storeOf } from '../view/writable.ts';
 import type {
   Change,
@@ -39,12 +42,18 @@ const locationsOf = (change: Change): readonly Located[] => {
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
 };
 
-/** Checks that a change's items still exist, after a wait for the lock. @throws NotFoundError */
-const requireStillThere = async (
-  context: StageContext,
-  change: Change,
-  hasWaited: boolean,
-): Promise<void> => {
+const lookAgain = async (view: SourceView, path: SourcePath, kind: EntryKind): Promise<Item> => {
+  view.forget(path);
+  const item = await view.lookUp(path, kind);
+  if (item.kind !== kind) throw missing(kind);
+  return item;
+};
+
+/**
+ * Checks that the items of a change still exist. After a wait for the lock, returns the change with its item as
+ * the earlier change left it. @throws NotFoundError
+ */
+const upToDate = async (context: StageContext, change: Change, hasWaited: boolean): Promise<Change> => {
   const { signal } = context;
   if (change.type === 'restore' || change.type === 'erase') {
     const { open, record } = change;
@@ -52,20 +61,19 @@ const requireStillThere = async (
     if (!isSeen && (await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
-  const mustExist = change.type === 'describe' || (change.type === 'put' && change.mustExist === true);
-  if (mustExist) {
-    change.open.forget(change.path);
-    await change.open.lookUp(change.path, 'file');
-  }
+  if (change.type === 'describe' || (change.type === 'put' && change.mustExist === true))
+    await lookAgain(change.open, change.path, 'file');
   if (hasWaited && change.type === 'remove') {
-    change.open.forget(change.path);
-    await change.open.lookUp(change.path, change.kind);
+    const { stat: seen } = await lookAgain(change.open, change.path, change.kind);
+    return { ...change, seen };
   }
   if (hasWaited && (change.type === 'move' || change.type === 'rename')) {
     // Stores create a missing folder implicitly when something is moved into it.
     change.open.forget(change.path.parent);
     await change.open.requireFolder(change.path.parent, 'destination folder');
+    return { ...change, item: await lookAgain(change.from, change.item.path, change.item.kind) };
   }
+  return change;
 };
 
 /**
@@ -76,8 +84,7 @@ const lock: Stage = (context, change, next) => {
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
   return context.services.locations.hold(locations, context, async (hasWaited) => {
-    await requireStillThere(context, change, hasWaited);
-    return next(change);
+    return next(await upToDate(context, change, hasWaited));
   });
 };
 
