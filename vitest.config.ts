@@ -36,8 +36,8 @@ export default defineConfig({
     pool: 'forks',
     // Node loads the built package itself, as it does for everybody else; that is also half of the time of an import.
     server: { deps: { external: [/\/dist\/[^/]+\.js$/u] } },
-    // Many tests wait for servers and browsers: on two cores three more workers use that time.
-    maxWorkers: 5,
+    // Many tests wait for servers and browsers: on two cores two more workers use that time.
+    maxWorkers: 4,
     sequence: { sequencer: LongFilesFirst },
     projects: [
       {

@@ -58,7 +58,7 @@ describe('a run on a store that loses something in silence', () => {
     async (_name, { wrap, says }) => {
       const stores = await startMemory(wrap);
       // One client: which doubles are left at the end does not depend on who was faster.
-      const { violations } = await runModel({ ...stores, seed: 1, clients: 1, operations: 150, trash: true });
+      const { violations } = await runModel({ ...stores, seed: 1, clients: 1, operations: 300, trash: true });
       expect(violations.join('\n')).toMatch(says);
     },
     60_000,

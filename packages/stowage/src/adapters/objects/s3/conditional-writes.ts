@@ -6,7 +6,7 @@ import { HIDDEN_FOLDER } from '../core/keys.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import { serviceTime } from './connection.ts';
-import { factsOf } from './listing.ts';
+import { factsOf } from './list.ts';
 import { sourceOf, type Bucket, type Condition } from './requests.ts';
 import { failedRequest } from '../core/requests.ts';
 import { isAws, type S3Options } from './options.ts';

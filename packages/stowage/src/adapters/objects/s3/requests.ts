@@ -22,7 +22,7 @@ import { markedWrite, type MarkedObject } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
 import type { KnownServices } from './known-services.ts';
-import { createListings, factsOf } from './listing.ts';
+import { createListings, factsOf } from './list.ts';
 import { openRequests } from './connection.ts';
 import { sendsChecksums, type S3Options } from './options.ts';
 
