@@ -100,9 +100,7 @@ const wordsOfStored = async (
     return (await context.services.about.patch(at(open, path), movedFocus(change))).after;
   }
   const patch = (about: About): About => (isNothing(about) ? texts : {});
-  // An older file that moves away from this name holds the location until its texts have moved too.
-  const { about, locations } = context.services;
-  return (await locations.hold([at(open, path)], {}, () => about.patch(at(open, path), patch))).after;
+  return (await context.services.about.patch(at(open, path), patch)).after;
 };
 
 const followByWords = async (
@@ -205,7 +203,7 @@ const leftWords = async (
     if (!(await mayHaveWords(context, open, path))) return undefined;
     const location = at(open, path);
     const forget = await services.about.left(location);
-    // As in `wordsOfStored`.
+    // An older file that moves away from this name holds the location until its texts have moved too.
     return forget && (() => services.locations.hold([location], {}, forget).catch(failed));
   } catch (error) {
     failed(error);
