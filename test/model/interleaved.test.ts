@@ -93,7 +93,7 @@ const stateOf = async (memory: MemoryAdapter, router: Router): Promise<readonly 
   return [...state, ...items.map(({ name, bytes }) => `trash: ${name}, ${String(bytes)} bytes`)].sort();
 };
 
-/** Sends the first change, and the second one before an operation of the store. Undefined: there are fewer. */
+/** Sends the first change, and the second one before an operation of the store. Undefined: it has fewer. */
 const runBoth = async (first: Change, second: Change, at: number) => {
   const watched = new Watched();
   const storageAdapter = `interleaved-${randomUUID()}`;

@@ -37,8 +37,8 @@ export interface DavDialect {
   /** A copy has the time of its original, as in lighttpd and nginx. */
   readonly copiesKeepTime?: boolean;
   /**
-   * COPY and MOVE to another folder put the item there under its old name first, over what has it, and ignore `Overwrite`; COPY
-   * leaves it there: AList.
+   * COPY and MOVE to another folder put the item there under its old name first, over what has it, and ignore
+   * `Overwrite`; COPY leaves it there: AList.
    */
   readonly keepsNames?: boolean;
   /** Names are case-insensitive, as in Windows. */

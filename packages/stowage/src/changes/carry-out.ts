@@ -50,8 +50,8 @@ const lookAgain = async (view: SourceView, path: SourcePath, kind: EntryKind): P
 };
 
 /**
- * Checks that the items of a change still exist. After a wait for the lock, returns the change with its item as
- * the earlier change left it. @throws NotFoundError
+ * Checks that the items of a change still exist. After a wait for the lock, returns the change with its item
+ * as the earlier change left it. @throws NotFoundError
  */
 const upToDate = async (context: StageContext, change: Change, hasWaited: boolean): Promise<Change> => {
   const { signal } = context;

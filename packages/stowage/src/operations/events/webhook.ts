@@ -53,7 +53,7 @@ const MOST_CHARACTERS = 1024 * 1024;
 /** Older events are dropped, so that an unreachable receiver does not keep them forever. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const STALE_AT_ONCE = 100;
-/** Nothing is dropped this soon after the start: the receiver may start later, when both were off for a day. */
+/** Nothing is dropped this soon after the start: the receiver may start later, when both were off a day. */
 const GRACE_MS = 10 * 60_000;
 const PAYLOAD_TOO_LARGE = 413;
 

@@ -95,8 +95,8 @@ export class Removals {
   }
 
   /**
-   * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can; else
-   * checked only after a copy in parts, which may have taken minutes
+   * @throws ChangedMeanwhileError when the source was replaced since: decided by the service where it can;
+   * else checked only after a copy in parts, which may have taken minutes
    */
   async #removeSource({ key, size, etag }: CopiedObject['source']): Promise<void> {
     const isDecided = this.#objects.decides.remove;

@@ -99,8 +99,8 @@ export interface Part {
 }
 
 /**
- * Sends a content as parts, some of them concurrently. Resolves with their number and the total bytes; settles
- * only when no part is being sent any more. Memory: one part more than are sent concurrently.
+ * Sends a content as parts, some of them concurrently. Resolves with their number and the total bytes;
+ * settles only when no part is being sent any more. Memory: one part more than are sent concurrently.
  */
 export const sendParts = async (
   { reader, size, first, memory }: PartedContent,

@@ -106,8 +106,8 @@ export class ConditionalWrites {
   }
 
   /**
-   * Runs a create-only `put`; once more where a reservation is left, also by this process in an outage, with the
-   * condition to replace exactly that one. @throws ChangedMeanwhileError
+   * Runs a create-only `put`; once more where a reservation is left, also by this process in an outage, with
+   * the condition to replace exactly that one. @throws ChangedMeanwhileError
    */
   async create<T>(
     key: string,
