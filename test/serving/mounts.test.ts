@@ -1,10 +1,12 @@
 import { getRequestListener } from '@hono/node-server';
 import { serveStatic } from '@hono/node-server/serve-static';
 import { Hono } from 'hono';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import type { Readable } from 'node:stream';
 import { createRouter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hosts, listening, quiet } from '../http/hosts.ts';
@@ -36,6 +38,8 @@ const expectServed = async (url: string): Promise<void> => {
     const file = await fetch(new URL(`${base}a%20b.txt`, url));
     expect([action, file.status, await file.text()]).toEqual([action, 200, 'hello']);
   }
+  const posted = await fetch(new URL(`${await baseOf(url)}a%20b.txt`, url), { method: 'POST' });
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
 };
 
 const serve = async (listener: RequestListener): Promise<string> => {
@@ -63,6 +67,22 @@ describe('files below a mount', () => {
     await expectServed(url);
     // Nuxt removes its base path, and leaves that of the route.
     await expectServed(`${url}/connector`);
+  });
+
+  it('a host that itself sends what is piped into its response, as h3 2.0.1-rc.2 in Nitro 3.0.0 does', async () => {
+    const root = await withPhoto();
+    const content = randomBytes(300_000);
+    await writeFile(join(root, 'large.txt'), content);
+    const sources = { photos: { title: 'Photos', root, serve: 'public' as const } };
+    const { handler } = createRouter({ sources }, {}, quiet);
+    const url = await serve((request, response) => {
+      response.once('pipe', (stream: Readable) => void stream.on('data', (part) => response.write(part)));
+      void handler(request, response);
+    });
+    for (const path of ['file/photos/large.txt', 'fileDownload?name=large.txt']) {
+      const response = await fetch(new URL(`/${path}`, url));
+      expect(content.equals(new Uint8Array(await response.arrayBuffer())), path).toBe(true);
+    }
   });
 
   it('a host that cuts the prefix without a trace, with the base path', async () => {

@@ -245,7 +245,7 @@ export const handleFile = async (
   if (served === undefined || (method !== 'GET' && !isHead)) {
     const modes = new Set(sources.all.map(({ settings }) => settings.serve));
     modes.delete('off');
-    if (modes.size === 0 || !isOfFileRoute(request, isMounted)) return undefined;
+    if (modes.size === 0 || !(served ?? isOfFileRoute(request, isMounted))) return undefined;
     scope.isFile = true;
     requireMethodOfFile(request);
     // Requests without a role must not learn the names of protected sources.

@@ -120,6 +120,8 @@ const writeBody = async (
       if (response.writableFinished && !body.readableEnded)
         body.destroy(new Error('the host has ended the response'));
     };
+    // h3 2.0.1-rc.2 (Nitro 3.0.0) sends a stream that is piped into the response once more itself.
+    response.removeAllListeners('pipe');
     // With a few listeners of the host, those of a pipeline would be reported as a leak.
     response.setMaxListeners(0).once('close', onClose);
     await pipeline(body, response, { end }).finally(() => response.off('close', onClose));
