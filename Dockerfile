@@ -47,15 +47,19 @@ RUN if [ -n "${PROGRAMS}" ]; then \
   fi
 RUN groupadd --system --gid 10001 stowage \
   && useradd --system --uid 10001 --gid stowage --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin stowage \
-  && install -d -o stowage -g stowage /data
+  && install -d -o stowage -g stowage /data /app/.compiled
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /src/packages/stowage ./packages/stowage
 COPY --from=build /src/packages/browser ./packages/browser
 COPY LICENSE ./
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=8081 CONFIG_FILE=/etc/stowage/stowage.json
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=8081 CONFIG_FILE=/etc/stowage/stowage.json NODE_COMPILE_CACHE=/app/.compiled
 # A number, so that a cluster can see that it is not root.
 USER 10001:10001
+# Compiles the code now, for this user and version of Node.js: containers then start with a quarter less work.
+RUN CONFIG='{"sources":{"data":{"title":"Data","root":"/data","serve":"public"}}}' \
+  node /app/packages/stowage/dist/cli.js check-config \
+  && chmod -R a-w /app/.compiled
 VOLUME /data
 EXPOSE 8081
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s \

@@ -115,6 +115,7 @@ const isReplacing = (change: Change, done: Done): boolean =>
 
 /** Reports what has happened, also when the rest of the change has failed. Reporting never fails. */
 export const events: Stage = async (context, change, next) => {
+  if (!context.services.events.reports) return next(change);
   try {
     return await next(change);
   } finally {
@@ -129,6 +130,7 @@ export const events: Stage = async (context, change, next) => {
 
 /** Runs the hook of the host. Returns the name that it wants instead; undefined to keep the current one. */
 const ask = async (context: StageContext, change: Change, about: Done): Promise<string | undefined> => {
+  if (!context.services.events.asks) return undefined;
   const event = eventOf(context, change, about);
   return event && orAborted(context.services.events.before(event), context.signal);
 };

@@ -1,6 +1,6 @@
-import { pipeline, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { extensionOf } from '../basics/content/file-type.ts';
-import { limitTo } from '../basics/content/parse-budget.ts';
+import { limited } from '../basics/content/parse-budget.ts';
 import type { InspectionVerdict } from '../config/event.ts';
 import type { Settings } from '../config/settings.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
@@ -167,9 +167,8 @@ export const incomingContent = (
       throw tooLarge();
     }
     const isKnown = stat.size !== undefined;
-    // For stores that report no sizes. Errors reach the reader of the limited stream.
-    const bounded = (content: Readable): Readable =>
-      isKnown ? content : pipeline(content, limitTo(most, tooLarge), () => undefined);
+    // For stores that report no sizes.
+    const bounded = (content: Readable): Readable => (isKnown ? content : limited(content, most, tooLarge));
     const stream = bounded(read);
     const reopen = async (): Promise<Readable> => bounded((await readSame(from, stat, signal)).stream);
     if (isCovered) return received(context, settings, { size: stat.size, stream, reopen }, target.name);

@@ -1,4 +1,5 @@
 import { AlreadyExistsError, UnsafeNameError } from '../errors/errors.ts';
+import { ABOUT_FOLDER } from '../storage/about/about.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { tallyOf } from '../storage/measure.ts';
@@ -134,7 +135,8 @@ const isNameableThroughout = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   if (to === undefined) return true;
-  const tally = await tallyOf(storeOf(view), from, { of: 'paths', signal });
+  const likely = [view.source.settings.thumbFolderName, ABOUT_FOLDER];
+  const tally = await tallyOf(storeOf(view), from, { of: 'paths', likely, signal });
   return tally?.unreadable === 0 && to.hasRoomFor({ segments: tally.deepest, bytes: tally.longest });
 };
 

@@ -1,7 +1,7 @@
-import { pipeline, type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { type Action, editorFor, mayAllowAction } from '../actions/action.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
-import { limitTo } from '../basics/content/parse-budget.ts';
+import { limited } from '../basics/content/parse-budget.ts';
 import { policyFor, uploadName } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { fileTooLarge, isFilesField, withFileName } from '../changes/uploaded-file.ts';
@@ -13,19 +13,14 @@ import type { SourceView } from '../view/source-view.ts';
 import type { FileReceiver, IncomingFile } from './body/multipart.ts';
 import type { GrantedRequest } from './request-scope.ts';
 
-const limited = (
+const fitting = (
   { content, filename }: Pick<IncomingFile, 'content' | 'filename'>,
   { settings }: Source,
   most: number,
   room: number,
 ): Readable =>
-  // Errors reach the reader of the limited stream; the callback only prevents an uncaught exception.
-  pipeline(
-    content,
-    limitTo(Math.min(most, room), () =>
-      room < most ? outOfRoom(settings, room) : fileTooLarge(filename, most),
-    ),
-    () => undefined,
+  limited(content, Math.min(most, room), () =>
+    room < most ? outOfRoom(settings, room) : fileTooLarge(filename, most),
   );
 
 /** Maximum bytes of text fields, except for actions that take long texts. */
@@ -105,7 +100,7 @@ export class UploadReceiver implements FileReceiver {
     const received = { content, filename };
     return () =>
       withFileName(filename, async () => {
-        const staged = await scope.edge.stageUpload(storage, limited(received, source, most, room), options);
+        const staged = await scope.edge.stageUpload(storage, fitting(received, source, most, room), options);
         return { field, filename, staged, stagedIn: storage, near };
       });
   }

@@ -102,6 +102,8 @@ export interface TallyOptions extends OperationOptions {
   readonly of: 'sizes' | 'paths';
   /** Names, in lower case, of folders that are not counted, in any letter case. Default: all are counted. */
   readonly uncounted?: readonly string[] | undefined;
+  /** With `paths`: folders that many folders contain. One with no others need not be read. */
+  readonly likely?: readonly string[] | undefined;
   /** Files whose path in the source matches are not counted. Default: all are counted. */
   readonly ignores?: RegExp | undefined;
 }

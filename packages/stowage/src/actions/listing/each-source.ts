@@ -184,6 +184,10 @@ export const listSources = async <Result>(
 ): Promise<{ readonly sources: readonly Result[]; readonly messages?: readonly string[] }> => {
   const { views } = context;
   const sources = views.named(listing.source);
+  const [only] = sources;
+  // Nothing else to wait for or to abort.
+  if (only !== undefined && sources.length === 1)
+    return { sources: [await listOne(context, only, listing, context.signal)] };
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   setMaxListeners(0, signal);

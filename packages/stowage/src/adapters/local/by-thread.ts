@@ -63,12 +63,13 @@ export async function* walkFolders(
 export const tallyFolder = async (
   store: LocalStore,
   path: SourcePath,
-  { signal, of, uncounted, ignores }: TallyOptions,
+  { signal, of, uncounted, likely, ignores }: TallyOptions,
 ): Promise<Tally> => {
   const folder = await folderOf(store, path, 'tally', { signal });
   const prefix = path.isRoot ? '' : `${path.toString()}/`;
+  const request = { ...folder, of, prefix, uncounted, likely, ignores };
   try {
-    return await store.scans.run('tally', store.root, { ...folder, of, prefix, uncounted, ignores }, signal);
+    return await store.scans.run('tally', store.root, request, signal);
   } catch (error) {
     signal?.throwIfAborted();
     throw asFailure(error, 'tally');

@@ -2,13 +2,7 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { ROOT_FOLDER, SUBFOLDER } from './confinement.ts';
 import { isSameEntry, type ListedName, type NameFilter } from './names.ts';
-import { isGone, isUnreadable } from './system.ts';
-
-/**
- * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
- * may show cached state that is seconds old.
- */
-const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
+import { EXACT, isGone, isUnreadable } from './system.ts';
 
 /**
  * Two changes within this time may have the same timestamp. The clock for timestamps ticks every 10 ms or more

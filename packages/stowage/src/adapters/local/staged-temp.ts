@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream, type BigIntStats } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, type BigIntStats } from 'node:fs';
 import type { Readable } from 'node:stream';
 import {
   AlreadyExistsError,
@@ -21,6 +21,8 @@ import type { TempLease } from './temp-area.ts';
 import type { LocalStore } from './local-store.ts';
 
 const READ_BYTES = 256 * 1024;
+/** A file of this size is closed without work on its blocks. */
+const QUICK_BYTES = 256n * 1024n;
 const SET_GROUP = 0o2000n;
 
 export type CommitOptions = Omit<port.WriteOptions, 'size'>;
@@ -146,14 +148,14 @@ export interface StagingOptions extends Pick<port.WriteOptions, 'derived'> {
 const inArea = async (
   store: LocalStore,
   near: SourcePath | undefined,
-  make: (folder: OpenFolder, name: string) => Promise<BigIntStats>,
+  make: (lease: TempLease, name: string) => Promise<BigIntStats>,
 ): Promise<port.StagedFile> => {
   const lease = await system.attempt('stage', {}, async () =>
     (await store.areas.near(near ?? SourcePath.root)).lease(),
   );
   const name = randomUUID();
   try {
-    return new StagedTemp(store, lease, name, await make(lease.folder, name));
+    return new StagedTemp(store, lease, name, await make(lease, name));
   } catch (error) {
     await system.unlinkFile(lease.folder.at(name)).catch(() => undefined);
     await lease.release();
@@ -161,13 +163,24 @@ const inArea = async (
   }
 };
 
-const filled = async (path: system.Name, fill: (fd: number) => Promise<void>): Promise<BigIntStats> => {
+const filled = async (
+  { folder, isExact }: TempLease,
+  name: string,
+  fill: (fd: number) => Promise<void>,
+): Promise<BigIntStats> => {
+  const path = folder.at(name);
   const fd = await system.attempt('stage', {}, () => system.createFile(path));
   try {
     await fill(fd);
   } catch (error) {
     await system.closeFile(fd).catch(() => undefined);
     throw error;
+  }
+  // There these calls wait for no disk: the thread pool would take ten times as long.
+  const stats = isExact ? fstatSync(fd, { bigint: true }) : undefined;
+  if (stats !== undefined && stats.size <= QUICK_BYTES) {
+    closeSync(fd);
+    return stats;
   }
   // Network file systems may report write errors only now, and SMB and NTFS the final time.
   await system.attempt('stage', {}, () => system.closeFile(fd));
@@ -183,9 +196,7 @@ export const stageChunks = (
   chunks: AsyncIterable<Uint8Array>,
   options: StagingOptions = {},
 ): Promise<port.StagedFile> =>
-  inArea(store, options.near, (folder, name) =>
-    filled(folder.at(name), (fd) => writeChunks(fd, chunks, options)),
-  );
+  inArea(store, options.near, (lease, name) => filled(lease, name, (fd) => writeChunks(fd, chunks, options)));
 
 /** Copies an open file to a temporary one. @throws errors of the system; the signal's reason */
 export const stageCopy = (
@@ -193,7 +204,7 @@ export const stageCopy = (
   from: number,
   { near, signal }: port.StageOptions,
 ): Promise<port.StagedFile> =>
-  inArea(store, near, (folder, name) => filled(folder.at(name), (fd) => store.copy(from, fd, signal)));
+  inArea(store, near, (lease, name) => filled(lease, name, (fd) => store.copy(from, fd, signal)));
 
 /** Links a local file into the area, unless files there inherit the group of the folder. */
 const linkInto = async (
@@ -216,11 +227,11 @@ export const stageFile = async (
   file: port.LocalFile,
   { near, signal }: port.StageOptions,
 ): Promise<port.StagedFile> => {
-  const staged = await inArea(store, near, async (folder, name) => {
-    const linked = await linkInto(folder, name, file);
+  const staged = await inArea(store, near, async (lease, name) => {
+    const linked = await linkInto(lease.folder, name, file);
     if (linked !== undefined) return linked;
     return system.reading(file.path, ({ fd: from }) =>
-      filled(folder.at(name), (fd) => store.copy(from, fd, signal)),
+      filled(lease, name, (fd) => store.copy(from, fd, signal)),
     );
   });
   if (staged.size === file.size) return staged;

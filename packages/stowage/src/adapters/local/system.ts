@@ -21,6 +21,20 @@ export const changeModeOf: (fd: number, mode: number) => Promise<void> = promisi
 export const unlinkFile: (path: Name) => Promise<void> = promisify(fs.unlink);
 export const removeEmpty: (path: Name) => Promise<void> = promisify(fs.rmdir);
 
+/**
+ * Local file systems that record every change immediately: ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs. Others
+ * may show cached state that is seconds old.
+ */
+export const EXACT: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630]);
+
+const statfs = promisify(fs.statfs);
+
+export const isExactAt = (path: string): Promise<boolean> =>
+  statfs(path).then(
+    ({ type }) => EXACT.has(type),
+    () => false,
+  );
+
 const mkdir = promisify(fs.mkdir);
 const lstat = promisify(fs.lstat);
 const fstat = promisify(fs.fstat);

@@ -16,7 +16,15 @@ import {
 } from './confinement.ts';
 import type { FolderWalker } from './folder-walker.ts';
 import { isReserved, TEMP_PREFIX } from './names.ts';
-import { changeTimes, closing, makeDirectory, readMountPoints, realPathOf, removeEmpty } from './system.ts';
+import {
+  changeTimes,
+  closing,
+  isExactAt,
+  makeDirectory,
+  readMountPoints,
+  realPathOf,
+  removeEmpty,
+} from './system.ts';
 import { emptyFolder } from './trees.ts';
 
 /** Attempts to create the folder when other instances remove its parent as they end. */
@@ -28,6 +36,8 @@ const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM'
 /** The right to use the area until `release`. */
 export interface TempLease {
   readonly folder: OpenFolder;
+  /** Whether it is on a file system of this machine that records every change immediately. */
+  readonly isExact: boolean;
   /** Call it when no content of users is left in it. May be called twice; never rejects. */
   release(): Promise<void>;
 }
@@ -48,6 +58,7 @@ export class TempArea {
   readonly #confinementOf: (root: string) => Confinement;
   /** Folder in the system's temp directory that is used instead of the one in the root. */
   #elsewhere: string | undefined;
+  #isExact: boolean | undefined;
   #isMade = false;
   #users = 0;
   #opening: Promise<OpenFolder> | undefined;
@@ -65,6 +76,7 @@ export class TempArea {
     const opening = (this.#opening ??= this.#open());
     try {
       const folder = await opening;
+      const isExact = (this.#isExact ??= await isExactAt(folder.self));
       let isHeld = true;
       const release = async (): Promise<void> => {
         if (!isHeld) return;
@@ -72,7 +84,7 @@ export class TempArea {
         this.#users -= 1;
         if (this.#users === 0) await this.#closeFolder();
       };
-      return { folder, release };
+      return { folder, isExact, release };
     } catch (error) {
       if (this.#opening === opening) this.#opening = undefined;
       this.#users -= 1;
@@ -167,6 +179,7 @@ export class TempArea {
       if (folder !== undefined) return folder;
     }
     this.#elsewhere = await makeTemporaryFolder(ELSEWHERE_PREFIX);
+    this.#isExact = undefined;
     return this.#confinementOf(this.#elsewhere).openRoot();
   }
 }

@@ -30,20 +30,27 @@ export interface TallyRequest extends FolderToScan, Folder, Omit<TallyOptions, '
 type Work<Result> = Generator<undefined, Result, undefined>;
 
 /**
- * Whether the link count shows that the folder has no subfolders.
+ * The subfolders, if the link count shows that all are among the `likely` ones; undefined otherwise.
  * @param known by device, whether its link counts show them
  */
-const hasNoFolders = ({ self }: ScannedFolder, known: Map<number, boolean>): boolean => {
+const onlyFolders = (
+  { self }: ScannedFolder,
+  likely: readonly string[],
+  known: Map<number, boolean>,
+): readonly string[] | undefined => {
   const { dev, nlink } = fs.statSync(self);
-  if (nlink !== 2) return false;
+  if (nlink < 2 || nlink > 2 + likely.length) return undefined;
   const isSure = known.get(dev) ?? COUNTS_FOLDERS.has(fs.statfsSync(self).type);
   known.set(dev, isSure);
-  return isSure;
+  const isFolder = (name: string): boolean =>
+    fs.lstatSync(`${self}/${name}`, { throwIfNoEntry: false })?.isDirectory() === true;
+  const found = isSure && nlink > 2 ? likely.filter(isFolder) : [];
+  return isSure && found.length === nlink - 2 ? found : undefined;
 };
 
 /** Sums up everything below a folder. Memory: the folders that are still to be read. @throws errors of the system */
 export function* tallyTree(request: TallyRequest, slice: TimeSlice): Work<Tally> {
-  const { root, handles, of, prefix, uncounted, ignores } = request;
+  const { root, handles, of, prefix, uncounted, likely = [], ignores } = request;
   const sum = { files: 0, bytes: 0, deepest: 0, longest: 0, unreadable: 0 };
   const waiting: Folder[] = [request];
   const countsFolders = new Map<number, boolean>();
@@ -76,11 +83,11 @@ export function* tallyTree(request: TallyRequest, slice: TimeSlice): Work<Tally>
     const opened = openScanned({ root, diskNames: folder.diskNames, handles });
     try {
       if (of === 'paths') {
-        const depth = folder.diskNames.length - request.diskNames.length + 1;
         const length = Buffer.byteLength(folder.prefix) - Buffer.byteLength(prefix) + LONGEST_NAME;
-        sum.deepest = Math.max(sum.deepest, depth);
+        sum.deepest = Math.max(sum.deepest, folder.diskNames.length - request.diskNames.length + 1);
         sum.longest = Math.max(sum.longest, length);
-        if (hasNoFolders(opened, countsFolders)) return;
+        const only = onlyFolders(opened, likely, countsFolders);
+        if (only !== undefined) return only.forEach((name) => enter(folder, { raw: name, name }));
       }
       for (const names of listedNames(opened, new NameFilter(), STRIDE)) {
         for (const listed of names) if (listed.kind === 'folder') enter(folder, listed);

@@ -1,4 +1,4 @@
-import { Transform, type TransformCallback } from 'node:stream';
+import { type Readable, Transform, type TransformCallback } from 'node:stream';
 
 export interface ParseLimits {
   /** Parts: chunks, segments, entries, elements, rules that are tried. */
@@ -87,4 +87,20 @@ export const limitTo = (most: number, failure: () => Error): Transform => {
       else done(null, chunk);
     },
   });
+};
+
+/**
+ * The content, which fails with the error of `failure` as soon as there are more than `most` bytes. Destroying the
+ * result destroys the content. Not a `pipeline`, which takes as long for each file as a call of the system.
+ */
+export const limited = (content: Readable, most: number, failure: () => Error): Readable => {
+  const limit = limitTo(most, failure);
+  const cut = (): void => {
+    if (!content.readableEnded) limit.destroy(content.errored ?? new Error('The content was cut off.'));
+  };
+  // Its reader gets the errors; without one they must not be uncaught exceptions.
+  limit.on('error', () => undefined).once('close', () => content.destroy());
+  content.on('error', cut).once('close', cut);
+  if (content.destroyed) cut();
+  return content.pipe(limit);
 };

@@ -145,9 +145,13 @@ class FormReader {
   async #pour(body: Readable, signal: AbortSignal, times: BodyTimes): Promise<void> {
     const most = this.#receiver.largestFile * MAX_FORM_PARTS + OVERHEAD_BYTES;
     let bytes = 0;
+    const leave = (): void => this.#fail(signal.reason as Error);
+    // Not AbortSignal.any: it takes as long as a call of the system.
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
     await pour(body, {
       // The body is released as soon as the form has failed: it is drained elsewhere then.
-      signal: AbortSignal.any([signal, this.#stop.signal]),
+      signal: this.#stop.signal,
       times,
       isPaced: true,
       write: (chunk) => {
@@ -156,7 +160,7 @@ class FormReader {
         const isFull = !this.#parser.write(chunk);
         return isFull || this.#waiting > 1 ? this.#catchUp(isFull) : undefined;
       },
-    });
+    }).finally(() => signal.removeEventListener('abort', leave));
     this.#parser.end();
   }
 

@@ -68,6 +68,10 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
     };
   });
   return {
+    /** Whether the host is asked before changes. */
+    asks: before !== undefined,
+    /** Whether anyone is told of changes. */
+    reports: after !== undefined || sinks.length > 0,
     /**
      * Asks the host whether a change is allowed. Returns another name for a new file or folder, if any.
      * @throws the host's error, which rejects the change

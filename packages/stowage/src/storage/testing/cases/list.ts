@@ -194,8 +194,10 @@ export const walkTheme = theme('walk', [
     const counted = TREE.filter((path) => path !== 'a/deep/er/x.txt');
     const bytes = counted.reduce((sum, path) => sum + Buffer.byteLength(path), 0);
     assert.deepEqual(await measure(adapter, at(''), 'folder', options), { bytes, files: counted.length });
-    const bounds = await tallyOf(adapter, at('a'), { of: 'paths' });
-    assert.ok(bounds === undefined || (bounds.deepest >= 3 && bounds.longest >= '/deep/er/x.txt'.length));
+    for (const likely of [[], ['Derived'], ['Derived', 'deep'], ['Derived', 'Gone', 'deep', 'x.txt']]) {
+      const bounds = await tallyOf(adapter, at('a'), { of: 'paths', likely });
+      assert.ok(bounds === undefined || (bounds.deepest >= 3 && bounds.longest >= '/deep/er/x.txt'.length));
+    }
     await expectError(measure(adapter, at('missing'), 'folder'), NotFoundError);
   }),
   it('a missing folder and a file cannot be walked through, and an aborted walk ends', async (context) => {
