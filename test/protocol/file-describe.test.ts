@@ -2,13 +2,13 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registerStorageAdapter, type ServiceEvent } from 'stowage';
-import { type SourcePath, StorageDeniedError } from 'stowage/storage';
+import { SourcePath, StorageDeniedError } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { put } from '../pictures/gallery.ts';
 import { quarters } from '../pictures/pictures.ts';
 import { replacing } from './changing-store.ts';
-import { startService, type Fields, type FormFile, type Service } from './service.ts';
+import { formOf, startService, type Fields, type FormFile, type Service } from './service.ts';
 
 interface Item {
   readonly name: string;
@@ -498,5 +498,27 @@ describe('words of files whose names go to others at that moment', () => {
     const { service, call } = await startMeanwhile('write', 'p.png', rename);
     await call('imageResize', { newname: 'small.png', 'box[w]': '10', 'box[h]': '5' });
     expect((await listed(service)).map(({ about }) => about)).toEqual([ABOUT, ABOUT]);
+  });
+
+  it('end with a file that another program removes while it is replaced', async () => {
+    const memory = new MemoryAdapter();
+    const storageAdapter = `removed-meanwhile-${randomUUID()}`;
+    let isArmed = false;
+    const stat: MemoryAdapter['stat'] = async (path, options) => {
+      const isNow = isArmed && path.segments[0] === '.stowage-about';
+      if (isNow) await memory.removeFile(SourcePath.parse('a.txt'));
+      isArmed &&= !isNow;
+      return memory.stat(path, options);
+    };
+    registerStorageAdapter(storageAdapter, { create: () => replacing(memory, { stat }) });
+    const trash = { keepReplaced: true };
+    const service = await startService({ createThumb: false, sources: { files: { storageAdapter, trash } } });
+    await put(memory, 'a.txt', 'old');
+    await say(service, 'a.txt');
+    isArmed = true;
+    const body = formOf([['files[0]', 'a.txt', 'new']], { name: 'a.txt' });
+    const { status } = await fetch(`${service.url}/fileReplace`, { method: 'POST', body });
+    expect([status, isArmed]).toEqual([200, false]);
+    expect((await listed(service)).map(({ name, about }) => [name, about])).toEqual([['a.txt', undefined]]);
   });
 });

@@ -262,6 +262,41 @@ describe('thumbnails of served sources', () => {
     expect([variant.status, (await variant.arrayBuffer()).byteLength > 99]).toEqual([200, true]);
   });
 
+  it.each(['before it is opened', 'before it is looked up'])(
+    'are there when their picture is replaced or renamed just %s',
+    async (moment) => {
+      const [inner, storageAdapter] = [new MemoryAdapter(), `amid-${randomUUID()}`];
+      let happen: (() => Promise<unknown>) | undefined;
+      const first = async ({ segments }: SourcePath, is: string): Promise<void> => {
+        if (moment !== is || !segments.includes('_thumbs')) return;
+        const once = happen;
+        happen = undefined;
+        await once?.();
+      };
+      const store = replacing(inner, {
+        stat: (path, options) => first(path, 'before it is looked up').then(() => inner.stat(path, options)),
+        read: (path, options) => first(path, 'before it is opened').then(() => inner.read(path, options)),
+      });
+      registerStorageAdapter(storageAdapter, { create: () => store });
+      const files = { storageAdapter, baseurl: undefined, serve: 'public', redirectMoved: {} };
+      const service = await startService({ imagePresets: { card: { width: 20 } }, sources: { files } });
+      const png = await picture().png().toBuffer();
+      await service.upload([['files[0]', 'a.png', new Uint8Array(png)]]);
+      for (const path of ['_thumbs/a.png', '_thumbs/card/a.png']) {
+        await fetch(`${service.url}/file/files/${path}`);
+        happen = () => service.call('imageRotate', { name: 'a.png', angle: '90' });
+        const answer = await fetch(`${service.url}/file/files/${path}`);
+        const { width = 0, height = 0 } = await sharp(Buffer.from(await answer.arrayBuffer())).metadata();
+        const isTurned = height > width;
+        happen = () => service.call('fileRename', { name: 'a.png', newname: 'b.png' });
+        const renamed = await fetch(`${service.url}/file/files/${path}`, { redirect: 'manual' });
+        expect([answer.status, isTurned, renamed.status]).toEqual([200, true, 308]);
+        await service.call('fileRename', { name: 'b.png', newname: 'a.png' });
+        await service.call('imageRotate', { name: 'a.png', angle: '270' });
+      }
+    },
+  );
+
   it('are the pictures themselves where the store takes no thumbnails', async () => {
     const service = await start({ createThumb: false });
     expect((await listed(service)).every(({ thumb }) => thumb === undefined)).toBe(true);

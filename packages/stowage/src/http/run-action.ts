@@ -13,6 +13,7 @@ import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
 import {
   AccessDeniedError,
   ChangedMeanwhileError,
+  NotFoundError,
   orUndefined,
   UnknownActionError,
 } from '../errors/errors.ts';
@@ -127,7 +128,7 @@ const valueResponse = async (
   return { status: 200, headers: jsonHeaders, body: undefined };
 };
 
-/** Maximum number of attempts of a download whose file is replaced between the headers and the bytes. */
+/** Maximum number of attempts of a download whose file is replaced, or moves away, between the headers and the bytes. */
 const MOST_STARTS = 3;
 
 /** Runs an action until its response is consistent: headers and bytes are of the same version of a file. */
@@ -148,7 +149,8 @@ export const runToResponse = async (
   try {
     return await fileResponse(result, request);
   } catch (error) {
-    if (!(error instanceof ChangedMeanwhileError) || starts === MOST_STARTS) throw error;
+    const isOutdated = error instanceof ChangedMeanwhileError || error instanceof NotFoundError;
+    if (!isOutdated || starts === MOST_STARTS) throw error;
     return runToResponse(run, request, yieldToLoop, starts + 1);
   }
 };

@@ -224,8 +224,7 @@ const serveThere = async (
   const item = await looked;
   if (shown.kind === 'stored') {
     const onError = makingAnew((refusal) => thumbnails.show(source, entry, stat, { ...options, refusal }));
-    const known = isOpened ? { read: shown.read } : { ...shown, onError };
-    return sendStored(request, item.drawn(shown.path), known);
+    return sendStored(request, item.drawn(shown.path), { ...shown, onError });
   }
   if (item.kind !== 'file') throw new NotFoundError();
   return sendStored(request, item.file, { stat: item.stat, isFailure: shown.isFailure });
