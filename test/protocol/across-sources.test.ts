@@ -317,6 +317,25 @@ describe('copying and moving from one source into another', () => {
     await expect(inner.stat(SourcePath.parse('f'))).rejects.toThrow();
   });
 
+  it('copies nothing of a folder that is being moved away, and says that it is gone', async () => {
+    const inner = new MemoryAdapter();
+    let copying: Promise<unknown> | undefined;
+    const removeFile: MemoryAdapter['removeFile'] = async (...input) => {
+      await inner.removeFile(...input);
+      copying ??= service.call('folderCopy', { source: 'photos', from: 'd', path: 'in' });
+      // It waits for the move.
+      await Promise.race([copying, pause(100)]);
+    };
+    const storageAdapter = registered(replacing(inner, { removeFile }));
+    const service = await startService({ sources: { photos: { storageAdapter }, archive: {} } });
+    for (const path of ['d/a.txt', 'd/e/b.txt', 'in/c.txt']) await put(inner, path, path);
+    const moved = await service.call('folderMove', { source: 'archive', fromSource: 'photos', from: 'd' });
+    expect([moved.status, await copying]).toMatchObject([200, { status: 404 }]);
+    expect(await service.source('archive').paths()).toEqual(['d/', 'd/a.txt', 'd/e/', 'd/e/b.txt']);
+    const { data } = await service.call('folders', { source: 'photos', path: 'in' });
+    expect(JSON.stringify(data)).not.toContain('"d"');
+  });
+
   it('knows when two sources are one store', async () => {
     const inner = new MemoryAdapter();
     await put(inner, 'f/a.txt', Buffer.from('a'));

@@ -67,7 +67,7 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
     const { stat: seen } = await lookAgain(change.open, change.path, change.kind);
     return { ...change, seen };
   }
-  if (hasWaited && (change.type === 'move' || change.type === 'rename')) {
+  if (hasWaited && 'item' in change) {
     // Stores create a missing folder implicitly when something is moved into it.
     change.open.forget(change.path.parent);
     await change.open.requireFolder(change.path.parent, 'destination folder');
@@ -80,10 +80,16 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
  * Locks the locations that the change removes or replaces until it is done. Between two changes no version is
  * lost, also where the store does not support conditional writes.
  */
-const lock: Stage = (context, change, next) => {
+const lock: Stage = async (context, change, next) => {
+  const { locations: locks } = context.services;
+  if (change.type === 'copy') {
+    // Waits for a move or removal of the folder, of which it would copy the rest; holds nothing itself.
+    const original = { storage: storeOf(change.from), path: change.item.path };
+    return next(await locks.hold([original], context, (hasWaited) => upToDate(context, change, hasWaited)));
+  }
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
-  return context.services.locations.hold(locations, context, async (hasWaited) => {
+  return locks.hold(locations, context, async (hasWaited) => {
     return next(await upToDate(context, change, hasWaited));
   });
 };
