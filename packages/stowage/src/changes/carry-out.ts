@@ -29,15 +29,17 @@ import { store } from './store.ts';
 import { trash } from './trash.ts';
 import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
-/** The locations whose content a change removes or replaces. */
+/** The locations whose content a change removes or replaces, or copies. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
   const target = { storage, path: change.path };
   if (change.type === 'remove' || change.type === 'describe') return [target];
   if (change.type === 'put') return change.createOnly === true ? [] : [target];
-  if (change.type === 'move' || change.type === 'rename')
-    return [{ storage: storeOf(change.from), path: change.item.path }, target];
+  if ('item' in change) {
+    const original = { storage: storeOf(change.from), path: change.item.path };
+    return change.type === 'copy' ? [original] : [original, target];
+  }
   if (change.type === 'restore') return [trashLocation(storage, change.record), target];
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
 };
@@ -78,20 +80,16 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
 
 /**
  * Locks the locations that the change removes or replaces until it is done. Between two changes no version is
- * lost, also where the store does not support conditional writes.
+ * lost, also where the store does not support conditional writes. A copy only waits for a move or removal of its
+ * folder, of which it would copy the rest.
  */
 const lock: Stage = async (context, change, next) => {
-  const { locations: locks } = context.services;
-  if (change.type === 'copy') {
-    // Waits for a move or removal of the folder, of which it would copy the rest; holds nothing itself.
-    const original = { storage: storeOf(change.from), path: change.item.path };
-    return next(await locks.hold([original], context, (hasWaited) => upToDate(context, change, hasWaited)));
-  }
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
-  return locks.hold(locations, context, async (hasWaited) => {
-    return next(await upToDate(context, change, hasWaited));
-  });
+  const { locations: locks } = context.services;
+  const check = (hasWaited: boolean): Promise<Change> => upToDate(context, change, hasWaited);
+  if (change.type === 'copy') return next(await locks.hold(locations, context, check));
+  return locks.hold(locations, context, async (hasWaited) => next(await check(hasWaited)));
 };
 
 const INSPECTED_AT_ONCE = 4;
