@@ -162,12 +162,15 @@ describe('a folder that is copied in part', () => {
     await expect(copyIn(storage)).rejects.toBeInstanceOf(StorageUnavailableError);
   });
 
-  it('leaves nothing when the store does not show a copy or a folder at once', async () => {
+  it.each([
+    ['does not show a copy or a folder at once', new NotFoundError()],
+    ['does not answer a look at a copy', new StorageUnavailableError()],
+  ])('leaves nothing when the store %s', async (_, failure) => {
     const memory = await startTwoFiles();
     let looks = 0;
     const storage = replacing(memory, {
       stat: async (path, options) => {
-        if (path.toString() === 'copy/a.txt' && (looks += 1) === 1) throw new NotFoundError();
+        if (path.toString() === 'copy/a.txt' && (looks += 1) === 1) throw failure;
         return memory.stat(path, options);
       },
       copyFile: async (from, to, options) => {
@@ -198,6 +201,26 @@ it('what arrives in a folder of which nothing seemed to be left stays', async ()
   expect(await textAt(memory, 'tree/late.txt')).toBe('late');
   expect(await textAt(memory, 'moved/a.txt')).toBe('mine');
 });
+
+it.each(['tree/sub', 'tree'])(
+  'a move that leaves an empty folder behind says so: %s is not shown once',
+  async (hidden) => {
+    const memory = new MemoryAdapter();
+    await put(memory, 'tree/sub/a.txt', Buffer.from('mine'));
+    let isHidden = true;
+    const storage = replacing(memory, {
+      list: (folder, options) => {
+        if (!isHidden || options?.detail !== 'names' || folder.toString() !== hidden)
+          return memory.list(folder, options);
+        isHidden = false;
+        throw new NotFoundError();
+      },
+    });
+    const moving = moveTree({ storage, path: at('tree') }, { storage, path: at('moved') });
+    await expect(moving).rejects.toThrow('1 item stays where it was');
+    expect(await textAt(memory, 'moved/sub/a.txt')).toBe('mine');
+  },
+);
 
 it('a copy that the other store keeps only in part is damaged, and goes', async () => {
   const [from, to] = [new MemoryAdapter(), new MemoryAdapter()];

@@ -1,5 +1,5 @@
 import { createRouter, type Router } from 'stowage';
-import { StorageUnavailableError, type StorageAdapter } from 'stowage/storage';
+import { NotFoundError, StorageUnavailableError, type StorageAdapter } from 'stowage/storage';
 import { expect, it, onTestFinished } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { quiet } from '../http/hosts.ts';
@@ -38,9 +38,9 @@ const post = (router: Router, action: string, fields: Record<string, string>): P
 const call = async (router: Router, action: string, fields: Record<string, string>): Promise<number> =>
   (await post(router, action, fields)).status;
 
-/** What is said about each file of both sources. */
-const words = async (router: Router): Promise<Record<string, string | undefined>> => {
-  const answer = await post(router, 'files', { 'mods[details]': '1' });
+/** What is said about each file of both sources, or in one folder. */
+const words = async (router: Router, where = {}): Promise<Record<string, string | undefined>> => {
+  const answer = await post(router, 'files', { ...where, 'mods[details]': '1' });
   const { data } = (await answer.json()) as {
     data: { sources: { name: string; files: { name: string; about?: { alt: string } }[] }[] };
   };
@@ -92,4 +92,33 @@ it.each<[string, string, Record<string, string>, (stores: Stores) => void, objec
   breakStore(stores);
   expect(await call(router, action, fields)).toBeGreaterThanOrEqual(400);
   expect(await words(router)).toEqual(expected);
+});
+
+it.each([
+  ['that has words', 'content', 'About b'],
+  ['of another size', 'other content', undefined],
+])('a file %s gets none of a file whose move to its name fails', async (_, content, about) => {
+  const { router, one } = await start();
+  await put(one, 'b.txt', content);
+  if (about !== undefined)
+    expect(await call(router, 'fileDescribe', { name: 'b.txt', alt: about })).toBe(200);
+  one.moveFile = fails;
+  expect(await call(router, 'fileRename', inside)).toBe(500);
+  expect(await words(router)).toEqual({ 'one:a.txt': 'About a', 'one:b.txt': about });
+});
+
+it('words go with the files of a folder into another source when their folder is not shown once', async () => {
+  const { router, one } = await start();
+  await put(one, 'd/c.txt', 'content');
+  expect(await call(router, 'fileDescribe', { path: 'd', name: 'c.txt', alt: 'About c' })).toBe(200);
+  const list = one.list.bind(one);
+  let isHidden = true;
+  one.list = (folder, options) => {
+    if (folder.name !== '.stowage-about' || !isHidden) return list(folder, options);
+    isHidden = false;
+    throw new NotFoundError();
+  };
+  const move = { source: 'two', fromSource: 'one', from: 'd', path: '' };
+  expect([await call(router, 'folderMove', move), isHidden]).toEqual([200, false]);
+  expect(await words(router, { source: 'two', path: 'd' })).toEqual({ 'two:c.txt': 'About c' });
 });

@@ -1,4 +1,4 @@
-import { isRefusal } from '../errors/errors.ts';
+import { isRefusal, MovedInPartError } from '../errors/errors.ts';
 import { type About, type AboutPatch, isNothing, patched } from '../storage/about/about.ts';
 import type { StoreLocation } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -173,15 +173,21 @@ const follow = async (
 
 /**
  * Copies the texts of a file whose move failed with unknown outcome: the file may be at either path, or at
- * both, and needs its texts there.
+ * both, and needs its texts there. Unless it was certainly copied, the target may be an older file: it keeps
+ * its texts, and gets none if its size is different.
  */
 const keepWords = async (context: StageContext, change: Change, error: unknown): Promise<void> => {
   if (!('item' in change) || change.type === 'copy' || change.item.kind === 'folder' || isRefusal(error))
     return;
   const { from, open, item, path } = change;
+  const { about } = context.services;
+  const target = at(open, path);
   try {
-    if ((await storeOf(open).stat(path)).kind === 'file')
-      await context.services.about.copied(at(from, item.path), at(open, path));
+    const { kind, size } = await target.storage.stat(path);
+    const isCopy =
+      error instanceof MovedInPartError ||
+      (size === item.stat.size && (await about.read(target)) === undefined);
+    if (kind === 'file' && isCopy) await about.copied(at(from, item.path), target);
   } catch {
     // The file is not at the target, as far as can be known.
   }

@@ -81,8 +81,9 @@ const copyInside = async (
   const source = await storage.stat(from, { signal });
   if (source.kind === 'folder') throw new WrongKindError();
   await storage.copyFile(from, to, { createOnly: true, signal });
-  // Without the signal, and again where the store shows nothing: the copy must be known so that it can be withdrawn.
-  const copy = (await storage.stat(to).catch(ifMissing)) ?? (await storage.stat(to).catch(ifMissing));
+  // Without the signal, and again where that fails: the copy must be known so that it can be withdrawn.
+  const look = () => storage.stat(to);
+  const copy = await look().catch(() => look().catch(ifMissing));
   return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
 };
 

@@ -2,6 +2,7 @@ import { foldedFor, isSystemFile } from '../basics/content/file-name.ts';
 import { ifMissing, NotEmptyError, NotFoundError } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from './about/about.ts';
 import type { StorageAdapter } from './adapter.ts';
+import { isGone } from './copy-tree.ts';
 import type { SourcePath } from './source-path.ts';
 import { locate, type TreePlan } from './tree-plan.ts';
 
@@ -106,6 +107,8 @@ const removeEmptied = async (
   left += others.length - holders.length - words.length;
   stayed.omitted += omitted;
   stayed.changed += left;
+  // A store that did not show such a subfolder a moment ago has left it uncounted.
+  if (countOf(stayed) === 0) stayed.changed += counted;
   if (left + omitted + counted > 0) return;
   let reason: 'hidden' | 'changed' = 'hidden';
   try {
@@ -153,7 +156,9 @@ export const removeFolders = async (
     try {
       await removeEmptied(storage, folder, { isMoved: (path) => moved.has(path.name), derived }, stayed);
     } catch (error) {
-      if (error instanceof NotFoundError) continue;
+      // The folder above shows whether it is really gone.
+      if (error instanceof NotFoundError && (index > 0 || (await isGone({ storage, path: folder }))))
+        continue;
       stayed.refused += 1;
       stayed.cause = error;
       return;
