@@ -1,5 +1,10 @@
 import { createRouter, type Router } from 'stowage';
-import { NotFoundError, StorageUnavailableError, type StorageAdapter } from 'stowage/storage';
+import {
+  NotFoundError,
+  type SourcePath,
+  StorageUnavailableError,
+  type StorageAdapter,
+} from 'stowage/storage';
 import { expect, it, onTestFinished } from 'vitest';
 import { MemoryAdapter } from '#internals';
 import { quiet } from '../http/hosts.ts';
@@ -122,3 +127,20 @@ it('words go with the files of a folder into another source when their folder is
   expect([await call(router, 'folderMove', move), isHidden]).toEqual([200, false]);
   expect(await words(router, { source: 'two', path: 'd' })).toEqual({ 'two:c.txt': 'About c' });
 });
+
+it.each(['stat', 'read'] as const)(
+  'words follow their file when the first %s of them fails',
+  async (operation) => {
+    const { router, one } = await start();
+    const inner = one[operation].bind(one) as (...input: never[]) => Promise<never>;
+    let isDown = true;
+    const flaky = (path: SourcePath, ...more: never[]): Promise<never> => {
+      if (!isDown || !path.segments.includes('.stowage-about')) return inner(path as never, ...more);
+      isDown = false;
+      return fails();
+    };
+    Object.assign(one, { [operation]: flaky });
+    expect([await call(router, 'fileRename', inside), isDown]).toEqual([200, false]);
+    expect(await words(router)).toEqual({ 'one:b.txt': 'About a' });
+  },
+);

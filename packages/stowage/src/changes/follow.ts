@@ -8,14 +8,14 @@ import type { Change, Done, StageContext, Stage, Stored, Transfer } from './chan
 
 const at = (view: SourceView, path: SourcePath): StoreLocation => ({ storage: storeOf(view), path });
 
-/** Whether there may be texts about files in the folder of a path. @see SourceView.mayHaveWords */
+/** Whether there may be texts about files in the folder of a path; true where the store fails to say so. */
 const mayHaveWords = async (
   { services }: StageContext,
   view: SourceView,
   { parent }: SourcePath,
   how?: Parameters<SourceView['mayHaveWords']>[1],
 ): Promise<boolean> =>
-  services.about.isWrittenLately(storeOf(view), parent) || view.mayHaveWords(parent, how);
+  services.about.isWrittenLately(storeOf(view), parent) || view.mayHaveWords(parent, how).catch(() => true);
 
 /** The texts about a file. @throws errors of the store */
 export const wordsOf = async (

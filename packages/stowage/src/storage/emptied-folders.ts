@@ -79,13 +79,8 @@ interface Moved {
   readonly derived: () => Promise<DerivedFiles | undefined>;
 }
 
-/** Removes a folder after a move. Counts entries still in it: changed, added, hidden, or not listable. */
-const removeEmptied = async (
-  storage: StorageAdapter,
-  folder: SourcePath,
-  { isMoved, derived: readDerived }: Moved,
-  stayed: Stayed,
-): Promise<void> => {
+/** The entries that are still in a folder after a move. */
+const remainingIn = async (storage: StorageAdapter, folder: SourcePath, isMoved: Moved['isMoved']) => {
   let [left, counted, omitted] = [0, 0, 0];
   const others: SourcePath[] = [];
   const ofSystems: SourcePath[] = [];
@@ -100,11 +95,22 @@ const removeEmptied = async (
       else left += 1;
     }
   }
+  return { left, counted, omitted, others, ofSystems };
+};
+
+/** Removes a folder after a move. Counts entries still in it: changed, added, hidden, or not listable. */
+const removeEmptied = async (
+  storage: StorageAdapter,
+  folder: SourcePath,
+  { isMoved, derived: readDerived }: Moved,
+  stayed: Stayed,
+): Promise<void> => {
+  const { counted, omitted, others, ofSystems, ...found } = await remainingIn(storage, folder, isMoved);
   const derived = others.length > 0 ? await readDerived() : undefined;
   // The texts about moved files have been copied; others belong to files that no longer exist.
   const words = others.filter(({ name }) => name === ABOUT_FOLDER);
   const holders = others.filter((path) => derived?.holds(path) === true);
-  left += others.length - holders.length - words.length;
+  const left = found.left + others.length - holders.length - words.length;
   stayed.omitted += omitted;
   stayed.changed += left;
   // A store that did not show such a subfolder a moment ago has left it uncounted.

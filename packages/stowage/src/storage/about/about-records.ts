@@ -49,10 +49,13 @@ export const readOnce = async (
   }
 };
 
-/** Stores occasionally report an existing record as missing, and a missed one is lost: read twice. */
+/**
+ * Reads twice where the store fails, and where it shows no record: stores occasionally report an existing one as
+ * missing. A missed record is lost.
+ */
 export const readSurely = async (location: StoreLocation): Promise<FoundAbout> => {
-  const found = await readOnce(location);
-  return found.version === undefined ? readOnce(location) : found;
+  const found = await readOnce(location).catch(() => undefined);
+  return found?.version === undefined ? readOnce(location) : found;
 };
 
 /**
