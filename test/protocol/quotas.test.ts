@@ -501,6 +501,38 @@ describe('quota', () => {
     expect(await quotaOf(service)).toMatchObject({ usedBytes: 200, usedFiles: 1 });
   });
 
+  it('counts what comes into the trash while that is emptied', async () => {
+    const memory = new MemoryAdapter();
+    let arrives: (() => Promise<unknown>) | undefined;
+    let listings = 0;
+    const arrive = async (isNow: boolean): Promise<void> => {
+      const once = isNow ? arrives : undefined;
+      if (once !== undefined) arrives = undefined;
+      await once?.();
+    };
+    const isTrash = (path: SourcePath): boolean => path.toString() === '.stowage-trash';
+    const list: StorageAdapter['list'] = async function* (folder, options) {
+      if (arrives !== undefined && isTrash(folder)) listings += 1;
+      // The third one would measure what is removed.
+      await arrive(isTrash(folder) && listings === 3);
+      yield* memory.list(folder, options);
+    };
+    const moveFolder: StorageAdapter['moveFolder'] = async (from, ...input) => {
+      await arrive(isTrash(from));
+      await memory.moveFolder(from, ...input);
+    };
+    registerStorageAdapter('emptied', { create: () => replacing(memory, { list, moveFolder }) });
+    const sources = { files: { storageAdapter: 'emptied' } };
+    const service = await start({ bytes: 1000 }, { trash: {}, sources });
+    for (const name of ['a.txt', 'b.txt']) await upload(service, name, 100);
+    await service.call('fileRemove', { name: 'a.txt' });
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 200, usedFiles: 2 });
+    arrives = () => service.call('fileRemove', { name: 'b.txt' });
+    await service.call('trashEmpty');
+    expect(arrives).toBeUndefined();
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 100, usedFiles: 1 });
+  });
+
   it('frees what the trash itself gives up, and does not count its records', async () => {
     const service = await start({ bytes: 1000, files: 1 }, { trash: { maxBytes: 500 } });
     expect((await upload(service, 'a.txt', 400)).status).toBe(200);

@@ -28,7 +28,7 @@ import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, EmptyTrash, Next, StageContext, Put, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { setWords, wordsOf } from './follow.ts';
-import { freeing, keepsReplaced, measured } from './quota.ts';
+import { freeing, keepsReplaced, measured, quotaKeyOf } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
 
@@ -142,20 +142,24 @@ const eraseTogether = async (
   const known = new Set<string>(records.map(({ id }) => id));
   if (!(await listIds(storage, { signal })).every((id) => known.has(id))) return false;
   const all = { storage, path: trashPaths.all };
-  let taken: SourcePath | undefined;
-  const take = async (): Promise<void> => {
-    taken = await takeAll(storage, known, { signal });
+  const take = async (): Promise<SourcePath> => {
+    const folder = await takeAll(storage, known, { signal });
     for (const { path, bytes } of records) done.push({ path, bytes });
+    return folder;
   };
-  const measureIt = () => measured(context, open, trashPaths.all, 'folder');
   // Waits for a request that restores an item; a later one finds the item gone.
-  const held = services.locations.hold([all], context, () =>
-    freeing(context, open, trashPaths.all, measureIt, take),
-  );
-  await held.catch(ifMissing);
+  const taken = await services.locations.hold([all], context, take).catch(ifMissing);
   // Another request may have taken it first, or removed the parent of its new place at that moment.
   if (taken === undefined) return (await listIds(storage, { signal })).length === 0;
-  await services.trash.remove(storage, taken, holdSources);
+  // Measured only now, since items that arrived meanwhile are in the trash again; also when the client has left.
+  const measureIt = () =>
+    measured({ signal: new AbortController().signal }, open, taken, 'folder').catch(async () => {
+      // Perhaps a sweep is removing it already.
+      await services.quotas.forget(quotaKeyOf(open.source));
+      return { bytes: 0, files: 0 };
+    });
+  const remove = () => services.trash.remove(storage, taken, holdSources);
+  await freeing(context, open, trashPaths.all, measureIt, remove);
   return true;
 };
 
