@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../client/client.ts';
 import { createFolder, portOf, start, type Folder } from './service.ts';
 
 let folder: Folder;
@@ -47,3 +50,46 @@ it.each([
     await service.ended;
   },
 );
+
+/** Opens connections until the service has no descriptor left for the next one. */
+const useAllDescriptors = async (port: number): Promise<readonly Socket[]> => {
+  const sockets: Socket[] = [];
+  while (sockets.every(({ closed }) => !closed)) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    sockets.push(socket);
+    await once(socket, 'connect');
+  }
+  return sockets;
+};
+
+it('takes uploads again, and reports to monitors, after it had no descriptors left', async () => {
+  const config = await folder.config({
+    sources: { data: { title: 'D', root: folder.path, serve: 'public' } },
+  });
+  const words = ['serve', '--config', config, '--port', '0', '--health-port', '0'];
+  const service = start(words, {}, undefined, 'ulimit -n 128');
+  const port = await portOf(service);
+  const [, health = ''] = await service.said(/"Health and metrics on (http:[^"]+)"/u);
+  const statusOf = async (url: string, init?: RequestInit): Promise<number> => {
+    const response = await fetch(url, init);
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const upload = (): Promise<number> => {
+    const body = new FormData();
+    body.append('files[0]', new Blob(['text']), 'a.txt');
+    return statusOf(`http://127.0.0.1:${String(port)}/fileUpload`, { method: 'POST', body });
+  };
+  // These connections stay open.
+  expect([await statusOf(`http://127.0.0.1:${String(port)}/ping`), await statusOf(`${health}live`)]).toEqual([
+    200, 200,
+  ]);
+  const sockets = await useAllDescriptors(port);
+  // The first upload loads nothing: Node 20 would never try again to read a module.
+  expect([await statusOf(`${health}metrics`), await upload()]).toEqual([503, 503]);
+  for (const socket of sockets) socket.resetAndDestroy();
+  await eventually(upload).toBe(200);
+  expect(await statusOf(`${health}metrics`)).toBe(200);
+  service.child.kill('SIGTERM');
+  expect(await service.ended).toMatchObject({ status: 0 });
+});

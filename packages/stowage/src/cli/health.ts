@@ -5,6 +5,7 @@ import type { WebhookFigures } from '../config/event.ts';
 import type { RequestObserver } from '../http/message.ts';
 import type { App } from '../app.ts';
 import type { Address } from '../config/environment.ts';
+import { orUndefined } from '../errors/errors.ts';
 
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -154,11 +155,18 @@ export const createHealth = (
     respond(response, 503, names.map((name) => `not available: ${JSON.stringify(name)}\n`).join(''));
   };
 
+  const respondMetrics = async (response: ServerResponse): Promise<void> => {
+    const all = await figures();
+    // The memory of the process cannot be read while it has no descriptor left.
+    const text = orUndefined(() => metrics.text(all));
+    respond(response, text === undefined ? 503 : 200, text ?? 'not available\n');
+  };
+
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
     if (request.method !== 'GET' && request.method !== 'HEAD') respond(response, 405, 'GET or HEAD\n');
     else if (path === '/live') respond(response, 200, 'live\n');
-    else if (path === '/metrics') void figures().then((all) => respond(response, 200, metrics.text(all)));
+    else if (path === '/metrics') void respondMetrics(response);
     else if (path === '/ready') void respondReady(response);
     else respond(response, 404, '/live, /ready or /metrics\n');
   });

@@ -21,7 +21,7 @@ import {
 } from '../parameters/raw.ts';
 import type { TextBounds } from '../parameters/fields.ts';
 import type { ParsedBody } from './message.ts';
-import type { FormContent, FormReading } from './body/multipart.ts';
+import { type FormContent, type FormReading, readMultipart } from './body/multipart.ts';
 import { editorFor } from '../actions/action.ts';
 import type { GrantedRequest, RequestScope } from './request-scope.ts';
 import { actionParameter, type Target } from './target.ts';
@@ -168,8 +168,6 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   // Reading the signal creates it, which requests without a body do not need.
   const context: BodyContext = { headers, signal: request.signal, times: edge.times ?? bodyTimes };
   if (kind === 'multipart') {
-    // The parser is loaded at the first form, so that the service starts faster.
-    const { readMultipart } = await import('./body/multipart.ts');
     return readMultipart(body, context, reading);
   }
   if (hasForeignCharset(contentType)) throw new BrokenBodyError('The request body must be UTF-8.');
