@@ -751,6 +751,7 @@ describe('a service that asks its clients to wait', () => {
   it.each([
     ['a second', { ...answer(503, 'SlowDown'), headers: { 'retry-after': '1' } }],
     ['as after too many requests', answer(429, 'TooManyRequests')],
+    ['as after SlowDown', answer(503, 'SlowDown')],
   ])('%s gets the request again when that is over', async (_time, effect) => {
     const { proxy, adapter, put } = await open({});
     await put('a.txt', 'a');

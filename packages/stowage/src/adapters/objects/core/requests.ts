@@ -15,8 +15,12 @@ import type { Download, ObjectFacts } from './objects.ts';
 const MAY_WAIT = 2000;
 const CONNECTIONS = 48;
 const BACKOFF = { firstMs: 100, longestMs: 20_000 };
-/** Google Cloud Storage and R2 store an object again only a second later, and say 429 until then. */
+/**
+ * Wait after 429 and 503, with which services limit requests by the second. Google Cloud Storage and R2 also say 429
+ * until they store an object again, a second later.
+ */
 const RATE_MS = 1000;
+const RATED: ReadonlySet<number | undefined> = new Set([429, 503]);
 const PASSING: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 const LOST: ReadonlySet<string> = new Set([
   'ECONNRESET',
@@ -186,7 +190,7 @@ export class Requests<Client> {
         return await once(attempt);
       } catch (error) {
         const failed = failedRequest(error);
-        leastMs = failed?.retryAfterMs ?? (failed?.status === 429 ? RATE_MS : undefined);
+        leastMs = failed?.retryAfterMs ?? (RATED.has(failed?.status) ? RATE_MS : undefined);
         if (failed !== undefined) failed.attempts = attempt;
         if (!(await mayRepeat(error)) || attempt >= maxAttempts) throw error;
       }
