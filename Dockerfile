@@ -53,6 +53,8 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /src/packages/stowage ./packages/stowage
 COPY --from=build /src/packages/browser ./packages/browser
 COPY LICENSE ./
+# The allocator of glibc would otherwise keep memory that threads have freed while they decode pictures.
+ENV MALLOC_ARENA_MAX=2
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8081 CONFIG_FILE=/etc/stowage/stowage.json NODE_COMPILE_CACHE=/app/.compiled
 # A number, so that a cluster can see that it is not root.
 USER 10001:10001
