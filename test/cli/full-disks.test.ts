@@ -80,13 +80,18 @@ it('takes uploads again, and reports to monitors, after it had no descriptors le
     body.append('files[0]', new Blob(['text']), 'a.txt');
     return statusOf(`http://127.0.0.1:${String(port)}/fileUpload`, { method: 'POST', body });
   };
-  // These connections stay open.
-  expect([await statusOf(`http://127.0.0.1:${String(port)}/ping`), await statusOf(`${health}live`)]).toEqual([
-    200, 200,
-  ]);
+  // These connections stay open, one for each request.
+  const ping = `http://127.0.0.1:${String(port)}/ping`;
+  const first = await Promise.all([ping, ping, `${health}live`].map((url) => statusOf(url)));
+  expect(first).toEqual([200, 200, 200]);
   const sockets = await useAllDescriptors(port);
+  const body = new URLSearchParams({ html: '<p>text</p>' });
+  const document = `http://127.0.0.1:${String(port)}/generateDocx`;
+  expect([await statusOf(`${health}metrics`), await statusOf(document, { method: 'POST', body })]).toEqual([
+    503, 503,
+  ]);
   // The first upload loads nothing: Node 20 would never try again to read a module.
-  expect([await statusOf(`${health}metrics`), await upload()]).toEqual([503, 503]);
+  expect(await upload()).toBe(503);
   for (const socket of sockets) socket.resetAndDestroy();
   await eventually(upload).toBe(200);
   expect(await statusOf(`${health}metrics`)).toBe(200);

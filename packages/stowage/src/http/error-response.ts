@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Editor } from '../actions/action.ts';
 import { editorFailure } from '../actions/editor-responses.ts';
-import { FileRefusedByHost, InternalError, isHttpError, StowageError } from '../errors/errors.ts';
+import { BusyError, FileRefusedByHost, InternalError, isHttpError, StowageError } from '../errors/errors.ts';
 import {
   acceptedLanguage,
   languageOf,
@@ -11,6 +11,7 @@ import {
   type Language,
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
+import { systemCode } from '../basics/files/system-errors.ts';
 import { plainValue } from '../basics/log/logger.ts';
 import { type ClientWording, errorEnvelope, jsonResponse, type PublicFailure } from './run-action.ts';
 import type { ConnectorResponse } from './message.ts';
@@ -35,6 +36,8 @@ const codeOfHook = (status: number): ErrorCode => {
 
 const describe = (error: unknown): Failure => {
   if (error instanceof StowageError) return error;
+  // Modules, programs and state of the service cannot be opened now.
+  if (systemCode(error) === 'EMFILE') return new BusyError();
   if (!isHttpError(error)) return new InternalError();
   const { status, message } = error;
   if (!Number.isInteger(status) || status < 400 || status > 599) return new InternalError();
