@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { registerStorageAdapter } from 'stowage';
+import { createApp, registerStorageAdapter } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageUnavailableError, UnsupportedError } from 'stowage/storage';
 import type { Entry, ListOptions, StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
@@ -274,6 +274,20 @@ describe('listings of stores', () => {
     while (pages < 5) await delay(5);
     leaving.destroy();
     expect(await ended).toBe(true);
+  });
+
+  it('ends when the client leaves, also where the store takes no notice', async () => {
+    const [leaving, storageAdapter] = [new AbortController(), 'deaf'];
+    const store = listOnly(async function* () {
+      leaving.abort();
+      yield await new Promise<never>(() => undefined);
+    });
+    registerStorageAdapter(storageAdapter, { create: () => store });
+    const files = { title: 'Files', baseurl: 'https://files.example/', storageAdapter };
+    const app = createApp({ createThumb: false, sources: { files } }, {}, { logger: silent });
+    onTestFinished(() => app.close());
+    const asked = new Request('http://localhost/files', { signal: leaving.signal });
+    await expect(app.fetch(asked)).resolves.toHaveProperty('status', 500);
   });
 
   it('gathers a few large listings at once, while small ones go on', async () => {

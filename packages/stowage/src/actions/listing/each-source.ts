@@ -185,9 +185,11 @@ export const listSources = async <Result>(
   const { views } = context;
   const sources = views.named(listing.source);
   const [only] = sources;
-  // Nothing else to wait for or to abort.
+  // Nothing else to wait for or to abort; not every store ends when the client leaves.
   if (only !== undefined && sources.length === 1)
-    return { sources: [await listOne(context, only, listing, context.signal)] };
+    return {
+      sources: [await orAborted(listOne(context, only, listing, context.signal), context.signal)],
+    };
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   setMaxListeners(0, signal);
@@ -220,7 +222,7 @@ export const listSources = async <Result>(
   };
   try {
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, sources.length) }, work));
-    await Promise.all(begun);
+    await orAborted(Promise.all(begun), signal);
   } catch (error) {
     failed.abort(error);
     throw error;
