@@ -238,7 +238,7 @@ describe('quota', () => {
     await quotas.withRoom(target, need, { signal: unending }, () =>
       storage.write(SourcePath.root.child('new.txt'), Readable.from([text(60)])),
     );
-    await quotas.freeing('files', { bytes: 40, files: 1 }, () => storage.removeFile(old));
+    await quotas.freeing('files', 'old', { bytes: 40, files: 1 }, () => storage.removeFile(old));
     goOn();
     const counted = await quotas.usage(target, unending, { bytes: 5000, files: 1 });
     expect(counted).toEqual({ bytes: 1010, files: 3 });
@@ -261,8 +261,8 @@ describe('quota', () => {
       await storage.removeFolder(dir).catch(() => undefined);
     };
     const removals = [
-      one.freeing('files', { bytes: 200, files: 2, at: 'dir' }, remove),
-      other.freeing('files', { bytes: 100, files: 1, at: 'dir/a.txt' }, remove),
+      one.freeing('files', 'dir', { bytes: 200, files: 2 }, remove),
+      other.freeing('files', 'dir/a.txt', { bytes: 100, files: 1 }, remove),
     ];
     begin();
     await Promise.all(removals);
@@ -530,6 +530,38 @@ describe('quota', () => {
     arrives = () => service.call('fileRemove', { name: 'b.txt' });
     await service.call('trashEmpty');
     expect(arrives).toBeUndefined();
+    expect(await quotaOf(service)).toMatchObject({ usedBytes: 100, usedFiles: 1 });
+  });
+
+  it('frees once what is removed with the trash during a count', async () => {
+    const memory = new MemoryAdapter();
+    let isCounting = false;
+    let emptying: Promise<unknown> | undefined;
+    const [[taken, take], [counted, end]] = [gateOf(), gateOf()];
+    const list: StorageAdapter['list'] = async function* (folder, options) {
+      if (isCounting && emptying === undefined && folder.toString() === '.stowage-trash') {
+        emptying = service.call('trashEmpty');
+        await taken;
+      }
+      // The trash is measured after the count, which has not seen it.
+      if (/doomed-[^/]*$/u.test(folder.toString())) await counted;
+      yield* memory.list(folder, options);
+    };
+    const moveFolder: StorageAdapter['moveFolder'] = async (from, to, options) => {
+      await memory.moveFolder(from, to, options);
+      if (to.name.startsWith('doomed-')) take();
+    };
+    registerStorageAdapter('emptied-while-counted', {
+      create: () => replacing(memory, { list, moveFolder }),
+    });
+    const sources = { files: { storageAdapter: 'emptied-while-counted' } };
+    const service = await start({ bytes: 1000 }, { trash: {}, sources });
+    for (const name of ['a.txt', 'b.txt']) await put(memory, name, Buffer.from(text(100)));
+    await service.call('fileRemove', { name: 'a.txt' });
+    isCounting = true;
+    await quotaOf(service);
+    end();
+    await emptying;
     expect(await quotaOf(service)).toMatchObject({ usedBytes: 100, usedFiles: 1 });
   });
 

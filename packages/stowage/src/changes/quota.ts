@@ -151,7 +151,7 @@ const storing = async <T>(
   return services.quotas.withRoom(target, await need(), { signal, kept, stored }, work);
 };
 
-/** Takes the item at a path out of a source and frees its space. @throws errors of `take` */
+/** Takes the item at a path out of a source and frees what was measured. @throws errors of `take` */
 export const freeing = async <T>(
   context: ChangeContext,
   open: SourceView,
@@ -161,8 +161,9 @@ export const freeing = async <T>(
 ): Promise<T> => {
   if (quotaOf(open, context.holdSources) === undefined) return take();
   const key = quotaKeyOf(open.source);
-  const amount = { ...(await measureIt()), at: path.toString() };
-  return context.services.quotas.freeing(key, amount, orCountAgain(context, key, take, amount.files > 1));
+  const amount = await measureIt();
+  const work = orCountAgain(context, key, take, amount.files > 1);
+  return context.services.quotas.freeing(key, path.toString(), amount, work);
 };
 
 /** Moves something inside a source, which needs no space but may disturb a running count. */

@@ -28,7 +28,7 @@ import { storeOf } from '../view/writable.ts';
 import type { Change, ChangeContext, EmptyTrash, Next, StageContext, Put, Restore, Stage } from './change.ts';
 import { searchIn, takeFreeName } from './names.ts';
 import { setWords, wordsOf } from './follow.ts';
-import { freeing, keepsReplaced, measured, quotaKeyOf } from './quota.ts';
+import { freeing, keepsReplaced, measured, quotaKeyOf, quotaOf } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
 
@@ -147,20 +147,27 @@ const eraseTogether = async (
     for (const { path, bytes } of records) done.push({ path, bytes });
     return folder;
   };
-  // Waits for a request that restores an item; a later one finds the item gone.
-  const taken = await services.locations.hold([all], context, take).catch(ifMissing);
-  // Another request may have taken it first, or removed the parent of its new place at that moment.
-  if (taken === undefined) return (await listIds(storage, { signal })).length === 0;
-  // Measured only now, since items that arrived meanwhile are in the trash again; also when the client has left.
-  const measureIt = () =>
-    measured({ signal: new AbortController().signal }, open, taken, 'folder').catch(async () => {
+  const amount = { bytes: 0, files: 0 };
+  const setAmount = async (taken: SourcePath): Promise<void> => {
+    if (quotaOf(open, holdSources) === undefined) return;
+    try {
+      Object.assign(amount, await measured({ signal: new AbortController().signal }, open, taken, 'folder'));
+    } catch {
       // Perhaps a sweep is removing it already.
       await services.quotas.forget(quotaKeyOf(open.source));
-      return { bytes: 0, files: 0 };
-    });
-  const remove = () => services.trash.remove(storage, taken, holdSources);
-  await freeing(context, open, trashPaths.all, measureIt, remove);
-  return true;
+    }
+  };
+  const remove = async (): Promise<boolean> => {
+    // Waits for a request that restores an item; a later one finds the item gone.
+    const taken = await services.locations.hold([all], context, take).catch(ifMissing);
+    // Another request may have taken it first, or removed the parent of its new place at that moment.
+    if (taken === undefined) return (await listIds(storage, { signal })).length === 0;
+    // Only now, since items that arrived meanwhile are in the trash again; also when the client has left.
+    await setAmount(taken);
+    await services.trash.remove(storage, taken, holdSources);
+    return true;
+  };
+  return freeing(context, open, trashPaths.all, () => amount, remove);
 };
 
 /** Erases items one by one. `failures` gets the first failure that kept an item; the others are erased. */

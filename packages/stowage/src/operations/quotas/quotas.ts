@@ -124,14 +124,15 @@ export class Quotas {
     this.#noted = noted;
   }
 
-  /** Takes something out of the source and frees its space. @throws errors of `take` */
-  freeing<T>(key: string, { bytes, files, at }: Need, take: () => Promise<T>): Promise<T> {
-    return this.#noting(key, { ...NOTHING, at }, { bytes: -bytes, files: -files }, take);
+  /** Takes the item at a path out of the source. Frees `amount`, which `take` may set. @throws errors of `take` */
+  freeing<T>(key: string, at: string, amount: Measure, take: () => Promise<T>): Promise<T> {
+    const change = (): Measure => ({ bytes: -amount.bytes, files: -amount.files });
+    return this.#noting(key, { ...NOTHING, at }, change, take);
   }
 
   /** Moves something inside the source. @throws errors of `move` */
   moving<T>(key: string, move: () => Promise<T>): Promise<T> {
-    return this.#noting(key, { ...NOTHING, isMove: true }, NOTHING, move);
+    return this.#noting(key, { ...NOTHING, isMove: true }, () => NOTHING, move);
   }
 
   /** Marks an unknown removal from the source: the next use counts again. Never fails. */
@@ -166,10 +167,10 @@ export class Quotas {
   }
 
   /** Runs work that needs no space, and that a concurrent count may observe. */
-  async #noting<T>(key: string, need: Need, change: Measure, work: () => Promise<T>): Promise<T> {
+  async #noting<T>(key: string, need: Need, change: () => Measure, work: () => Promise<T>): Promise<T> {
     const id = randomUUID();
     await this.#note(key, (account, now) => withReserved(account, id, need, now));
-    return this.#settling({ id, key, need }, () => change, work);
+    return this.#settling({ id, key, need }, change, work);
   }
 
   /** Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. */
