@@ -315,6 +315,23 @@ describe('events', () => {
     );
   });
 
+  it('may copy a file and its folder before the file is moved or removed', async () => {
+    const copied: number[] = [];
+    const { service } = await start({
+      beforeEvent: async ({ type, path, from = path }) => {
+        if (!/moved|removed/u.test(type)) return;
+        copied.push((await service.call('fileCopy', { from, path: 'kept' })).status);
+        copied.push((await service.call('folderCopy', { from: 'f', path: 'kept' })).status);
+      },
+    });
+    await service.source('files').put({ 'f/a.txt': 'a', 'kept/x.txt': 'x' });
+    await service.call('fileRename', { path: 'f', name: 'a.txt', newname: 'b.txt' });
+    await service.call('fileRemove', { path: 'f', name: 'b.txt' });
+    expect(copied).toEqual([200, 200, 200, 200]);
+    const kept = ['kept/a.txt', 'kept/b.txt', 'kept/f (1)/b.txt', 'kept/f/a.txt'];
+    expect(await service.source('files').paths()).toEqual(expect.arrayContaining(kept));
+  });
+
   it('end before the service does', async () => {
     const heard: string[] = [];
     const root = await mkdtemp(join(tmpdir(), 'stowage-hooks-'));

@@ -29,7 +29,7 @@ import { store } from './store.ts';
 import { trash } from './trash.ts';
 import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
 
-/** The locations whose content a change removes or replaces, or copies. */
+/** The locations whose content a change removes or replaces, and folders that it copies. */
 const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'document') return [];
   const storage = storeOf(change.open);
@@ -38,10 +38,17 @@ const locationsOf = (change: Change): readonly Located[] => {
   if (change.type === 'put') return change.createOnly === true ? [] : [target];
   if ('item' in change) {
     const original = { storage: storeOf(change.from), path: change.item.path };
-    return change.type === 'copy' ? [original] : [original, target];
+    if (change.type !== 'copy') return [original, target];
+    return change.item.kind === 'folder' ? [original] : [];
   }
   if (change.type === 'restore') return [trashLocation(storage, change.record), target];
   return change.type === 'erase' ? [trashLocation(storage, change.record)] : [];
+};
+
+const isOfFile = (change: Change): boolean => {
+  if ('item' in change) return change.item.kind === 'file';
+  if ('record' in change) return change.record.kind === 'file';
+  return change.type !== 'remove' || change.kind === 'file';
 };
 
 const lookAgain = async (view: SourceView, path: SourcePath, kind: EntryKind): Promise<Item> => {
@@ -80,16 +87,18 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
 
 /**
  * Locks the locations that the change removes or replaces until it is done. Between two changes no version is
- * lost, also where the store does not support conditional writes. A copy only waits for a move or removal of its
- * folder, of which it would copy the rest.
+ * lost, also where the store does not support conditional writes. A copy of a folder only waits for moves and
+ * removals of folders, of which it would copy the rest.
  */
 const lock: Stage = async (context, change, next) => {
   const locations = locationsOf(change);
   if (locations.length === 0) return next(change);
   const { locations: locks } = context.services;
   const check = (hasWaited: boolean): Promise<Change> => upToDate(context, change, hasWaited);
-  if (change.type === 'copy') return next(await locks.hold(locations, context, check));
-  return locks.hold(locations, context, async (hasWaited) => next(await check(hasWaited)));
+  const { signal } = context;
+  if (change.type === 'copy') return next(await locks.hold(locations, { signal, passesFiles: true }, check));
+  const options = { signal, isOfFile: isOfFile(change) };
+  return locks.hold(locations, options, async (hasWaited) => next(await check(hasWaited)));
 };
 
 const INSPECTED_AT_ONCE = 4;

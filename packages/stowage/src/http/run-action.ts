@@ -128,7 +128,7 @@ const valueResponse = async (
   return { status: 200, headers: jsonHeaders, body: undefined };
 };
 
-/** Maximum number of attempts of a download whose file is replaced, or moves away, between the headers and the bytes. */
+/** Most attempts of a download whose file is replaced, or moves away, between the headers and the bytes. */
 const MOST_STARTS = 3;
 
 /** Runs an action until its response is consistent: headers and bytes are of the same version of a file. */

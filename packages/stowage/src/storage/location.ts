@@ -39,6 +39,14 @@ const MAY_WAIT = 1000;
 /** An operation that never ends must not block all others forever. */
 const LONGEST_WAIT_MS = 60_000;
 
+export interface LockOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The operation concerns one file, which others see whole or not at all. */
+  readonly isOfFile?: boolean;
+  /** Does not wait for operations of one file. */
+  readonly passesFiles?: boolean;
+}
+
 /**
  * Serializes operations of this process that move or remove entries, where one location equals or contains
  * the other. Without it, two moves by copying could both copy a folder before either removes it.
@@ -52,12 +60,12 @@ export interface LocationLocks {
    */
   hold<T>(
     locations: readonly Located[],
-    options: { readonly signal?: AbortSignal | undefined },
+    options: LockOptions,
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T>;
 }
 
-interface Holder {
+interface Holder extends Pick<LockOptions, 'isOfFile'> {
   readonly locations: readonly Located[];
   readonly ended: Promise<void>;
 }
@@ -68,34 +76,37 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
   let waiting = 0;
   const overlaps = (one: Located, other: Located): boolean =>
     containsLocation(one, other) || containsLocation(other, one);
-  const findHolder = (wanted: readonly Located[]): Holder | undefined =>
-    [...holders].find(({ locations }) =>
-      locations.some((location) => wanted.some((each) => overlaps(location, each))),
+  const findHolder = (wanted: readonly Located[], { passesFiles }: LockOptions): Holder | undefined =>
+    [...holders].find(
+      ({ locations, isOfFile }) =>
+        !(passesFiles === true && isOfFile === true) &&
+        locations.some((location) => wanted.some((each) => overlaps(location, each))),
     );
   const waitFor = async (
     locations: readonly Located[],
-    signal: AbortSignal | undefined,
+    options: LockOptions,
     enter: () => void,
   ): Promise<void> => {
     if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
     const wait = async (limit: AbortSignal): Promise<void> => {
-      for (let found = findHolder(locations); found !== undefined; found = findHolder(locations))
-        await orAborted(found.ended, limit);
+      const find = (): Holder | undefined => findHolder(locations, options);
+      for (let found = find(); found !== undefined; found = find()) await orAborted(found.ended, limit);
       enter();
     };
     const late = (): Error => new BusyError({ detail: 'another operation on this location takes too long' });
     waiting += 1;
-    await inTimeLimit(longestWaitMs, signal, wait, late).finally(() => (waiting -= 1));
+    await inTimeLimit(longestWaitMs, options.signal, wait, late).finally(() => (waiting -= 1));
   };
   return {
-    hold: async (locations, { signal }, work) => {
-      signal?.throwIfAborted();
-      const hasWaited = findHolder(locations) !== undefined;
+    hold: async (locations, options, work) => {
+      options.signal?.throwIfAborted();
+      const hasWaited = findHolder(locations, options) !== undefined;
       let end = (): void => undefined;
-      const holder = { locations, ended: new Promise<void>((resolve) => (end = resolve)) };
+      const { isOfFile = false } = options;
+      const holder = { locations, isOfFile, ended: new Promise<void>((resolve) => (end = resolve)) };
       // No await between the last check and this line: otherwise several waiting callers would all enter.
       const enter = (): void => void holders.add(holder);
-      if (hasWaited) await waitFor(locations, signal, enter);
+      if (hasWaited) await waitFor(locations, options, enter);
       else enter();
       try {
         return await work(hasWaited);
