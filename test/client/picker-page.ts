@@ -177,7 +177,8 @@ export class PickerPage {
       if ((await this.focus()).startsWith(name)) return;
       await this.press('Tab');
     }
-    throw new Error(`Tab does not lead to ${name}.`);
+    const messages = (await this.texts('.notice')).join('; ');
+    throw new Error(`Tab does not lead to ${name}, only to ${await this.focus()}; messages: ${messages}`);
   }
 
   /** Goes on by Tab until something inside of the selector has the focus. */
