@@ -90,8 +90,9 @@ export const limitTo = (most: number, failure: () => Error): Transform => {
 };
 
 /**
- * The content, which fails with the error of `failure` as soon as there are more than `most` bytes. Destroying the
- * result destroys the content. Not a `pipeline`, which takes as long for each file as a call of the system.
+ * The content, which fails with the error of `failure` as soon as there are more than `most` bytes. If the
+ * result is destroyed, so is the content. Not a `pipeline`, which takes as long for each file as a call of
+ * the system.
  */
 export const limited = (content: Readable, most: number, failure: () => Error): Readable => {
   const limit = limitTo(most, failure);

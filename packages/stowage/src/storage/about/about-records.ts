@@ -50,8 +50,8 @@ export const readOnce = async (
 };
 
 /**
- * Reads twice where the store fails, and where it shows no record: stores occasionally report an existing one as
- * missing. A missed record is lost.
+ * Reads twice where the store fails, and where it shows no record: stores occasionally report an existing one
+ * as missing. A missed record is lost.
  */
 export const readSurely = async (location: StoreLocation): Promise<FoundAbout> => {
   const found = await readOnce(location).catch(() => undefined);

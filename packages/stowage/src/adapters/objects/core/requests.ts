@@ -16,8 +16,8 @@ const MAY_WAIT = 2000;
 const CONNECTIONS = 48;
 const BACKOFF = { firstMs: 100, longestMs: 20_000 };
 /**
- * Wait after 429 and 503, with which services limit requests by the second. Google Cloud Storage and R2 also say 429
- * until they store an object again, a second later.
+ * Wait after 429 and 503, with which services limit requests by the second. Google Cloud Storage and R2 also
+ * say 429 until they store an object again, a second later.
  */
 const RATE_MS = 1000;
 const RATED: ReadonlySet<number | undefined> = new Set([429, 503]);
