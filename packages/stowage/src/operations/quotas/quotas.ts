@@ -124,7 +124,7 @@ export class Quotas {
     this.#noted = noted;
   }
 
-  /** Takes the item at a path out of the source. Frees `amount`, which `take` may set. @throws errors of `take` */
+  /** Takes an item out of the source. Frees `amount`, which `take` may set. @throws errors of `take` */
   freeing<T>(key: string, at: string, amount: Measure, take: () => Promise<T>): Promise<T> {
     const change = (): Measure => ({ bytes: -amount.bytes, files: -amount.files });
     return this.#noting(key, { ...NOTHING, at }, change, take);
