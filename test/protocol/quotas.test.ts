@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createApp, registerStorageAdapter, type ServiceEvent } from 'stowage';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { SourcePath, StorageDeniedError } from 'stowage/storage';
+import { SourcePath, StorageDeniedError, StorageUnavailableError, UnsupportedError } from 'stowage/storage';
 import { createEmbeddedState, Quotas, MemoryAdapter, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import { put } from '../pictures/gallery.ts';
@@ -449,6 +449,26 @@ describe('quota', () => {
     for (const name of ['a.txt', 'b.txt']) await put(memory, `dir/${name}`, 'x');
     expect(await quotaOf(service)).toMatchObject({ usedFiles: 2 });
     expect((await service.call('folderRemove', { name: 'dir' })).status).toBe(500);
+    expect((await upload(service, 'c.txt', 1)).status).toBe(200);
+    expect(refused(await upload(service, 'd.txt', 1))).toEqual(QUOTA);
+  });
+
+  it('counts again what a move by copying has left at both places', async () => {
+    const memory = new MemoryAdapter();
+    const storageAdapter = 'moves-in-part';
+    const storage = replacing(memory, {
+      moveFolder: () => Promise.reject(new UnsupportedError()),
+      removeFile: async (path, options) => {
+        if (path.toString() === 'dir/b.txt') throw new StorageUnavailableError();
+        await memory.removeFile(path, options);
+      },
+    });
+    registerStorageAdapter(storageAdapter, { create: () => storage });
+    const service = await start({ files: 4 }, { sources: { files: { storageAdapter, root: undefined } } });
+    for (const name of ['a.txt', 'b.txt']) await put(memory, `dir/${name}`, 'x');
+    expect(await quotaOf(service)).toMatchObject({ usedFiles: 2 });
+    const rename = service.call('folderRename', { name: 'dir', newname: 'other' });
+    expect(refused(await rename)).toEqual([500, 'MOVED_IN_PART']);
     expect((await upload(service, 'c.txt', 1)).status).toBe(200);
     expect(refused(await upload(service, 'd.txt', 1))).toEqual(QUOTA);
   });

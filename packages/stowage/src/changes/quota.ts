@@ -167,10 +167,12 @@ export const freeing = async <T>(
 };
 
 /** Moves something inside a source, which needs no space but may disturb a running count. */
-const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise<T>): Promise<T> =>
-  quotaOf(open, context.holdSources) === undefined
-    ? move()
-    : context.services.quotas.moving(quotaKeyOf(open.source), move);
+const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise<T>): Promise<T> => {
+  if (quotaOf(open, context.holdSources) === undefined) return move();
+  const key = quotaKeyOf(open.source);
+  // Where stores move by copying, a failed move may leave everything at both places.
+  return context.services.quotas.moving(key, orCountAgain(context, key, move));
+};
 
 /** Space for a file that may replace another: the difference in size, unless the trash keeps the old one. */
 const needOf = async (
