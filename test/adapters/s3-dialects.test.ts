@@ -122,6 +122,19 @@ describe('dialects of S3', () => {
     expect(keys()).toEqual(['p/f/3.txt', 'p/f/7.txt']);
   });
 
+  it('a folder of which no key may be removed is not moved, and one of which some may not be in part', async () => {
+    const held = await open({ keeps: (key) => key.startsWith('p/f/') });
+    const some = await open({ keeps: (key) => key === 'p/f/3.txt' });
+    for (const { stub } of [held, some])
+      for (let index = 0; index < 5; index += 1) stub.put(`p/f/${index}.txt`, 'x');
+    const before = held.keys();
+    await expect(held.adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'STORAGE_DENIED' });
+    expect(held.keys()).toEqual(before);
+    await expect(some.adapter.moveFolder(at('f'), at('g'))).rejects.toMatchObject({ code: 'MOVED_IN_PART' });
+    expect(some.keys().filter((key) => key.startsWith('p/f/'))).toEqual(['p/f/3.txt']);
+    expect(some.keys().filter((key) => key.startsWith('p/g/'))).toHaveLength(6);
+  });
+
   it('keys that a busy service has left of a batch are removed by themselves', async () => {
     const { stub, adapter, keys } = await open({
       keeps: (key) => /(?:3|7)\.txt$/u.test(key),

@@ -187,14 +187,19 @@ const nameOfKey = (key: string): string => key.replace(/\/$/u, '').split('/').at
 /** Removes many keys for one operation on a folder, and records those that could not be removed. */
 export const folderRemoval = (removals: Removals) => {
   const failures: NotRemoved[] = [];
-  let [failed, changed] = [0, 0];
+  let [failed, changed, removed] = [0, 0, 0];
   return {
+    get removed(): number {
+      return removed;
+    },
     /** Number of objects that still exist because their version was different. */
     get changed(): number {
       return changed;
     },
     remove: async (objects: readonly ObjectToRemove[], options: OperationOptions): Promise<void> => {
-      for (const left of await removals.removeAll(objects, options)) {
+      const all = await removals.removeAll(objects, options);
+      removed += objects.length - all.length;
+      for (const left of all) {
         if (left.failure instanceof ChangedMeanwhileError) changed += 1;
         else if ((failed += 1) <= NAMED) failures.push(left);
       }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { forEachAtOnce, inParallel } from '../../../basics/concurrency/queues.ts';
 import {
   AlreadyExistsError,
@@ -6,10 +5,11 @@ import {
   MovedInPartError,
   NotEmptyError,
   NotFoundError,
+  StorageDeniedError,
   UnsafePathError,
 } from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
-import { isKeyTooLong } from './keys.ts';
+import { digestOf, isKeyTooLong, versionOf } from './keys.ts';
 import { hasBelow } from './lookup.ts';
 import type { ListedObject, ObjectFacts, Objects, ObjectToRemove } from './objects.ts';
 import { folderRemoval, type Removals } from './change.ts';
@@ -18,6 +18,7 @@ const COPIES_AT_ONCE = 16;
 // Without conditional removals, a replacement by another process between the last check and the removal is
 // lost: small steps keep that time short.
 const REMOVALS_WITHOUT_VERSIONS = 100;
+const REMAINS = 'The folder was copied, but not all of the old one could be removed.';
 
 /** A folder to create: the key of its object, and the key of a file of the same name. */
 export interface NewFolder {
@@ -25,14 +26,7 @@ export interface NewFolder {
   readonly file: string;
 }
 
-/** A version in twelve characters, so that a million objects take some 60 MB. */
-const digestOf = (...parts: readonly unknown[]): string =>
-  createHash('sha256').update(parts.join('\n')).digest('base64').slice(0, 12);
-
 const isLeft = ({ reserved }: ListedObject): boolean => reserved === 'left';
-
-const versionOf = ({ key, size, etag, modifiedAt }: ListedObject): string =>
-  digestOf(key, size, etag, modifiedAt);
 
 /** A transfer of a folder: key prefixes of the source and of the target, each with a trailing slash. */
 interface Transfer {
@@ -94,13 +88,20 @@ export class Folders {
    * Moves a folder: copies it, and removes exactly the copied versions from the source after all copies have
    * succeeded. Objects that are added or changed in the source meanwhile stay there. From the first removal
    * on the signal is ignored, since until the last one both folders are incomplete. When removals fail, the
-   * target is complete, and the error names the objects left in the source.
+   * target is complete; when the service has denied all of them, nothing of the copy remains.
    * @throws MovedInPartError when objects stay, AlreadyExistsError, and the errors of copying and removing
    */
   async move(from: string, to: NewFolder, options: OperationOptions): Promise<void> {
     await this.#objects.locks.hold(`${to.key}*`, options, async () => {
-      const { copied } = await this.#copyAll(from, to, options);
-      const left = await this.#removeVersions(from, (object) => copied.has(versionOf(object)));
+      const transfer = await this.#copyAll(from, to, options);
+      const remover = folderRemoval(this.#removals);
+      const isCopied = (object: ListedObject): boolean => transfer.copied.has(versionOf(object));
+      const left = await this.#removeVersions(from, isCopied, remover).catch(async (cause: unknown) => {
+        const isDenied = cause instanceof StorageDeniedError && remover.removed === 0;
+        const isWhole = isDenied && (await this.#isWhole(transfer).catch(() => false));
+        if (isWhole && (await this.#undo(transfer))) throw cause;
+        throw new MovedInPartError({ message: REMAINS, cause });
+      });
       if (left === 0) return;
       const [items, they] = left === 1 ? ['1 item', 'it was'] : [`${left} items`, 'they were'];
       throw new MovedInPartError(
@@ -203,22 +204,35 @@ export class Folders {
     }
   }
 
-  /** Removes the objects that a failed transfer created in its target, and nothing else. Never rejects. */
-  async #undo({ to, made }: Transfer): Promise<void> {
+  /** Removes what a failed transfer created in its target, and nothing else. Never rejects; false when copies stay. */
+  async #undo({ to, made }: Transfer): Promise<boolean> {
     try {
       await this.#removeVersions(to, ({ key, etag }) => made.has(digestOf(key, etag)));
-      await this.removeEmpty(to, {});
     } catch {
-      // The remaining objects are copies, or belong to others; the caller gets the first error.
+      return false;
     }
+    // The remaining objects belong to others; the caller gets the first error.
+    await this.removeEmpty(to, {}).catch(() => undefined);
+    return true;
+  }
+
+  /** Whether all originals are there. After a lost response the copies may be the only objects left. */
+  async #isWhole({ from, copied }: Transfer): Promise<boolean> {
+    let found = 0;
+    for await (const { objects } of this.#objects.pages(from, {}))
+      found += objects.filter((object) => copied.has(versionOf(object))).length;
+    return found === copied.size;
   }
 
   /**
    * Removes the objects below a prefix that `isOurs` accepts. Returns how many stay.
    * @throws StorageDeniedError, StorageUnavailableError
    */
-  async #removeVersions(prefix: string, isOurs: (object: ListedObject) => boolean): Promise<number> {
-    const remover = folderRemoval(this.#removals);
+  async #removeVersions(
+    prefix: string,
+    isOurs: (object: ListedObject) => boolean,
+    remover = folderRemoval(this.#removals),
+  ): Promise<number> {
     const isDecided = this.#objects.decides.remove;
     const size = isDecided ? 1000 : REMOVALS_WITHOUT_VERSIONS;
     let left = 0;

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { mimeTypeOf } from '../../../basics/content/file-type.ts';
 import { NotFoundError, UnsafeNameError, UnsafePathError } from '../../../errors/errors.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import type { Spellings } from '../../support/spellings.ts';
+import type { ListedObject } from './objects.ts';
 
 const MAX_KEY_BYTES = 1024;
 
@@ -63,3 +65,10 @@ export const createKeys = (
 
 /** Converts paths of the source to keys of the bucket. */
 export type Keys = ReturnType<typeof createKeys>;
+
+/** A version in twelve characters, so that a million objects take some 60 MB. */
+export const digestOf = (...parts: readonly unknown[]): string =>
+  createHash('sha256').update(parts.join('\n')).digest('base64').slice(0, 12);
+
+export const versionOf = ({ key, size, etag, modifiedAt }: ListedObject): string =>
+  digestOf(key, size, etag, modifiedAt);
