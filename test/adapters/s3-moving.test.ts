@@ -368,13 +368,27 @@ for (const [what, start, runs] of services) {
       }
     });
 
-    const openInstance = (endpoint: string, prefix: string) => {
+    const openInstance = (endpoint: string, prefix: string, more: object = {}) => {
       const s3 = optionsFor({ endpoint, credentials }, service.bucket, { prefix });
-      const source = { title: 'Files', baseurl: 'https://f.test/', storageAdapter: 's3', s3 };
+      const source = { title: 'Files', baseurl: 'https://f.test/', storageAdapter: 's3', s3, ...more };
       const app = createApp({ createThumb: false, sources: { files: source } }, {}, { logger: silent });
       open.push(app);
       return app;
     };
+
+    it('a file that the service does not remove is not in the trash as well', async () => {
+      const { prefix, other, put } = openStores();
+      for (const name of ['a.txt', 'b.txt']) await put(name, 'held');
+      const app = openInstance(proxy.endpoint, prefix, { trash: {} });
+      // It first learns which conditions the service knows.
+      expect(await callIn(app, '/fileRemove?name=b.txt')).toMatchObject({ status: 200 });
+      const denied = { kind: 'answer', status: 403, code: 'AccessDenied' } as const;
+      proxy.fail({ operation: 'DeleteObject', effect: denied, times: 1 });
+      const refused = { status: 500, error: 'STORAGE_DENIED' };
+      expect(await callIn(app, '/fileRemove?name=a.txt')).toMatchObject(refused);
+      expect(await callIn(app, '/trashList')).toMatchObject({ items: [{ name: 'b.txt' }] });
+      expect(await other.stat(at('a.txt'))).toMatchObject({ size: 4 });
+    });
 
     it.each([
       ['CopyObject', 1, 'fileMove'],

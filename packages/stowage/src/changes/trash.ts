@@ -8,13 +8,12 @@ import {
   isRefusal,
   NotFoundError,
 } from '../errors/errors.ts';
-import type { Stat, StorageAdapter } from '../storage/adapter.ts';
-import { isSameVersion } from '../storage/entry.ts';
 import { isUnreadable } from '../storage/records.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { eraseId, takeAll } from '../storage/trash/erase.ts';
 import {
   copyIntoTrash,
+  isStill,
   leaveTrash,
   putIntoTrash,
   type Remover,
@@ -33,11 +32,6 @@ import { requireContents, requireRights } from './rights.ts';
 import { tendTrash } from './tend-trash.ts';
 
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
-
-const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
-  const found = await storage.stat(path).catch(() => undefined);
-  return found?.kind === 'file' && isSameVersion(version, found);
-};
 
 /** The texts about a file that goes into the trash. Unreadable ones stay beside it: they must not keep it. */
 const wordsAlong = async (

@@ -1,11 +1,12 @@
 import { ifMissing, ifNoSuch, isRefusal, NotFoundError, StorageDeniedError } from '../../errors/errors.ts';
 import type { EntryKind, OperationOptions, Stat, StorageAdapter, TransferOptions } from '../adapter.ts';
 import type { About } from '../about/about.ts';
+import { isSameVersion } from '../entry.ts';
 import { moveItem } from '../folders.ts';
 import { measure } from '../measure.ts';
 import { untilNotOvertaken } from '../records.ts';
 import type { SourcePath } from '../source-path.ts';
-import { forgetId, forgetRecord } from './erase.ts';
+import { eraseId, forgetId, forgetRecord } from './erase.ts';
 import { type TrashRecord, writeTrashRecord } from './record.ts';
 import { newTrashId, timeOf, TRASH_FOLDER, trashPaths } from './trash-folder.ts';
 import { trashedPath } from './trashed.ts';
@@ -22,6 +23,12 @@ export interface Removed {
   /** Stat of the item as the request found it. */
   readonly seen: Stat;
 }
+
+/** Whether a file exists in this version. */
+export const isStill = async (storage: StorageAdapter, path: SourcePath, version: Stat): Promise<boolean> => {
+  const found = await storage.stat(path).catch(() => undefined);
+  return found?.kind === 'file' && isSameVersion(version, found);
+};
 
 /**
  * Writes the record, then calls `bring` to move or copy the item. Removes the record if the store rejects
@@ -51,8 +58,10 @@ const enter = async (
   try {
     await untilNotOvertaken(() => bring(trashPaths.item(id, path.name)), isStillThere);
   } catch (error) {
+    // A store that moves by copying leaves the copy of a file that it does not remove.
+    const isCopied = error instanceof StorageDeniedError && (await isStill(storage, path, seen));
     // The item may still arrive, or has arrived in part: without its record it could not be reached.
-    if (isRefusal(error)) await forgetId(storage, id).catch(() => undefined);
+    if (isRefusal(error)) await (isCopied ? eraseId : forgetId)(storage, id).catch(() => undefined);
     throw error;
   }
   return record;
