@@ -204,7 +204,7 @@ export class Folders {
     }
   }
 
-  /** Removes what a failed transfer created in its target, and nothing else. Never rejects; false when copies stay. */
+  /** Removes only what a failed transfer created in its target. Never rejects; false when copies stay. */
   async #undo({ to, made }: Transfer): Promise<boolean> {
     try {
       await this.#removeVersions(to, ({ key, etag }) => made.has(digestOf(key, etag)));
