@@ -51,7 +51,7 @@ const isOfFile = (change: Change): boolean => {
   return change.type !== 'remove' || change.kind === 'file';
 };
 
-const lookAgain = async (view: SourceView, path: SourcePath, kind: EntryKind): Promise<Item> => {
+const findAgain = async (view: SourceView, path: SourcePath, kind: EntryKind): Promise<Item> => {
   view.forget(path);
   const item = await view.lookUp(path, kind);
   if (item.kind !== kind) throw missing(kind);
@@ -71,16 +71,16 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
       throw missing('file or folder');
   }
   if (change.type === 'describe' || (change.type === 'put' && change.mustExist === true))
-    await lookAgain(change.open, change.path, 'file');
+    await findAgain(change.open, change.path, 'file');
   if (hasWaited && change.type === 'remove') {
-    const { stat: seen } = await lookAgain(change.open, change.path, change.kind);
+    const { stat: seen } = await findAgain(change.open, change.path, change.kind);
     return { ...change, seen };
   }
   if (hasWaited && 'item' in change) {
     // Stores create a missing folder implicitly when something is moved into it.
     change.open.forget(change.path.parent);
     await change.open.requireFolder(change.path.parent, 'destination folder');
-    return { ...change, item: await lookAgain(change.from, change.item.path, change.item.kind) };
+    return { ...change, item: await findAgain(change.from, change.item.path, change.item.kind) };
   }
   return change;
 };

@@ -151,7 +151,7 @@ const storing = async <T>(
   return services.quotas.withRoom(target, await need(), { signal, kept, stored }, work);
 };
 
-/** Takes the item at a path out of a source and frees what was measured. @throws errors of `take` */
+/** Takes the item at a path out of a source and frees the measured space. @throws errors of `take` */
 export const freeing = async <T>(
   context: ChangeContext,
   open: SourceView,
@@ -170,7 +170,7 @@ export const freeing = async <T>(
 const moving = <T>(context: ChangeContext, open: SourceView, move: () => Promise<T>): Promise<T> => {
   if (quotaOf(open, context.holdSources) === undefined) return move();
   const key = quotaKeyOf(open.source);
-  // Where stores move by copying, a failed move may leave everything at both places.
+  // Where stores move by copying, a failed move may leave everything at both paths.
   return context.services.quotas.moving(key, orCountAgain(context, key, move));
 };
 

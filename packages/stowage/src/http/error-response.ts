@@ -11,7 +11,7 @@ import {
   type Language,
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
-import { systemCode } from '../basics/files/system-errors.ts';
+import { fromSystemError } from '../basics/files/system-errors.ts';
 import { plainValue } from '../basics/log/logger.ts';
 import { type ClientWording, errorEnvelope, jsonResponse, type PublicFailure } from './run-action.ts';
 import type { ConnectorResponse } from './message.ts';
@@ -36,8 +36,9 @@ const codeOfHook = (status: number): ErrorCode => {
 
 const describe = (error: unknown): Failure => {
   if (error instanceof StowageError) return error;
-  // Modules, programs and state of the service cannot be opened now.
-  if (systemCode(error) === 'EMFILE') return new BusyError();
+  // The system has no descriptor or memory left for a module, a program or state of the service.
+  const ofSystem = fromSystemError(error, 'request');
+  if (ofSystem instanceof BusyError) return ofSystem;
   if (!isHttpError(error)) return new InternalError();
   const { status, message } = error;
   if (!Number.isInteger(status) || status < 400 || status > 599) return new InternalError();

@@ -245,7 +245,8 @@ export const handleFile = async (
   if (served === undefined || (method !== 'GET' && !isHead)) {
     const modes = new Set(sources.all.map(({ settings }) => settings.serve));
     modes.delete('off');
-    if (modes.size === 0 || !(served ?? isOfFileRoute(request, isMounted))) return undefined;
+    const isFile = served !== undefined || isOfFileRoute(request, isMounted);
+    if (modes.size === 0 || !isFile) return undefined;
     scope.isFile = true;
     requireMethodOfFile(request);
     // Requests without a role must not learn the names of protected sources.

@@ -82,8 +82,8 @@ const copyInside = async (
   if (source.kind === 'folder') throw new WrongKindError();
   await storage.copyFile(from, to, { createOnly: true, signal });
   // Without the signal, and again where that fails: the copy must be known so that it can be withdrawn.
-  const look = () => storage.stat(to);
-  const copy = await look().catch(() => look().catch(ifMissing));
+  const find = () => storage.stat(to);
+  const copy = await find().catch(() => find().catch(ifMissing));
   return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
 };
 

@@ -176,15 +176,17 @@ const filled = async (
     await system.closeFile(fd).catch(() => undefined);
     throw error;
   }
-  // There these calls wait for no disk: the thread pool would take ten times as long.
-  const stats = isExact ? fstatSync(fd, { bigint: true }) : undefined;
-  if (stats !== undefined && stats.size <= QUICK_BYTES) {
-    closeSync(fd);
-    return stats;
-  }
-  // Network file systems may report write errors only now, and SMB and NTFS the final time.
-  await system.attempt('stage', {}, () => system.closeFile(fd));
-  return system.attempt('stage', {}, () => system.exactLstat(path));
+  return system.attempt('stage', {}, async () => {
+    // There these calls wait for no disk: the thread pool would take ten times as long.
+    const stats = isExact ? fstatSync(fd, { bigint: true }) : undefined;
+    if (stats !== undefined && stats.size <= QUICK_BYTES) {
+      closeSync(fd);
+      return stats;
+    }
+    // Network file systems may report write errors only now, and SMB and NTFS the final time.
+    await system.closeFile(fd);
+    return system.exactLstat(path);
+  });
 };
 
 /**

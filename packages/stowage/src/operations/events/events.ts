@@ -70,7 +70,7 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
   return {
     /** Whether the host is asked before changes. */
     asks: before !== undefined,
-    /** Whether anyone is told of changes. */
+    /** Whether a hook or sink receives events. */
     reports: after !== undefined || sinks.length > 0,
     /**
      * Asks the host whether a change is allowed. Returns another name for a new file or folder, if any.

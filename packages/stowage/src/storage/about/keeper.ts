@@ -184,9 +184,9 @@ export class AboutKeeper {
     const folders = new LRUCache<string, Promise<ReadonlySet<string>>>({ max: MOST_FOLDERS });
     const recordsIn = (folder: SourcePath): Promise<ReadonlySet<string>> => {
       const key = folder.toString();
-      const look = (): Promise<ReadonlySet<string>> => this.#recordsIn(from, folder);
+      const list = (): Promise<ReadonlySet<string>> => this.#recordsIn(from, folder);
       // A move removes the records that are not found, and stores occasionally report a folder as missing.
-      const found = folders.get(key) ?? look().then((names) => (names.size > 0 ? names : look()));
+      const found = folders.get(key) ?? list().then((names) => (names.size > 0 ? names : list()));
       folders.set(key, found);
       return found;
     };

@@ -57,8 +57,8 @@ const comeBack = async (store: Store, { from, to }: Names, kind: 'file' | 'folde
 };
 
 /**
- * Moves an item. AList and OpenList move it to another folder under its old name first, over what has that
- * name there: then it goes under a hidden name. Returns the last status.
+ * Moves an item. AList and OpenList first move it to the other folder under its old name, and replace an item
+ * of that name there: then it gets a hidden name before. Returns the last status.
  */
 const move = async (
   store: Store,

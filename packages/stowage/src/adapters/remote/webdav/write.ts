@@ -58,8 +58,9 @@ const copyTo = async (
 };
 
 /**
- * Copies an item to a temporary name, and calls `give` with that. AList copies under the old name instead,
- * over what has it: until the server has shown that it does not, copies are made in a folder of their own.
+ * Copies an item to a temporary name, and calls `give` with that. AList copies under the old name instead, and
+ * replaces an item of that name: until the server has shown that it does not, copies are made in a folder of
+ * their own.
  */
 const withCopy = async (
   store: Store,
