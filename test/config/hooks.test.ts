@@ -54,7 +54,7 @@ describe('options', () => {
     );
     const given = { hooks: {}, basePath: '/api', title: undefined };
     expect(() => createApp({ sources: {} }, {}, given as object)).toThrow(
-      /options\.hooks: is not a known key\n {2}- options\.basePath: is not a known key$/u,
+      /options\.hooks: is not a known key; .+\n {2}- options\.basePath: is not a known key; known keys: logger, /u,
     );
   });
 });

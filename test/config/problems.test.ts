@@ -135,7 +135,14 @@ describe('a wrong configuration', () => {
     ],
     [{ colour: 'red' }, 'colour: is not a known key'],
     [{ colour: null }, 'colour: is not a known key'],
-    [{ pdf: { paper: { size: null } } }, 'pdf.paper.size: is not a known key'],
+    [
+      { trash: { days: 7 } },
+      'trash.days: is not a known key; known keys: retentionDays, maxBytes, keepReplaced',
+    ],
+    [
+      { pdf: { paper: { size: null } } },
+      'pdf.paper.size: is not a known key; known keys: format, page_orientation',
+    ],
     [json('{"__proto__": {"debug": false}}'), '__proto__: is not a known key'],
     [json('{"constructor": {"prototype": {}}}'), 'constructor: is not a known key'],
   ])('names the key that is meant by an unknown one: %j', (input, problem) => {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ConfigError, orUndefined } from '../errors/errors.ts';
 import { SourcePath } from '../storage/source-path.ts';
 import { freezeDeep, isPlainObject, withoutNulls } from './values.ts';
-import { problemAt, problemsOf, unknownKey } from './problems.ts';
+import { hintAt, problemAt, problemsOf } from './problems.ts';
 
 const isSourcePath = (text: string): boolean => orUndefined(() => SourcePath.parse(text)) !== undefined;
 
@@ -74,10 +74,10 @@ const actionKeyFrom = (key: string): string =>
   key.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|-/gu, '_').toUpperCase();
 
 const keyProblem = (key: string): string => {
-  const text = unknownKey(key, accessRuleKeys);
-  return text.includes('did you mean') || !ACTION_KEY.test(actionKeyFrom(key))
-    ? text
-    : `${text}; keys of actions are written like "${actionKeyFrom(key)}"`;
+  const near = hintAt(key, accessRuleKeys);
+  const isAction = near === '' && ACTION_KEY.test(actionKeyFrom(key));
+  const hint = isAction ? `; keys of actions are written like "${actionKeyFrom(key)}"` : near;
+  return `is not a known key${hint}`;
 };
 
 /**

@@ -90,9 +90,14 @@ export const hintAt = (key: string, known: readonly string[]): string => {
   return near === undefined ? '' : `; did you mean "${near}"?`;
 };
 
-/** Message about an unknown key, with the most similar known one. */
-export const unknownKey = (key: string, known: readonly string[]): string =>
-  `is not a known key${hintAt(key, known)}`;
+/** Most known keys that a message lists. */
+const MOST_LISTED = 12;
+
+/** Message about an unknown key, with the most similar known one, or else with all if they are few. */
+export const unknownKey = (key: string, known: readonly string[]): string => {
+  const list = known.length > 0 && known.length <= MOST_LISTED ? `; known keys: ${known.join(', ')}` : '';
+  return `is not a known key${hintAt(key, known) || list}`;
+};
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
