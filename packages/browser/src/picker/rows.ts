@@ -89,7 +89,7 @@ export class Rows {
   set view(view: View) {
     this.#view = view;
     this.grid.classList.toggle('as-list', view === 'list');
-    this.#measure();
+    this.#measure(true);
   }
 
   get columns(): number {
@@ -180,11 +180,13 @@ export class Rows {
     this.#rows.clear();
   }
 
-  #measure(): void {
+  #measure(isOtherView = false): void {
     const width = this.element.clientWidth - EDGES;
-    this.#columns = this.#view === 'tiles' ? Math.max(2, Math.floor(width / TILE.width)) : 1;
+    const columns = this.#view === 'tiles' ? Math.max(2, Math.floor(width / TILE.width)) : 1;
     const hadFocus = this.#hasFocus();
-    this.#removeAll();
+    // Other tools make the list lower, perhaps during a press: a click needs the cell on which the press began.
+    if (isOtherView || columns !== this.#columns) this.#removeAll();
+    this.#columns = columns;
     this.#draw();
     if (hadFocus) this.focus();
   }
