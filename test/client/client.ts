@@ -117,7 +117,5 @@ export const eventually = <Value>(read: () => Value | Promise<Value>) =>
   expect.poll(read, { timeout: PATIENCE, interval: 30 });
 
 /** What comes inside of a shadow root. Waiting for a selector, as locators do too, hears of no changes there. */
-export const inShadow = async (page: Page, selector: string): Promise<ElementHandle<HTMLElement>> => {
-  await eventually(async () => (await page.$$(`>>> ${selector}`)).length).toBeGreaterThan(0);
-  return (await page.$(`>>> ${selector}`)) as ElementHandle<HTMLElement>;
-};
+export const inShadow = (page: Page, selector: string): Promise<ElementHandle<HTMLElement>> =>
+  new PickerPage(page).first(selector);

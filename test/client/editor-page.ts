@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { ElementHandle, Page } from 'puppeteer-core';
 import { PickerPage } from './picker-page.ts';
+import { readInShadow } from './shadow.ts';
 
 const item = '.jodit-file-browser-files__item';
 const folder = '.jodit-file-browser-tree__item';
@@ -162,7 +163,7 @@ export class EditorPage {
 
   /** Texts of the messages on the screen, with their kind: `error: …`. */
   messages(): Promise<string[]> {
-    return this.page.$$eval('>>> .notice, .jodit-ui-message', (boxes) =>
+    return readInShadow(this.page, '.notice, .jodit-ui-message', (boxes) =>
       boxes.map((box) => {
         const kind = /failure|error/u.test(box.className) ? 'error' : 'info';
         const text = box.querySelector('span')?.textContent ?? box.textContent;

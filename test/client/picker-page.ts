@@ -1,6 +1,7 @@
 import type { ElementHandle, Page } from 'puppeteer-core';
 import { expect } from 'vitest';
 import { PATIENCE } from './chromium.ts';
+import { firstInShadow, readInShadow } from './shadow.ts';
 
 /** Without the marks that keep names of both directions apart. */
 const plain = (text: string): string => text.replaceAll(/[\u2066-\u2069]/gu, '');
@@ -16,7 +17,7 @@ export class PickerPage {
   /** Waits until the picker has listed its first folder. */
   async opened(): Promise<void> {
     await this.first('.picker');
-    await this.first('.cell:not(.waiting), >>> .state:not([hidden]) p');
+    await this.first('.cell:not(.waiting), .state:not([hidden]) p');
     await this.eventually(async () => (await this.texts('.state:not([hidden])')).includes('Loading…')).toBe(
       false,
     );
@@ -31,23 +32,25 @@ export class PickerPage {
   }
 
   async texts(selector: string): Promise<string[]> {
-    const found = await this.all(selector);
-    return Promise.all(found.map((one) => one.evaluate(({ textContent }) => textContent))).then((texts) =>
-      texts.map(plain),
-    );
+    const read = (found: Element[]): string[] => found.map(({ textContent }) => textContent);
+    return (await readInShadow(this.page, selector, read)).map(plain);
   }
 
-  async first(selector: string): Promise<ElementHandle> {
+  /** Waits for an element: the first one, or the one with a `.name`. */
+  async first(selector: string, name?: string): Promise<ElementHandle<HTMLElement>> {
     // Waiting for a selector looks again when the page changes; it does not hear of changes inside of shadow roots.
-    let found: ElementHandle | undefined;
-    await this.eventually(async () => ([found] = await this.all(selector)).length).toBeGreaterThan(0);
-    if (found === undefined) throw new Error(`${selector} is not there.`);
+    let found: ElementHandle<HTMLElement> | undefined;
+    await this.eventually(async () => {
+      found = await firstInShadow(this.page, selector, name);
+      return found !== undefined;
+    }).toBe(true);
+    if (found === undefined) throw new Error(`${name ?? selector} is not there.`);
     return found;
   }
 
   /** Clicks without moving the pointer: what is covered by a message is reached too. */
   async click(selector: string): Promise<void> {
-    await (await this.first(selector)).evaluate((element) => (element as HTMLElement).click());
+    await (await this.first(selector)).evaluate((element) => element.click());
   }
 
   names(): Promise<string[]> {
@@ -63,16 +66,8 @@ export class PickerPage {
     return this.texts('.step');
   }
 
-  async cell(name: string): Promise<ElementHandle> {
-    let found: ElementHandle | undefined;
-    await this.eventually(async () => {
-      const cells = await this.all('.cell');
-      const names = await this.names();
-      found = cells[names.indexOf(name)];
-      return found !== undefined;
-    }).toBe(true);
-    if (found === undefined) throw new Error(`There is no ${name}.`);
-    return found;
+  cell(name: string): Promise<ElementHandle<HTMLElement>> {
+    return this.first('.cell', name);
   }
 
   async branch(name: string): Promise<ElementHandle> {
@@ -102,13 +97,10 @@ export class PickerPage {
   }
 
   /** The names of what the toolbar offers. */
-  async offered(): Promise<string[]> {
-    const deeds = (await this.all('[data-deed]')).map((button) =>
-      button.evaluate((element) =>
-        (element as HTMLElement).hidden ? '' : (element.getAttribute('data-deed') ?? ''),
-      ),
+  offered(): Promise<string[]> {
+    return readInShadow(this.page, '[data-deed]:not([hidden])', (found) =>
+      found.map((button) => button.getAttribute('data-deed') ?? ''),
     );
-    return (await Promise.all(deeds)).filter((deed) => deed !== '');
   }
 
   /** Types an answer into the window that asks for a name. */
@@ -238,26 +230,27 @@ export class PickerPage {
   }
 
   /** The thumbnails that are seen, loaded. */
-  async thumbnails(): Promise<
+  thumbnails(): Promise<
     { readonly name: string; readonly url: string; readonly width: number; readonly height: number }[]
   > {
-    const cells = (await this.all('.cell')).map((cell) =>
-      cell.evaluate(async (element) => {
-        const image = element.querySelector('img');
-        if (image !== null && !image.complete)
-          await new Promise((resolve) => {
-            image.addEventListener('load', resolve);
-            image.addEventListener('error', resolve);
-          });
-        return {
-          name: element.querySelector('.name')?.textContent ?? '',
-          url: image?.src ?? '',
-          width: image?.naturalWidth ?? 0,
-          height: image?.naturalHeight ?? 0,
-        };
-      }),
+    return readInShadow(this.page, '.cell', (found) =>
+      Promise.all(
+        found.map(async (cell) => {
+          const image = cell.querySelector('img');
+          if (image !== null && !image.complete)
+            await new Promise((resolve) => {
+              image.addEventListener('load', resolve);
+              image.addEventListener('error', resolve);
+            });
+          return {
+            name: cell.querySelector('.name')?.textContent ?? '',
+            url: image?.src ?? '',
+            width: image?.naturalWidth ?? 0,
+            height: image?.naturalHeight ?? 0,
+          };
+        }),
+      ),
     );
-    return Promise.all(cells);
   }
 
   /** Drags one thing onto another with the mouse. `over` is called while it is held there. */
