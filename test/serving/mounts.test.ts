@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
-import { createRouter } from 'stowage';
+import { createRouter, HttpError } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hosts, listening, quiet } from '../http/hosts.ts';
 
@@ -155,6 +155,39 @@ describe('files below a mount', () => {
     expect(router.urlFor('my photos', 'a b.txt', { lifetime: 1 })).toBe('/file/my%20photos/a%20b.txt');
     await router.close();
   });
+
+  it.each([{ onlyPOST: false }, { onlyPOST: true }])(
+    'names of protected sources stay unknown below an unknown prefix, with %o',
+    async (settings) => {
+      const secret = { title: 'Secret', root: await withPhoto(), serve: 'protected' as const };
+      const deny = () => {
+        throw new HttpError(401, 'Log in.');
+      };
+      const hooks = { checkAuthentication: deny };
+      const router = createRouter({ ...settings, sources: { secret } }, hooks, quiet);
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT']) {
+        for (const rest of [
+          '/',
+          '/a%20b.txt',
+          '/ping',
+          '/files',
+          '?action=files',
+          '/a%20b.txt?action=files',
+        ]) {
+          const answers = ['secret', 'other'].map(async (name) => {
+            const response = await router.fetch(
+              new Request(`http://host/fb/file/${name}${rest}`, { method }),
+            );
+            const headers = Object.fromEntries(response.headers);
+            return [response.status, await response.text(), { ...headers, 'x-request-id': '' }];
+          });
+          const [known, unknown] = await Promise.all(answers);
+          expect(known, `${method} ${rest}`).toEqual(unknown);
+        }
+      }
+      await router.close();
+    },
+  );
 
   it('hosts in headers change nothing', async () => {
     const router = createRouter(await configOf(), {}, quiet);

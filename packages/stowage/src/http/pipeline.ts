@@ -4,6 +4,7 @@ import { serveFile } from '../actions/serving/serve-file.ts';
 import type { Logger } from '../basics/log/logger.ts';
 import { NotFoundError } from '../errors/errors.ts';
 import { textBoundsOf } from '../parameters/fields.ts';
+import type { SourceSet } from '../sources/source.ts';
 import { SourceViews } from '../view/source-views.ts';
 import {
   preflightResponse,
@@ -32,6 +33,7 @@ import {
   requireKnownMethod,
   requireMethodOf,
   requireMethodOfFile,
+  type ServedPath,
   type Target,
   withinMount,
 } from './target.ts';
@@ -225,6 +227,27 @@ const CONDITIONS = [
   'if-unmodified-since',
 ];
 
+/** Undefined: the URL may be that of an action. @throws NotFoundError, or METHOD_NOT_ALLOWED */
+const rejectFile = async (
+  scope: RequestScope,
+  { all }: SourceSet,
+  served: ServedPath | undefined,
+): Promise<undefined> => {
+  const { request, edge } = scope;
+  const { method } = request;
+  const isBelowUnknown = edge.isMounted === true && request.isExact !== true;
+  const modes = new Set(all.map(({ settings }) => settings.serve));
+  modes.delete('off');
+  // Requests without a role must not learn the names of protected sources: those behave like unknown ones.
+  const isHidden = served === undefined || served.source.settings.serve === 'protected';
+  const mayBeAction = isBelowUnknown && isHidden && method !== 'GET' && method !== 'HEAD';
+  if (mayBeAction || modes.size === 0) return undefined;
+  scope.isFile = true;
+  requireMethodOfFile(request);
+  if (modes.has('protected')) await scope.authorize();
+  throw new NotFoundError();
+};
+
 /**
  * Responds with a file itself, without the eight steps: no action, no parameters, and only protected sources
  * authenticate. Undefined: the URL may be that of an action.
@@ -237,22 +260,13 @@ export const handleFile = async (
   if (cors.origin === 'failed') throw cors.failure;
   const { request, edge } = scope;
   const { isMounted = false, services } = edge;
+  if (!isOfFileRoute(request, isMounted, readTarget(edge, request))) return undefined;
   // As configured: the content of a file contains no addresses of sources.
   const { sources } = await scope.lease();
   const served = findServedPath(request, isMounted, sources);
   const { signal, url, method, headers } = request;
   const isHead = method === 'HEAD';
-  if (served === undefined || (method !== 'GET' && !isHead)) {
-    const modes = new Set(sources.all.map(({ settings }) => settings.serve));
-    modes.delete('off');
-    const isFile = served !== undefined || isOfFileRoute(request, isMounted);
-    if (modes.size === 0 || !isFile) return undefined;
-    scope.isFile = true;
-    requireMethodOfFile(request);
-    // Requests without a role must not learn the names of protected sources.
-    if (modes.has('protected')) await scope.authorize();
-    throw new NotFoundError();
-  }
+  if (served === undefined || (method !== 'GET' && !isHead)) return rejectFile(scope, sources, served);
   scope.isFile = true;
   const { source, segments } = served;
   Object.assign(scope.about, { action: 'file', source: source.name, item: segments.join('/').slice(0, 300) });

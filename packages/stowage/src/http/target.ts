@@ -121,10 +121,20 @@ export const requireMethodOfFile = ({ method }: HookRequest): void => {
   if (method !== 'GET' && method !== 'HEAD') rejectMethod('GET, HEAD, OPTIONS');
 };
 
-/** Whether a URL can only be that of a file, whatever the sources are: no action has such a path. */
-export const isOfFileRoute = ({ url, isExact = false }: ConnectorRequest, isMounted: boolean): boolean => {
+/**
+ * Whether a URL is that of a file, whatever the sources are. Below an unknown prefix it is each with a segment
+ * `file` that does not name an action.
+ */
+export const isOfFileRoute = (
+  { url, isExact = false }: ConnectorRequest,
+  isMounted: boolean,
+  { action, query }: Target,
+): boolean => {
   const segments = segmentsOf(url);
-  return (isExact || !isMounted) && segments.length > 2 && segments[0] === FILE_ROUTE;
+  const isKnown = isExact || !isMounted;
+  const start = segments.indexOf(FILE_ROUTE);
+  if (start === -1 || start > segments.length - 3) return false;
+  return isKnown ? start === 0 : action === undefined && !new URLSearchParams(query).get('action');
 };
 
 /** The file that a URL means; undefined when no source serves files there. */

@@ -17,7 +17,9 @@ const byName = errors.errorsByCode(
   [errors.StorageFullError, 'EntityTooLarge', 'QuotaExceeded', 'InsufficientStorage'],
   [errors.StorageFullError, 'XMinioAdminBucketQuotaExceeded'],
   [errors.StorageTimeoutError, 'RequestTimeout', 'TimeoutError'],
-  [errors.BusyError, 'SlowDown', 'Throttling', 'ThrottlingException', 'RequestLimitExceeded'],
+  // The response to a HEAD has no code, so 503 is the same error with any code and without one.
+  [errors.BusyError, 'SlowDown', 'ServiceUnavailable', '503'],
+  [errors.BusyError, 'Throttling', 'ThrottlingException', 'RequestLimitExceeded'],
   [errors.BusyError, 'TooManyRequests', 'TooManyRequestsException', 'BandwidthLimitExceeded'],
   [errors.BusyError, 'ConditionalRequestConflict', 'OperationAborted'],
   [errors.UnsupportedError, 'NotImplemented'],
@@ -44,6 +46,9 @@ interface SdkError {
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** The code of the service; undefined where the response has none, which the SDK names `Unknown`. */
+const codeIn = (name: unknown): string | undefined => /^(?!Unknown).+/u.exec(textOf(name) ?? '')?.[0];
 
 /** The region that the service names for the bucket. */
 export const regionIn = (error: unknown): string | undefined =>
@@ -88,7 +93,7 @@ export const s3Failures: Pick<Service<unknown>, 'failureOf' | 'meanings'> & {
     return {
       message: textOf(failed.message) ?? '',
       status: failed.$metadata?.httpStatusCode,
-      code: ofSystem(failed.code) ?? textOf(failed.name) ?? 'Error',
+      code: ofSystem(failed.code) ?? codeIn(failed.name),
       requestId: failed.$metadata?.requestId,
       note: region === undefined ? undefined : `bucket in region ${region}`,
       retryAfter: failed.$response?.headers?.['retry-after'],
