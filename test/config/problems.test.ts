@@ -74,6 +74,11 @@ describe('a wrong configuration', () => {
       'pdf.paper.format: must be text, not the number 4',
     ],
     [
+      'a name of internal folders',
+      { thumbFolderName: '.Stowage-about' },
+      'thumbFolderName: must not begin with ".stowage-", as internal folders do',
+    ],
+    [
       'a path for a name',
       { thumbFolderName: '../thumbs' },
       'thumbFolderName: must be the name of a file or folder, without a path, not the text "../thumbs"',
@@ -180,6 +185,9 @@ describe('a wrong configuration', () => {
     expect(problemsOf({ serve: 'public', uploadImages: { keepOriginal: true }, sources })).toEqual([
       'uploadImages.keepOriginal: must be the name of a folder, without a path, or false, not true',
     ]);
+    expect(
+      problemsOf({ serve: 'public', uploadImages: { keepOriginal: '.stowage-trash' }, sources }),
+    ).toEqual(['uploadImages.keepOriginal: must not begin with ".stowage-", as internal folders do']);
   });
 
   it('says so in the message of the error', () => {

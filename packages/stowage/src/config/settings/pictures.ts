@@ -5,9 +5,9 @@ import {
   count,
   extension,
   global,
+  hiddenFolder,
   list,
   positive,
-  segment,
   setting,
   source,
   unused,
@@ -35,7 +35,7 @@ const uploadImagesSchema = z.strictObject({
     .optional()
     .describe('Quality of JPEG, WebP and AVIF pictures that are encoded again. Default: 92, 90 and 65.'),
   keepOriginal: z
-    .union([z.literal(false), segment], 'must be the name of a folder, without a path, or false')
+    .union([z.literal(false), hiddenFolder], 'must be the name of a folder, without a path, or false')
     .default(false)
     .describe('Hidden folder beside the pictures, for the originals of changed pictures.'),
 });
@@ -124,7 +124,7 @@ export const picturesSettings = {
     ),
   ),
   thumbFolderName: setting(
-    segment.default('_thumbs'),
+    hiddenFolder.default('_thumbs'),
     source(
       'Name of the folder for thumbnails inside each listed folder; no listing shows it and no action ' +
         'reaches it.',

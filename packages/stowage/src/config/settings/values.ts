@@ -77,6 +77,12 @@ export const segment = z
   .string()
   .refine((name) => isSegment(name), 'must be the name of a file or folder, without a path');
 
+/** The name of a hidden folder that the service writes; those with the prefix have other contents. */
+export const hiddenFolder = segment.refine(
+  (name) => !/^\.stowage-/iu.test(name),
+  'must not begin with ".stowage-", as internal folders do',
+);
+
 export const origin = z.string().transform((text, context) => {
   const parsed = parseOrigin(text);
   if (parsed !== undefined) return parsed;
