@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
@@ -285,6 +285,29 @@ describe.skipIf(!programs.apache)(
       expect(await onDisk()).toEqual(['a.txt', 'g', 'g/b.txt', 'moved.txt']);
       expect([await text('a.txt'), await text('moved.txt')]).toEqual(['new', 'created']);
     });
+
+    it.each([{ kind: 'lose' }, { kind: 'lose', status: 504 }] satisfies Effect[])(
+      'the reservation of a name is recognised without its response (%o), and that of another process is not',
+      async (effect) => {
+        const { adapter, folder, onDisk, text } = openStore();
+        const other = openDavStore({ url: `${proxy.endpoint}/dav/` }, login, basename(folder));
+        open.push(other);
+        const lose = () => proxy.fail({ operation: 'MKCOL', effect, times: 1 });
+        await put(adapter, 'learnt.txt', 'x', { createOnly: true });
+        lose();
+        await put(adapter, 'a.txt', 'a', { createOnly: true });
+        const long = new Date(Date.now() - 4000);
+        proxy.before('MOVE', 1, async () => {
+          const reserved = (await readdir(folder)).find((name) => /-8\w+-\w+-\w+\.tmp$/u.test(name));
+          await utimes(join(folder, reserved ?? ''), long, long);
+          lose();
+          expect(await codeOf(put(other, 'b.txt', 'other', { createOnly: true }))).toBe('ALREADY_EXISTS');
+        });
+        await put(adapter, 'b.txt', 'b', { createOnly: true });
+        expect(await onDisk()).toEqual(['a.txt', 'b.txt', 'learnt.txt']);
+        expect([await text('a.txt'), await text('b.txt')]).toEqual(['a', 'b']);
+      },
+    );
 
     it('wherever in an operation the server goes away, the file is the old or the new one and nothing remains', async () => {
       const { adapter, folder, settled } = openStore();

@@ -140,6 +140,8 @@ describe.skipIf(!programs.apache)(
       await victim.kill();
       expect(await lost).toBeUndefined();
       expect(await upload(other, 'a.txt', 'second')).toBe('a-1.txt');
+      const renamed = call(other, 'fileRename', { name: 'first.txt', newname: 'a.txt' });
+      expect(await renamed).toMatchObject({ data: { code: 503, error: 'BUSY' } });
       const long = new Date(Date.now() - 600_000);
       const hidden = (await readdir(folder)).filter((name) => name.endsWith('.tmp'));
       expect(hidden).toHaveLength(2);

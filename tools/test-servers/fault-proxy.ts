@@ -17,8 +17,8 @@ export interface SeenRequest {
 export type Effect =
   /** The connection is reset before the server sees anything. */
   | { readonly kind: 'reset' }
-  /** The server has processed the request; its response is lost. */
-  | { readonly kind: 'lose' }
+  /** The server has processed the request; its response is lost, or replaced by this status of a gateway. */
+  | { readonly kind: 'lose'; readonly status?: number }
   /** The server gets the request after this promise, even if the client has disconnected. */
   | { readonly kind: 'late'; readonly after: Promise<unknown> }
   /** Half of the response, then a reset. */
@@ -198,6 +198,8 @@ export class FaultProxy {
       return void answer.pipe(outgoing);
     }
     const body = await buffer(answer);
+    if (effect.kind === 'lose' && effect.status !== undefined)
+      return void outgoing.writeHead(effect.status).end();
     if (effect.kind === 'lose') return void incoming.socket.resetAndDestroy();
     const half = body.subarray(0, Math.floor(body.length / 2));
     const { 'content-length': _length, 'transfer-encoding': _encoding, ...rest } = answer.headers;

@@ -1,5 +1,6 @@
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
 import { sanitizeName } from '../basics/content/file-name.ts';
+import { AlreadyExistsError, BusyError } from '../errors/errors.ts';
 import type { EntryKind } from '../storage/adapter.ts';
 import type { Located } from '../storage/location.ts';
 import type { SourcePath } from '../storage/source-path.ts';
@@ -198,7 +199,10 @@ export function carryOut(context: ChangeContext, change: WholeChange): Promise<r
  * names, content and the store; the signal's reason
  */
 export function carryOut(context: ChangeContext, change: WholeChange): Promise<readonly Done[]> {
-  return carry(context, change);
+  return carry(context, change).catch((error: unknown) => {
+    // Another process reserves the name, which may be free afterwards.
+    throw error instanceof AlreadyExistsError && error.cause instanceof BusyError ? error.cause : error;
+  });
 }
 
 /** Carries out a change that stores staged files, and discards them. @throws as `carryOut` */

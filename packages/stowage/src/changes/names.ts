@@ -172,8 +172,13 @@ export const searchIn = (
 });
 
 /** The error of strategy `error`, and of `replace` when a folder has the name. */
-export const nameTaken = (name: string, kind: 'file' | 'folder' = 'file'): AlreadyExistsError =>
+export const nameTaken = (
+  name: string,
+  kind: 'file' | 'folder' = 'file',
+  cause?: unknown,
+): AlreadyExistsError =>
   new AlreadyExistsError({
+    cause,
     message:
       kind === 'file' ? `The file "${name}" already exists.` : `A folder named "${name}" already exists.`,
     details: { name },
@@ -210,7 +215,7 @@ const putOnce = async <Stored>({ path }: WantedName, put: Put<Stored>): Promise<
   try {
     return await put(path, true);
   } catch (error) {
-    throw error instanceof AlreadyExistsError ? nameTaken(path.name) : error;
+    throw error instanceof AlreadyExistsError ? nameTaken(path.name, 'file', error.cause) : error;
   }
 };
 

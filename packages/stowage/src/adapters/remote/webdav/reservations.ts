@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { inTimeLimit } from '../../../basics/concurrency/abort.ts';
-import { AlreadyExistsError, StorageTimeoutError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, BusyError, StorageTimeoutError } from '../../../errors/errors.ts';
 import { pause } from '../core/http.ts';
 import type { Leftovers } from '../core/temporary.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
@@ -26,6 +26,10 @@ const LONG_HELD_MS = 6000;
 const OLDEST_NEW_MS = 15_000;
 const YOUNGEST_NEW_MS = -5000;
 const MARGIN_MS = 30_000;
+/** Servers report times in whole seconds. */
+const ROUNDING_MS = 1000;
+
+const heldMs = (age: { readonly ms: number | undefined } | undefined): number => age?.ms ?? 0;
 
 /**
  * Lets exactly one process create a name. On common servers `Overwrite: F` is a check and then a move, and
@@ -66,8 +70,8 @@ export class Reservations {
 
   /**
    * Runs `work`, which creates `target`, while no other process can be creating it.
-   * @throws AlreadyExistsError when another process reserves the name or has created it; StorageTimeoutError
-   * when `work` takes longer than twice the timeout
+   * @throws AlreadyExistsError when another process has created the name or, with a BusyError as its cause,
+   * reserves it; StorageTimeoutError when `work` takes longer than twice the timeout
    */
   async hold<T>(
     target: SourcePath,
@@ -91,44 +95,65 @@ export class Reservations {
     target: SourcePath,
     options: OperationOptions,
   ): Promise<number | undefined> {
-    const end = Date.now() + WAIT_MS;
+    let end: number | undefined;
+    let mayBeOwnSince = Number.POSITIVE_INFINITY;
     for (let attempt = 1; this.#works !== false; attempt += 1) {
       const since = Date.now();
-      const status = await this.#make(folder, options).catch((error: unknown) => {
-        // The folder may exist without a known owner, so it is removed later like that of a killed process.
-        this.#leftovers.later(since + this.#staleMs, () => this.#removeStale(folder));
-        throw error;
-      });
-      if (isSuccess(status)) return (await this.#isProved(folder, since, options)) ? since : undefined;
+      const status = await this.#make(folder, options);
+      end ??= Date.now() + WAIT_MS;
+      if (isSuccess(status)) return this.#proved(folder, since, options);
       if (await this.#resources.exists(target, options)) throw new AlreadyExistsError();
       const age = await this.#resources.age(folder, options);
       // Released meanwhile, or not supported by this server.
       if (age === undefined && (status !== 405 || this.#works === undefined)) return undefined;
-      const held = age?.ms ?? 0;
+      if (status >= 500) mayBeOwnSince = Math.min(mayBeOwnSince, since);
+      const held = heldMs(age);
       // Of several processes that find it stale, one may remove another's new one: `Overwrite: F` decides
       // then.
       if (held > this.#staleMs && (await this.#removeStale(folder))) continue;
-      if (Date.now() >= end || held > LONG_HELD_MS)
-        throw new AlreadyExistsError({ detail: 'another process is giving the name' });
+      const mayBeOwn = held < Date.now() - mayBeOwnSince + ROUNDING_MS;
+      if (Date.now() >= end || (held > LONG_HELD_MS && !mayBeOwn)) {
+        // Others release theirs in this time: one as young as the request without a response is its folder.
+        if (mayBeOwn) return this.#proved(folder, mayBeOwnSince, options);
+        const cause = new BusyError({ detail: 'another process is giving the name' });
+        throw new AlreadyExistsError({ cause });
+      }
       await pause(attempt, BACKOFF, options.signal);
     }
     return undefined;
   }
 
-  #make(folder: SourcePath, { signal }: OperationOptions): Promise<number> {
-    const outcome = async (): Promise<Outcome> =>
-      (await this.#resources.exists(folder, {})) ? 'unknown' : 'untouched';
-    return this.#resources.act('MKCOL', folder, 'folder', { signal, outcome });
+  /** Returns 500 when the response is lost and the folder exists. */
+  async #make(folder: SourcePath, { signal }: OperationOptions): Promise<number> {
+    const since = Date.now();
+    let isThere = false;
+    const outcome = async (): Promise<Outcome> => {
+      isThere = await this.#resources.exists(folder, {});
+      return isThere ? 'unknown' : 'untouched';
+    };
+    let status = 500;
+    try {
+      status = await this.#resources.act('MKCOL', folder, 'folder', { signal, outcome });
+    } catch (error) {
+      if (!isThere || signal?.aborted === true) throw error;
+    } finally {
+      // The folder may exist without a known owner, so it is removed later like that of a killed process.
+      if (status >= 500) this.#leftovers.later(since + this.#staleMs, () => this.#removeStale(folder));
+    }
+    return status;
   }
 
-  /** Tests with the first reservation whether the server rejects a second one and reports its age. */
-  async #isProved(folder: SourcePath, since: number, options: OperationOptions): Promise<boolean> {
+  /**
+   * Tests with the first reservation whether the server rejects a second one and reports its age. Returns its
+   * time where names are reserved.
+   */
+  async #proved(folder: SourcePath, since: number, options: OperationOptions): Promise<number | undefined> {
     let isKept = false;
     try {
       // Others may have tested it meanwhile; after an inconclusive test the next reservation is tested.
       this.#works ??= await this.#isRefusedTwice(folder, since, options);
       isKept = this.#works === true;
-      return isKept;
+      return isKept ? since : undefined;
     } finally {
       // Also after an abort while others have found that reservations work.
       if (!isKept) await this.#leftovers.remove({ path: folder, kind: 'folder' });
@@ -150,7 +175,7 @@ export class Reservations {
 
   async #removeStale(folder: SourcePath): Promise<boolean> {
     const age = await this.#resources.age(folder, {});
-    if ((age?.ms ?? 0) <= this.#staleMs) return true;
+    if (heldMs(age) <= this.#staleMs) return true;
     return this.#leftovers.removed({ path: folder, kind: 'folder' });
   }
 }
