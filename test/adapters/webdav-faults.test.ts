@@ -277,12 +277,14 @@ describe.skipIf(!programs.apache)(
       await put(adapter, 'f/b.txt', 'b');
       lose('MOVE');
       await adapter.moveFolder(at('f'), at('g'));
+      lose('MKCOL');
+      await put(adapter, 'made/c.txt', 'c');
       lose('DELETE');
       await adapter.removeFile(at('learnt.txt'));
       lose('PROPFIND');
       await adapter.stat(at('a.txt'));
       proxy.reset();
-      expect(await onDisk()).toEqual(['a.txt', 'g', 'g/b.txt', 'moved.txt']);
+      expect(await onDisk()).toEqual(['a.txt', 'g', 'g/b.txt', 'made', 'made/c.txt', 'moved.txt']);
       expect([await text('a.txt'), await text('moved.txt')]).toEqual(['new', 'created']);
     });
 

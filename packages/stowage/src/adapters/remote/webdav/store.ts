@@ -1,7 +1,7 @@
 import { decomposed } from '../../support/spellings.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
-import { AlreadyExistsError, ifMissing, ifOnly, NotFoundError } from '../../../errors/errors.ts';
+import { AlreadyExistsError, ifMissing, NotFoundError } from '../../../errors/errors.ts';
 import { isTempName, type Leftover, Leftovers, newTempName } from '../core/temporary.ts';
 import { LetterCase, refusedName } from '../core/letter-case.ts';
 import type { OperationOptions, Stat } from '../../../storage/adapter.ts';
@@ -107,8 +107,11 @@ export class Store {
     const found = await this.find(path, options);
     if (found?.kind === 'folder') return false;
     if (found !== undefined) throw new NotFoundError({ detail: 'a parent is a file' });
-    // Another writer may be faster.
-    await this.makeFolder(path, options).catch(ifOnly(AlreadyExistsError));
+    // Another writer may be faster, or the response lost.
+    await this.makeFolder(path, options).catch(async (error: unknown) => {
+      if (error instanceof AlreadyExistsError) return;
+      if ((await this.find(path, options).catch(() => undefined))?.kind !== 'folder') throw error;
+    });
     return true;
   }
 
