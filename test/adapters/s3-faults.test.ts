@@ -216,7 +216,13 @@ describe.skipIf(radosgwMissing !== undefined)(
       await adapter.moveFile(at('created.txt'), at('moved.txt'), { createOnly: true });
       lost('DeleteObject');
       await adapter.removeFile(at('learn.txt'));
+      // The response to the only attempt.
+      const once = openStore({ maxAttempts: 1 });
+      await once.put('a.txt', Buffer.from('a'));
+      lost('DeleteObject');
+      await once.adapter.moveFile(at('a.txt'), at('b.txt'), { createOnly: true });
       proxy.reset();
+      expect(await once.keys()).toEqual(['b.txt']);
       expect(await keys()).toEqual(['folder/', 'large.bin', 'moved.txt']);
       expect(await uploads()).toEqual([]);
       expect(await text('moved.txt')).toBe('created');

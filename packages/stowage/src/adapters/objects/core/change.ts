@@ -84,11 +84,12 @@ export class Removals {
     try {
       await this.#removeSource(source);
     } catch (error) {
+      // An attempt with a lost response may have removed it.
+      const left = await this.#objects.find(source.key, {}).catch(() => 'unknown' as const);
+      if (left === undefined) return;
       // After "busy", an attempt without a response may still succeed: the copy may be the only object left.
       const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
-      if (!isRefused) throw originalMayStay(error);
-      // An attempt with a lost response may have removed it.
-      if ((await this.#objects.find(source.key, {})) === undefined) return;
+      if (!isRefused || left === 'unknown') throw originalMayStay(error);
       const isAlone = !created || (await this.#withdrawCopy(target).catch(() => false));
       throw isAlone ? error : originalMayStay(error);
     }
