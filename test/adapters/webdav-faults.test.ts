@@ -370,7 +370,7 @@ describe.skipIf(!programs.apache)(
           else await settled(rest);
         }
       }
-    });
+    }, 60_000);
 
     it('all connections in use by readers that do not read is a timeout, not a wait without end', async () => {
       const { adapter, patient } = openStore({ connections: 2, timeout: 2 });
