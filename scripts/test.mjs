@@ -21,9 +21,9 @@ const ONCE = [
   'test/{robustness,security,serving,sources,start}/**',
   'test/adapters/{s3,sftp-,ftp-,path-,webdav-,local-,across-,remote-,shared-,trash-,tus-,memory,example,conformance}*.test.ts',
   'test/adapters/{action,store}-costs.test.ts',
-  'test/cli/{describe,doctor-*,explain,init,thumbs}.test.ts',
+  'test/cli/{commands,describe,doctor-*,explain,init,thumbs}.test.ts',
+  'test/config/**',
   'test/package/types.test.ts',
-  'test/config/{generated,schema}.test.ts',
   'test/http/{access,languages,rate-limits}.test.ts',
 ];
 
