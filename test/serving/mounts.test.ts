@@ -189,6 +189,27 @@ describe('files below a mount', () => {
     },
   );
 
+  it('a prefix with a segment "file" is no file, with actions and uploads in parts below it', async () => {
+    const stateDirectory = await withPhoto();
+    const router = createRouter(await configOf({ stateDirectory }), {}, quiet);
+    const send = (url: string, init: RequestInit = {}) =>
+      router.fetch(new Request(new URL(url, 'http://host/'), init));
+    const tus = { 'tus-resumable': '1.0.0' };
+    const headers = { ...tus, 'upload-length': '5', 'upload-metadata': `filename ${btoa('b.txt')}` };
+    const created = await send('/api/file/tus', { method: 'POST', headers });
+    const upload = new URL(created.headers.get('location') ?? '', 'http://host/api/file/tus').pathname;
+    expect([created.status, upload]).toEqual([
+      201,
+      expect.stringMatching(/^\/api\/file\/tus\/[0-9a-f]{40}$/u),
+    ]);
+    expect((await send(upload, { method: 'HEAD', headers: tus })).headers.get('upload-offset')).toBe('0');
+    const urls = ['/api/file/manager/files', '/api/file/manager/?action=files', '/api/file/ping'];
+    for (const url of urls) expect([url, (await send(url)).status]).toEqual([url, 200]);
+    const base = '/api/file/manager/file/my%20photos/';
+    expect(await (await send(`${base}a%20b.txt`)).text()).toBe('hello');
+    await router.close();
+  });
+
   it('hosts in headers change nothing', async () => {
     const router = createRouter(await configOf(), {}, quiet);
     const headers = {

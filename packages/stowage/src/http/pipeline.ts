@@ -126,12 +126,11 @@ const handleAction = async (scope: RequestScope, cors: CorsVerdict): Promise<Con
 const route = async (scope: RequestScope, cors: CorsVerdict): Promise<ConnectorResponse> => {
   const { edge, request } = scope;
   const { resumable, isMounted = false } = edge;
-  const file = mayBeServed(request) ? await handleFile(scope, cors) : undefined;
-  if (file !== undefined) return file;
   const path = resumable && findTusPath(request, isMounted);
-  return resumable === undefined || path === undefined
-    ? handleAction(scope, cors)
-    : handleTus(resumable, path, scope, cors);
+  // Before files: the prefix of a mount may have a segment `file`.
+  if (resumable !== undefined && path !== undefined) return handleTus(resumable, path, scope, cors);
+  const file = mayBeServed(request) ? await handleFile(scope, cors) : undefined;
+  return file ?? handleAction(scope, cors);
 };
 
 /** Logs changes, and with `logRequests` reads as well. */
