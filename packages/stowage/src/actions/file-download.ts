@@ -10,11 +10,14 @@ import { type ActionContext, defineAction } from './action.ts';
 import { FileResponse } from './responses.ts';
 import { turnOf } from './listing/each-source.ts';
 import { requireOneOrSeveral, severalOf } from './many.ts';
-import { PlannedEntries, PortableNames, zipBatches } from './zip/zip-batches.ts';
+import { EntryTable } from './listing/entry-table.ts';
+import { PortableNames, zipBatches } from './zip/zip-batches.ts';
 import { type ZipBatch, ZipStream } from './zip/zip-stream.ts';
 
 const KEY = 'FILE_DOWNLOAD';
 const LOOKED_UP_AT_ONCE = 8;
+/** Initial capacity of the plan of an archive. */
+const FEW_ENTRIES = 1024;
 
 export interface DownloadOfMany {
   readonly folder: SourcePath;
@@ -24,7 +27,7 @@ export interface DownloadOfMany {
 /** Plans an archive of items of a folder. */
 const planArchive = (view: SourceView, folder: SourcePath) => {
   const { zipLimits, searchLimits } = view.source.settings;
-  const entries = new PlannedEntries();
+  const entries = new EntryTable(FEW_ENTRIES);
   const names = new PortableNames();
   let [bytes, walked] = [0, 0];
   /** @throws ArchiveLimitError */
@@ -33,12 +36,11 @@ const planArchive = (view: SourceView, folder: SourcePath) => {
     { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>,
   ): void => {
     bytes += size ?? 0;
-    if (entries.count === zipLimits.entries || bytes > zipLimits.bytes) throw new ArchiveLimitError();
+    if (entries.length === zipLimits.entries || bytes > zipLimits.bytes) throw new ArchiveLimitError();
     const name = path.segments.slice(folder.segments.length).join('/');
-    const isFolder = kind === 'folder';
     // Folders are named before files: a file with the same name is renamed.
-    if (isFolder) names.folder(`${name}/`);
-    entries.add({ name: isFolder ? `${name}/` : name, size, modifiedAt });
+    if (kind === 'folder') names.folder(`${name}/`);
+    entries.add({ name, kind, size, modifiedAt });
   };
   /** Adds the entries below a folder. @throws ArchiveLimitError */
   const addBelow = async (inside: SourcePath): Promise<void> => {

@@ -12,9 +12,8 @@ import {
 } from './listing/each-source.ts';
 import { type ListedPicture, listingFor, listingTypeField } from './editor-responses.ts';
 import type { EditorResponse } from './responses.ts';
-import { detailsOf } from './listing/details.ts';
+import { detailsOf, listingItems, listingItemSchema } from './listing/item.ts';
 import { modsField } from './listing/fields.ts';
-import { listingItems, listingItemSchema } from './listing/item.ts';
 import type { ListingSlot } from './listing/large-listings.ts';
 import { type Page, readPage } from './listing/page.ts';
 import type { FolderView } from '../view/folder-view.ts';

@@ -9,12 +9,8 @@ export interface Facets<Item> {
   readonly isFolder: (item: Item) => boolean;
 }
 
-/**
- * Initial capacity. Memory that is not written to is not committed, while each growth leaves an old copy
- * behind.
- */
-const LEAST_ROWS = 1024 * 1024;
-const LEAST_BYTES = 32 * 1024 * 1024;
+/** Room for the name of each row at first; a table of longer names grows. */
+const NAME_BYTES = 32;
 /** Most bytes that UTF-8 needs for a UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
 /** A value that the store does not report; sorts first. */
@@ -31,13 +27,13 @@ const rankOf = (byte: number): number => (byte >= 0xf0 ? byte - 2 : byte >= 0xee
 /** Many entries of a folder, stored in columns: about 60 bytes each, a third of the memory of objects. */
 export class EntryTable {
   #length = 0;
-  #names = Buffer.allocUnsafeSlow(LEAST_BYTES);
+  #names: Buffer;
   /** Start of each name, and the end of the last one. */
-  #starts = new Uint32Array(LEAST_ROWS + 1);
-  #isFolder = new Uint8Array(LEAST_ROWS);
-  #sizes: Float64Array = new Float64Array(LEAST_ROWS);
-  #times: Float64Array = new Float64Array(LEAST_ROWS);
-  #changeTimes: Float64Array = new Float64Array(LEAST_ROWS);
+  #starts: Uint32Array;
+  #isFolder: Uint8Array;
+  #sizes: Float64Array;
+  #times: Float64Array;
+  #changeTimes: Float64Array;
   /** Created for the first version: most listings need none. */
   #versions: (string | undefined)[] | undefined;
 
@@ -48,6 +44,19 @@ export class EntryTable {
     time: (row) => this.#times[row] ?? UNKNOWN,
     isFolder: (row) => this.#isFolder[row] === 1,
   };
+
+  /**
+   * @param rows initial capacity: memory that is not written to is not committed, while each growth leaves an old
+   *   copy behind
+   */
+  constructor(rows: number) {
+    this.#names = Buffer.allocUnsafeSlow(rows * NAME_BYTES);
+    this.#starts = new Uint32Array(rows + 1);
+    this.#isFolder = new Uint8Array(rows);
+    this.#sizes = new Float64Array(rows);
+    this.#times = new Float64Array(rows);
+    this.#changeTimes = new Float64Array(rows);
+  }
 
   get length(): number {
     return this.#length;

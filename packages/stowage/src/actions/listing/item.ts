@@ -1,11 +1,14 @@
 import * as z from 'zod';
-import { extensionOf } from '../../basics/content/file-type.ts';
+import { extensionOf, mediaTypeOf } from '../../basics/content/file-type.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import type { ThumbnailPaths, Variants } from '../../pictures/kept/thumbnails.ts';
 import { type About, aboutSchema } from '../../storage/about/about.ts';
-import type { Entry } from '../../storage/entry.ts';
+import type { Entry, Entries } from '../../storage/entry.ts';
 import type { FolderView, Item } from '../../view/folder-view.ts';
 import type { Links } from '../../view/links.ts';
+import type { PictureSizes } from '../../pictures/kept/sizes.ts';
+import type { SourcePath } from '../../storage/source-path.ts';
+import type { Source } from '../../sources/source.ts';
 
 type Part = (date: Date) => string;
 
@@ -172,7 +175,7 @@ export type ListingItem = z.output<typeof listingItemSchema>;
 
 type VariantSizes = Readonly<Record<string, { readonly width: number; readonly height: number }>>;
 
-export interface ItemOptions {
+interface ItemOptions {
   readonly links: Links;
   readonly details?: ((entry: Entry, index: number) => Details) | undefined;
   /** Indexed like the entries, as `variants` and `variantSizes`. */
@@ -249,5 +252,38 @@ export const listingItems = (
         index += 1;
       }
     },
+  };
+};
+
+/** ISO 8601 in UTC; undefined for a time outside the range of dates. */
+const isoTime = (milliseconds: number | undefined): string | undefined => {
+  const date = new Date(milliseconds ?? Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+};
+
+/** Details of entries. Reads the headers of pictures and no other content. */
+export const detailsOf = async (
+  sizes: PictureSizes,
+  source: Source,
+  folder: SourcePath,
+  entries: Entries,
+  signal: AbortSignal,
+) => {
+  const seen = await sizes.of(source, folder, entries, signal);
+  return {
+    /** The sizes of pictures, in the order of the entries. */
+    seen,
+    /** Details of an entry by its index, created on demand. */
+    of: ({ name, kind, size, modifiedAt, etag }: Entry, index: number): Details =>
+      kind === 'folder'
+        ? { modified: isoTime(modifiedAt) }
+        : {
+            bytes: size,
+            modified: isoTime(modifiedAt),
+            mime: mediaTypeOf(name),
+            etag,
+            width: seen[index]?.width,
+            height: seen[index]?.height,
+          },
   };
 };

@@ -141,6 +141,8 @@ const gatherFirst = ({ sortBy, foldersPosition, offset, limit }: PageRequest): G
 
 /** Above this number entries are stored in columns, which take less memory and more time. */
 const MANY = 20_000;
+/** Initial capacity of their columns: they grow only in folders of a million entries. */
+const ROWS = 1024 * 1024;
 
 const gatherAll = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gathering => {
   let few: Entry[] = [];
@@ -149,7 +151,7 @@ const gatherAll = ({ sortBy, foldersPosition, offset, limit }: PageRequest): Gat
     add: (entry) => {
       if (table !== undefined) return table.add(entry);
       if (few.push(entry) <= MANY) return;
-      table = new EntryTable();
+      table = new EntryTable(ROWS);
       for (const one of few) table.add(one);
       few = [];
     },

@@ -1,7 +1,9 @@
 import { buffer } from 'node:stream/consumers';
 import { fileCopyNames, isWindowsDevice, withoutCase } from '../../basics/content/file-name.ts';
+import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ReusedMemory, SourceView } from '../../view/source-view.ts';
+import type { EntryTable } from '../listing/entry-table.ts';
 import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
 
 /** Files up to this size are read whole. */
@@ -72,19 +74,19 @@ const readAhead = async (
   return located.map((one) => files.get(one));
 };
 
-/** Entries below `root` in batches for an archive. Each is freed when it has been read. */
+/** Entries below `root` in batches for an archive. The name of each is its path. */
 export function* zipBatches(
   view: SourceView,
   root: SourcePath,
-  { entries, names }: { readonly entries: PlannedEntries; readonly names: PortableNames },
+  { entries, names }: { readonly entries: EntryTable; readonly names: PortableNames },
 ): Generator<ZipBatch, void, undefined> {
   const pathOf = pathsBelow(root);
   /** Memory of finished batches. */
   const spare: ReusedMemory[] = [];
-  const locate = ({ name: planned, size, modifiedAt }: PlannedEntry): Located => {
-    const isFolder = planned.endsWith('/');
-    const path = pathOf(isFolder ? planned.slice(0, -1) : planned);
-    const name = isFolder ? names.folder(planned) : names.file(planned);
+  const locate = ({ name: planned, kind, size, modifiedAt }: Entry): Located => {
+    const path = pathOf(planned);
+    const isFolder = kind === 'folder';
+    const name = isFolder ? names.folder(`${planned}/`) : names.file(planned);
     const open = isFolder ? undefined : (): Promise<OpenedFile> => openFile(view, path);
     return { path, size, entry: { name, modifiedAt, open } };
   };
@@ -100,8 +102,8 @@ export function* zipBatches(
   const most = view.readsMany ? BATCH_FILES : 1;
   let batch: Located[] = [];
   let bytes = 0;
-  for (const entry of entries.take()) {
-    const located = locate(entry);
+  for (let row = 0; row < entries.length; row += 1) {
+    const located = locate(entries.entry(row));
     const size = located.size ?? 0;
     if (batch.length >= most || bytes + size > BATCH_BYTES) {
       if (batch.length > 0) yield batchOf(batch);
@@ -171,59 +173,5 @@ export class PortableNames {
       this.#taken.set(key, number + 1).set(withoutCase(numbered), 1);
       return numbered;
     }
-  }
-}
-
-export interface PlannedEntry {
-  /** With slashes between folders, and a trailing one for a folder. */
-  readonly name: string;
-  readonly size: number | undefined;
-  readonly modifiedAt: number | undefined;
-}
-
-const PAGE = 1000;
-
-interface Page {
-  /** UTF-8, each followed by a line feed, which no name contains. */
-  readonly names: Buffer;
-  /** NaN for unknown values. */
-  readonly sizes: Float64Array;
-  readonly times: Float64Array;
-}
-
-const known = (value: number | undefined): number | undefined =>
-  value === undefined || Number.isNaN(value) ? undefined : value;
-
-/** A compact list of many entries: some 16 bytes and the name each. */
-export class PlannedEntries {
-  readonly #pages: Page[] = [];
-  #last: PlannedEntry[] = [];
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
-
-  add(entry: PlannedEntry): void {
-    this.#count += 1;
-    if (this.#last.push(entry) < PAGE) return;
-    const columnOf = (of: (entry: PlannedEntry) => number | undefined): Float64Array =>
-      Float64Array.from(this.#last, (each) => of(each) ?? Number.NaN);
-    this.#pages.push({
-      names: Buffer.from(this.#last.map(({ name }) => name).join('\n')),
-      sizes: columnOf(({ size }) => size),
-      times: columnOf(({ modifiedAt }) => modifiedAt),
-    });
-    this.#last = [];
-  }
-
-  /** All entries, once: each page is freed when it has been read. */
-  *take(): Generator<PlannedEntry, void, undefined> {
-    for (let page = this.#pages.shift(); page !== undefined; page = this.#pages.shift()) {
-      const { sizes, times } = page;
-      for (const [row, name] of page.names.toString().split('\n').entries())
-        yield { name, size: known(sizes[row]), modifiedAt: known(times[row]) };
-    }
-    yield* this.#last.splice(0);
   }
 }
