@@ -1,6 +1,5 @@
-import * as fs from 'node:fs';
 import { decomposed } from '../support/spellings.ts';
-import { fromSystemError, systemCode } from '../../basics/files/system-errors.ts';
+import { fromSystemError, ifCode } from '../../basics/files/system-errors.ts';
 import type { Entry, ListOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { OpenFolder } from './confinement.ts';
@@ -14,63 +13,48 @@ import {
   type SpellingIndex,
 } from './names.ts';
 import { ScanThreadMissing } from './scan-thread.ts';
-import { attempt, entryOf, isUnreadable, statOf } from './system.ts';
+import { attempt, entryOf, exactLstat, isUnreadable, lstatOf, type Name, statOf } from './system.ts';
 import type { LocalStore } from './local-store.ts';
 
 const IN_FLIGHT = 64;
-/** Errors that mean a missing entry: decomposed letters may make its name too long. */
-const ABSENT: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENAMETOOLONG']);
+/** For missing entries: decomposed letters may make a name too long. */
+const ifAbsent = ifCode('ENOENT', 'ENAMETOOLONG');
 
-type Seen = (error: NodeJS.ErrnoException | null, entry: Entry | undefined) => void;
-type StatCall = (path: fs.PathLike, name: string, seen: Seen) => void;
+type StatCall = (path: Name, name: string) => Promise<Entry | undefined>;
 
-const statEntry: StatCall = (path, name, seen) => {
-  fs.lstat(path, (error, stats) => seen(error, error === null ? entryOf(name, stats) : undefined));
-};
+const statEntry: StatCall = async (path, name) => entryOf(name, await lstatOf(path));
 
 /** With the ETag, which needs 64-bit numbers. */
-const statVersion: StatCall = (path, name, seen) => {
-  fs.lstat(path, { bigint: true }, (error, stats) => {
-    seen(error, error === null ? statOf(name, stats) : undefined);
-  });
-};
+const statVersion: StatCall = async (path, name) => statOf(name, await exactLstat(path));
 
 /**
  * The entries of these names of a folder, in their order; undefined for missing entries, links and special
- * files. Callbacks, 64 in flight: half the cost of promises.
+ * files. Settles when no call is running: the caller then closes the folder's handle.
  */
-const statNames = (
+const statNames = async (
   folder: OpenFolder,
   names: readonly SeenName[],
   signal: AbortSignal | undefined,
-  stat: StatCall = statEntry,
-): Promise<(Entry | undefined)[]> =>
-  new Promise((resolve, reject) => {
-    const found = new Array<Entry | undefined>(names.length).fill(undefined);
-    let next = 0;
-    let running = 0;
-    let failure: Error | undefined;
-    const step = (): void => {
-      if (failure === undefined && signal?.aborted === true) failure = signal.reason as Error;
-      while (failure === undefined && running < IN_FLIGHT && next < names.length) ask(next++);
-      // Only when no call is running: the caller then closes the folder's handle.
-      if (running > 0) return;
-      if (failure === undefined) resolve(found);
-      else reject(failure);
-    };
-    const ask = (index: number): void => {
-      const seen = names[index];
-      if (seen === undefined) return;
-      running += 1;
-      stat(folder.at(seen.raw), seen.name, (error, entry) => {
-        running -= 1;
-        if (error === null) found[index] = entry;
-        else if (!ABSENT.has(systemCode(error))) failure ??= error;
-        step();
-      });
-    };
-    step();
-  });
+  stat: StatCall,
+): Promise<(Entry | undefined)[]> => {
+  const found = new Array<Entry | undefined>(names.length).fill(undefined);
+  const remaining = names.entries();
+  /** No names are left, or a call has failed. */
+  let isOver = false;
+  const work = async (): Promise<void> => {
+    for (const [index, { raw, name }] of remaining) {
+      signal?.throwIfAborted();
+      if (isOver) return;
+      found[index] = await stat(folder.at(raw), name).catch(ifAbsent);
+    }
+  };
+  const workers = Array.from({ length: Math.min(IN_FLIGHT, names.length) }, () =>
+    work().finally(() => (isOver = true)),
+  );
+  await Promise.allSettled(workers);
+  await Promise.all(workers);
+  return found;
+};
 
 /** The entries of these names. With detail `names`, stats only names whose kind the listing did not show. */
 const describeNames = async (
@@ -81,17 +65,16 @@ const describeNames = async (
 ): Promise<Shown<Entry>> => {
   const isSure = (seen: ListedName): boolean => detail === 'names' && seen.kind !== undefined;
   const unreadable = new Map<string, Error>();
-  const stat: StatCall = (path, name, seen) =>
-    (detail === 'versions' ? statVersion : statEntry)(path, name, (error, entry) => {
-      if (error === null || !isUnreadable(error)) return seen(error, entry);
-      unreadable.set(name, error);
-      seen(null, undefined);
-    });
   const asked = await statNames(
     folder,
     names.filter((seen) => !isSure(seen)),
     signal,
-    stat,
+    (path, name) =>
+      (detail === 'versions' ? statVersion : statEntry)(path, name).catch((error: unknown) => {
+        if (!isUnreadable(error)) throw error;
+        unreadable.set(name, error as Error);
+        return undefined;
+      }),
   );
   // A single one is left out; where all are unreadable, the folder is.
   const [failure] = unreadable.values();
