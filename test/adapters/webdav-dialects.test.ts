@@ -195,7 +195,7 @@ describe('dialects of WebDAV', () => {
         if (method === 'MOVE')
           stub.dialect = {
             replacesNothing: 405,
-            ...(url.endsWith('/a.txt') && { lies: 504 }),
+            ...(url.endsWith('/a.txt') && { lies: 500 }),
             instead: stub.dialect.instead,
           };
         return undefined;

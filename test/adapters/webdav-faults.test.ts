@@ -279,12 +279,18 @@ describe.skipIf(!programs.apache)(
       await adapter.moveFolder(at('f'), at('g'));
       lose('MKCOL');
       await put(adapter, 'made/c.txt', 'c');
+      const late = (operation: string) =>
+        proxy.fail({ operation, effect: { kind: 'lose', status: 504 }, times: 1 });
+      late('MOVE');
+      await adapter.moveFolder(at('made'), at('h'));
+      late('DELETE');
+      await adapter.removeFolder(at('h'));
       lose('DELETE');
       await adapter.removeFile(at('learnt.txt'));
       lose('PROPFIND');
       await adapter.stat(at('a.txt'));
       proxy.reset();
-      expect(await onDisk()).toEqual(['a.txt', 'g', 'g/b.txt', 'made', 'made/c.txt', 'moved.txt']);
+      expect(await onDisk()).toEqual(['a.txt', 'g', 'g/b.txt', 'moved.txt']);
       expect([await text('a.txt'), await text('moved.txt')]).toEqual(['new', 'created']);
     });
 

@@ -202,7 +202,12 @@ export class Resources {
 
   /** Sends a request once; again when the connection was closed before the server can have received it. */
   async #sendChange(asked: DavRequest, outcome: Change['outcome']): Promise<number> {
-    const send = async (): Promise<number> => this.#finalStatus(asked, await this.client.send(asked));
+    const send = async (): Promise<number> => {
+      const status = await this.#finalStatus(asked, await this.client.send(asked));
+      // A gateway may time out before the change is done.
+      const seen = status === 504 ? await outcome?.().catch((): Outcome => 'unknown') : undefined;
+      return seen === 'done' ? 204 : status;
+    };
     try {
       return await send();
     } catch (error) {
