@@ -43,7 +43,7 @@ const statNames = async (
   let isOver = false;
   const work = async (): Promise<void> => {
     for (const [index, { raw, name }] of remaining) {
-      signal?.throwIfAborted();
+      if (signal?.aborted === true) throw signal.reason;
       if (isOver) return;
       found[index] = await stat(folder.at(raw), name).catch(ifAbsent);
     }
