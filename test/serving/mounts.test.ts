@@ -164,7 +164,8 @@ describe('files below a mount', () => {
         throw new HttpError(401, 'Log in.');
       };
       const hooks = { checkAuthentication: deny };
-      const router = createRouter({ ...settings, sources: { secret } }, hooks, quiet);
+      const open = { title: 'Open', root: await withPhoto(), serve: 'public' as const };
+      const router = createRouter({ ...settings, sources: { secret, open } }, hooks, quiet);
       for (const method of ['GET', 'HEAD', 'POST', 'PUT']) {
         for (const rest of [
           '/',
@@ -173,6 +174,7 @@ describe('files below a mount', () => {
           '/files',
           '?action=files',
           '/a%20b.txt?action=files',
+          '/file/open/a%20b.txt',
         ]) {
           const answers = ['secret', 'other'].map(async (name) => {
             const response = await router.fetch(

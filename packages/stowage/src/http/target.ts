@@ -137,13 +137,17 @@ export const isOfFileRoute = (
   return isKnown ? start === 0 : action === undefined && !new URLSearchParams(query).get('action');
 };
 
-/** The file that a URL means; undefined when no source serves files there. */
+/**
+ * The file that a URL means; undefined when no source serves files there. Several sources match only below an
+ * unknown prefix: a protected one comes last, so that its name does not change the response for another.
+ */
 export const findServedPath = (
   { url, isExact = false }: ConnectorRequest,
   isMounted: boolean,
   sources: SourceSet,
 ): ServedPath | undefined => {
   const segments = segmentsOf(url);
+  let hidden: ServedPath | undefined;
   for (const [index, segment] of segments.entries()) {
     // The route is at the mount when that is known, else after any prefix that was left in the URL.
     if (segment !== FILE_ROUTE || (index > 0 && (isExact || !isMounted))) continue;
@@ -151,9 +155,11 @@ export const findServedPath = (
     const source = name === undefined || rest.length === 0 ? undefined : sources.find(name);
     if (source === undefined || source.settings.serve === 'off') continue;
     const whole = rest.filter((one) => one !== undefined);
-    return whole.length === rest.length ? { source, segments: whole } : undefined;
+    const served = whole.length === rest.length ? { source, segments: whole } : undefined;
+    if (source.settings.serve !== 'protected') return served;
+    hidden ??= served;
   }
-  return undefined;
+  return hidden;
 };
 
 export const TUS_ROUTE = 'tus';
