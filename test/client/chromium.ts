@@ -31,9 +31,9 @@ export const needsChromium =
   chromium === undefined ? ' [left out: install the Debian package chromium-headless-shell]' : '';
 
 // Without these a browser asks its maker's servers for updates and rests on services that a test machine
-// lacks. Pages that follow one another share a process, and in it the compiled scripts.
+// lacks.
 const quiet =
-  '--renderer-process-limit=1 --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
+  '--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
 
 /** A headless browser with a profile of its own, which goes away with it. */
 export const launchChromium = async (): Promise<{ browser: Browser; close: () => Promise<void> }> => {
