@@ -41,7 +41,7 @@ const { nodes, failed: missingNodes } = nodesToTest();
 
 if (process.env.STOWAGE_ALL_SERVERS !== '1')
   leftOut.push(
-    'Left out: what depends little on the server, on further servers of WebDAV, FTP and objects; STOWAGE_ALL_SERVERS=1 runs it',
+    'Left out: what depends little on the server, on further servers of WebDAV, FTP and objects, and pairs of changes the other way round; STOWAGE_ALL_SERVERS=1 runs it',
   );
 
 const chosen = process.argv.slice(2);

@@ -31,7 +31,6 @@ export const packages = [
   ['radosgw', 'the s3 adapter on Ceph'],
   ['ceph-mon', 'the s3 adapter on Ceph'],
   ['ceph-osd', 'the s3 adapter on Ceph'],
-  ['ceph-mgr', 'the s3 adapter on Ceph'],
   ['ceph-common', 'the s3 adapter on Ceph'],
 ];
 
