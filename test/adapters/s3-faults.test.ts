@@ -72,6 +72,7 @@ describe.skipIf(radosgwMissing !== undefined)(
       ['never answers', { kind: 'stall' }, 'STORAGE_TIMEOUT'],
       ['answers 500', { kind: 'answer', status: 500, code: 'InternalError' }, 'STORAGE_UNAVAILABLE'],
       ['answers 503', { kind: 'answer', status: 503, code: 'ServiceUnavailable' }, 'BUSY'],
+      ['answers 503 with a code of its own', { kind: 'answer', status: 503, code: 'SlowDownRead' }, 'BUSY'],
       ['answers 401', { kind: 'answer', status: 401, code: 'Unauthorized' }, 'STORAGE_DENIED'],
       ['answers 403', { kind: 'answer', status: 403, code: 'AccessDenied' }, 'STORAGE_DENIED'],
       ['answers 507', { kind: 'answer', status: 507, code: 'InsufficientStorage' }, 'STORAGE_FULL'],

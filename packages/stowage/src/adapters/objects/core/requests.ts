@@ -97,7 +97,7 @@ export interface Service<Client> {
   readonly mayRepeat?: (error: unknown) => boolean | Promise<boolean>;
   /** Facts of a library's error that may be logged. */
   readonly failureOf: (error: unknown) => Failure;
-  /** Codes that are more specific than the status, and statuses of responses without a code. */
+  /** Codes that are more specific than the status, and statuses of responses without such a code. */
   readonly meanings: ErrorsByCode<string>;
 }
 
@@ -227,7 +227,8 @@ export class Requests<Client> {
     const { code, status, note } = cause;
     const reasons = [code, status, note].filter((fact) => fact !== undefined).join(', ');
     const facts = { detail: `${operation} failed (${reasons})`, cause };
-    const kind = this.#service.meanings.get(code ?? String(status));
+    const { meanings } = this.#service;
+    const kind = meanings.get(code) ?? meanings.get(String(status));
     return kind === undefined ? errorOfStatus(status, facts) : new kind(facts);
   }
 }
