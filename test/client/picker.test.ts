@@ -180,7 +180,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     const picker = await service().open();
     await picker.press('End', 'ArrowLeft', ' ');
     const edit = async (): Promise<void> => {
-      await (await picker.first('[data-deed="edit"]')).evaluate((button) => (button as HTMLElement).click());
+      await (await picker.first('[data-deed="edit"]')).evaluate((button) => button.click());
       await picker.eventually(() => picker.texts('dialog h2')).toEqual(['Edit one.jpg']);
     };
     await edit();
@@ -225,7 +225,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     await (
       await picker.first('dialog.dialog [type="submit"]')
     ).evaluate((button) => {
-      for (let times = 0; times < 2; times += 1) (button as HTMLElement).click();
+      for (let times = 0; times < 2; times += 1) button.click();
     });
     await picker.says('one.jpg was changed.');
     await picker.eventually(() => picker.all('dialog.dialog')).toEqual([]);
@@ -578,7 +578,7 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     const picker = await service().open();
     await picker.eventually(() => picker.texts('.state p')).toEqual(['The server answered: 502 Bad Gateway']);
     service().proxy = undefined;
-    await (await picker.first('.state button')).evaluate((button) => (button as HTMLElement).click());
+    await (await picker.first('.state button')).evaluate((button) => button.click());
     await picker.eventually(() => picker.names()).toEqual(['closed', 'pets', 'one.jpg', 'two.jpg']);
   });
 
