@@ -184,7 +184,7 @@ export class Rows {
     const width = this.element.clientWidth - EDGES;
     const columns = this.#view === 'tiles' ? Math.max(2, Math.floor(width / TILE.width)) : 1;
     const hadFocus = this.#hasFocus();
-    // Other tools make the list lower, perhaps during a press: a click needs the cell on which the press began.
+    // Other tools make the list lower, perhaps during a press: a click needs the cell of the press.
     if (isOtherView || columns !== this.#columns) this.#removeAll();
     this.#columns = columns;
     this.#draw();

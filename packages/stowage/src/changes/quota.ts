@@ -120,7 +120,7 @@ const UNCERTAIN = [StorageUnavailableError, StorageTimeoutError, MovedInPartErro
 /** The same for a change of many files: the store may have done a part before it rejected the rest. */
 const PARTIAL = [...UNCERTAIN, StorageDeniedError, BusyError];
 
-/** Runs a change of known size. After an error with an uncertain outcome, or an abort, the source is counted again. */
+/** Runs a change of known size. After an uncertain outcome, or an abort, the source is counted again. */
 const orCountAgain =
   <T>({ services, signal }: ChangeContext, key: string, work: () => Promise<T>, isOfMany = false) =>
   async (): Promise<T> => {

@@ -122,8 +122,8 @@ export const requireMethodOfFile = ({ method }: HookRequest): void => {
 };
 
 /**
- * Whether a URL is that of a file, whatever the sources are. Below an unknown prefix it is each with a segment
- * `file` that does not name an action.
+ * Whether a URL is that of a file, whatever the sources are. Below an unknown prefix it is each URL that has
+ * a segment `file` and names no action.
  */
 export const isOfFileRoute = (
   { url, isExact = false }: ConnectorRequest,

@@ -46,8 +46,8 @@ export class EntryTable {
   };
 
   /**
-   * @param rows initial capacity: memory that is not written to is not committed, while each growth leaves an old
-   *   copy behind
+   * @param rows initial capacity: memory that is not written to is not committed, while each growth leaves an
+   *   old copy behind
    */
   constructor(rows: number) {
     this.#names = Buffer.allocUnsafeSlow(rows * NAME_BYTES);

@@ -92,7 +92,7 @@ const reserved = (
   work: (options: OperationOptions) => Promise<void>,
 ): Promise<void> => store.lock(to, options, () => store.reservations.hold(to, options, work));
 
-/** Renames a hidden entry, if it is there, back to its name, or to a numbered one when that has been taken. */
+/** Renames a hidden entry, if it exists, back to its name, or to a numbered one when that has been taken. */
 const giveBack = async (
   store: Store,
   hidden: SourcePath,

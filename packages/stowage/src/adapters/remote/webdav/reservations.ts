@@ -115,7 +115,7 @@ export class Reservations {
       if (Date.now() >= end || (held > LONG_HELD_MS && !mayBeOwn)) {
         // Others release theirs in this time: one as young as the request without a response is its folder.
         if (mayBeOwn) return this.#proved(folder, mayBeOwnSince, options);
-        const cause = new BusyError({ detail: 'another process is giving the name' });
+        const cause = new BusyError({ detail: 'another process reserves the name' });
         throw new AlreadyExistsError({ cause });
       }
       await pause(attempt, BACKOFF, options.signal);
