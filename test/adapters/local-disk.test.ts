@@ -312,6 +312,22 @@ describe('big folders', () => {
     await store.close();
   });
 
+  it('have a thread started for them only when it is worth its start', async () => {
+    const threads = async (): Promise<number> => (await readdir('/proc/self/task')).length;
+    await mkdir(join(root, 'small'), { recursive: true });
+    const store = await openLocalAdapter({ root, log });
+    const list = async (times: number): Promise<void> => {
+      for (let time = 0; time < times; time += 1) for await (const _page of store.list(at('small')));
+    };
+    await list(1);
+    const before = await threads();
+    await list(20);
+    expect(await threads()).toBe(before);
+    await list(20);
+    expect(await threads()).toBeGreaterThan(before);
+    await store.close();
+  });
+
   it('do not wait for a thread that is still at a listing whose client has left', async () => {
     const thread = new ScanThread();
     const target = {

@@ -192,7 +192,7 @@ async function* listFound(store: LocalStore, path: SourcePath, options: ListOpti
 
 /**
  * Lists entries in pages. The scanning thread finds and reads folders with a fifth of the work and keeps the
- * event loop free; while it is busy or starting, small folders are read here in one page.
+ * event loop free; while it is busy or not running, small folders are read here in one page.
  * @see StorageAdapter.list
  */
 export async function* listFolder(store: LocalStore, path: SourcePath, options: ListOptions): Pages {

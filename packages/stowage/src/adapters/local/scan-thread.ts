@@ -14,6 +14,8 @@ const WAITING_JOBS = 256;
 /** Readers of one folder must not block those of other roots. */
 const SHARE = { slots: OPEN_JOBS - 4, waiting: WAITING_JOBS / 2 };
 const IDLE_MS = 60_000;
+/** A start costs as much processor time as reading a hundred small folders without the thread. */
+const READINGS_BEFORE_START = 32;
 /** Longest wait for a thread that hangs at a disk when it is stopped. */
 const END_MS = 2000;
 /** Objects live for one page only; a young generation that grows with the work would waste tens of MB. */
@@ -41,6 +43,7 @@ export class ScanThread {
   readonly #slots = createSlots(OPEN_JOBS, WAITING_JOBS, SHARE);
   #worker: Worker | undefined;
   #isOnline = false;
+  #readings = 0;
   #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
   /** Pages that were requested and not received, also those of aborted jobs: the thread may hang at one. */
@@ -49,11 +52,13 @@ export class ScanThread {
   #closing = new AbortController();
 
   /**
-   * Whether a job would start immediately, not behind others or a hanging disk. Starts the thread when it is
-   * not running; reading a small folder without it is faster than that.
+   * Whether a job would start immediately, not behind others or a hanging disk. While the thread is not
+   * running, the caller can read a small folder faster without it; after some such readings it is started.
    */
   get isFree(): boolean {
     if (this.#worker === undefined) {
+      this.#readings += 1;
+      if (this.#readings < READINGS_BEFORE_START) return false;
       try {
         this.#begin().unref();
         this.#rest();
@@ -217,6 +222,7 @@ export class ScanThread {
 
   #leave(): void {
     this.#worker = undefined;
+    this.#readings = 0;
     this.#isOnline = false;
     this.#owed = 0;
   }
