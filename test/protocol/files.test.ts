@@ -381,6 +381,23 @@ describe('files: order, filter and pages', () => {
     expect(await post({ filterWord: { a: 'b' } })).toEqual(refusal(400, /^mods\[filterWord\]: /u));
   });
 
+  it.each(['1e400', '9'.repeat(400)])('takes %s for a large number, as text and in JSON', async (number) => {
+    const service = await startService();
+    await service.source('files').put({ 'a.txt': '' });
+    const ask = async (body: string, type: string): Promise<unknown> => {
+      const init = { method: 'POST', headers: { 'content-type': type }, body };
+      const response = await fetch(`${service.url}/files`, init);
+      const { data } = (await response.json()) as { data: { sources?: { files: unknown[] }[] } };
+      return data.sources?.[0]?.files.length ?? response.status;
+    };
+    const form = (name: string, value: string) =>
+      ask(`mods[${name}]=${value}`, 'application/x-www-form-urlencoded');
+    const json = (name: string, value: string) => ask(`{"mods":{"${name}":${value}}}`, 'application/json');
+    expect([await form('limit', number), await form('offset', number)]).toEqual([1, 0]);
+    expect([await json('limit', number), await json('offset', number)]).toEqual([1, 0]);
+    expect([await form('limit', `-${number}`), await json('limit', `-${number}`)]).toEqual([400, 400]);
+  });
+
   it('refuses a path that is too deep or too long', async () => {
     const service = await startService();
     for (const path of ['a/'.repeat(1000), 'a'.repeat(256), `${'a'.repeat(200)}/`.repeat(20)]) {

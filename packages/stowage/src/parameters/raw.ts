@@ -178,7 +178,8 @@ const toRawValue = (input: unknown, depth: number, budget: Budget): RawValue | u
   if (budget.nodes < 0) throw new BodyTooLargeError('The request has too many parameters.');
   if (typeof input === 'string') return bounded(budget.parameter, input, budget.bounds);
   if (typeof input === 'boolean' || input === null) return input;
-  if (typeof input === 'number') return Number.isFinite(input) ? input : undefined;
+  // JSON numbers may be too large, and then are infinite.
+  if (typeof input === 'number') return Number.isNaN(input) ? undefined : input;
   if (typeof input !== 'object') return undefined;
   if (depth < 0) throw new InvalidParametersError('The parameters are nested too deeply.');
   if (!Array.isArray(input)) return toRawObject(input, depth, budget);

@@ -23,9 +23,10 @@ export const flagField = z
 
 const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/iu;
 
+/** The number that a value denotes, as near as possible: `1e400` is the largest one. */
 const numberOf = (value: unknown): number | undefined => {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  return typeof value === 'string' && NUMBER.test(value.trim()) ? Number(value) : undefined;
+  const isNumber = typeof value === 'number' || (typeof value === 'string' && NUMBER.test(value.trim()));
+  return isNumber ? Math.min(Number(value), Number.MAX_VALUE) : undefined;
 };
 
 /**
