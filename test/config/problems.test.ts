@@ -103,6 +103,24 @@ describe('a wrong configuration', () => {
       { storageAdapter: 's3' },
       'storageAdapter: belongs to a source: write it under sources.<name>',
     ],
+    [
+      'a network that is shortened',
+      { trustedProxies: ['fd00::/8', '10/8'] },
+      'trustedProxies.1: must be an address or a network such as 127.0.0.1 or 10.0.0.0/8, or unix, not the text "10/8"',
+    ],
+    [
+      'an address with a number in octal',
+      { trustedProxies: ['010.0.0.1'] },
+      'trustedProxies.0: must be an address or a network such as 127.0.0.1 or 10.0.0.0/8, or unix, not the text "010.0.0.1"',
+    ],
+    [
+      'a password that would not be sent',
+      {
+        stateDirectory: '/tmp',
+        webhooks: [{ url: 'https://bob:hidden@a.example/', secret: 's'.repeat(32) }],
+      },
+      'webhooks.0.url: must not hold a user name or password',
+    ],
   ])('is refused for %s', (_case, input, problem) => {
     expect(problemsOf(input)).toEqual([problem]);
   });

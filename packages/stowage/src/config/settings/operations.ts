@@ -56,6 +56,11 @@ const webhookSchema = z.strictObject({
   url: z
     .string()
     .refine(isWebAddress, 'must be an http or https address')
+    // It would not be sent, and its receiver would reject every event.
+    .refine(
+      (text) => !isWebAddress(text) || (new URL(text).username === '' && new URL(text).password === ''),
+      'must not hold a user name or password',
+    )
     .describe('Address to which events are posted.'),
   secret: signingKeys.describe(
     'Key that signs the events, at least 32 bytes. With a list of keys, each adds a signature, so that ' +

@@ -157,11 +157,18 @@ const withoutMapping = (text: string): string => {
   return parsed.toIPv4Address().toString() + (bits === undefined ? '' : `/${String(Number(bits) - 96)}`);
 };
 
+/** The library also accepts other forms of numbers, and reads `10/8` as 0.0.0.10/8. */
+const isNetwork = (text: string): boolean => {
+  const [address = ''] = text.split('/');
+  const isWritten = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+  return isWritten && (ipaddr.isValidCIDR(text) || ipaddr.isValid(text));
+};
+
 /** An address, a network of addresses, or `unix`. IPv4-mapped IPv6 addresses become IPv4. */
 export const network = z
   .string()
   .refine(
-    (text) => text === 'unix' || ipaddr.isValidCIDR(text) || ipaddr.isValid(text),
+    (text) => text === 'unix' || isNetwork(text),
     'must be an address or a network such as 127.0.0.1 or 10.0.0.0/8, or unix',
   )
   .transform(withoutMapping);
