@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import { storageConformance, type SkippedCase, type StorePromises } from 'stowage/testing';
 import { capabilitiesOf } from '#internals';
 import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
 import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
-import type { OpenPathStore, PathServer } from './path-stores.ts';
+import type { OpenPathStore, PathServer, PathStore } from './path-stores.ts';
 import { ownedByRunner } from '../../tools/test-servers/programs.ts';
 
 /** Which part of the suite runs on which server, started when the first case wants it. */
@@ -29,6 +29,11 @@ export const PROFTPD_REFUSES: readonly SkippedCase[] = [
   },
 ];
 
+const emptyFolder = async (folder: string): Promise<void> => {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) await rm(join(folder, name), { recursive: true, maxRetries: 5 });
+};
+
 const describeServer = <Server extends PathServer>(
   adapter: 'ftp' | 'sftp',
   openStore: OpenPathStore<Server>,
@@ -38,23 +43,34 @@ const describeServer = <Server extends PathServer>(
     `the ${adapter} adapter on ${name}${installed ? '' : ' (not installed)'}`,
     () => {
       let server: Promise<Server> | undefined;
+      const stores = new Map<string, PathStore>();
+      const closing: (() => Promise<void>)[] = [];
       afterAll(async () => {
+        await Promise.all(closing.map((close) => close()));
         await (await server)?.stop();
       });
+      const root = `cases-${randomUUID()}`;
+      /** Each connection costs a login, which takes longer than most cases: they share two stores. */
+      const openKept = (running: Server, name: string): PathStore => {
+        const kept = stores.get(name);
+        if (kept !== undefined) return kept;
+        const store = openStore(running, { connections: 2 }, root);
+        closing.push(store.close.bind(store));
+        stores.set(name, Object.assign(store, { close: () => Promise.resolve() }));
+        return store;
+      };
       const cases = storageConformance({
         open: async () => {
           const running = await (server ??= start());
-          const root = `case-${randomUUID()}`;
+          const folder = join(running.data, root);
           const plant = async (path: string): Promise<void> => {
-            const file = join(running.data, root, path);
+            const file = join(folder, path);
             await mkdir(dirname(file), { recursive: true });
             await ownedByRunner(dirname(file));
             await writeFile(file, 'planted');
           };
-          // Each connection costs a login, which takes longer than most cases.
-          const openOne = () => openStore(running, { connections: 2 }, root);
-          const own = adapter === 'ftp' ? {} : { another: openOne };
-          return { adapter: openOne(), ...own, plant };
+          const own = adapter === 'ftp' ? {} : { another: () => openKept(running, 'another') };
+          return { adapter: openKept(running, 'first'), ...own, plant, cleanup: () => emptyFolder(folder) };
         },
         plants: true,
         promises: { ...capabilitiesOf(adapter), caseSensitive: true, ...promises },
