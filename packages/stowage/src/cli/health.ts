@@ -124,9 +124,9 @@ const webhookFamilies = (webhooks: readonly WebhookFigures[]): readonly string[]
   ];
 };
 
-const respond = (response: ServerResponse, status: number, text: string): void => {
+const respond = (response: ServerResponse, status: number, text: string, headers = {}): void => {
   const type = 'text/plain; version=0.0.4; charset=utf-8';
-  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store', ...headers });
   response.end(text);
 };
 
@@ -164,7 +164,8 @@ export const createHealth = (
 
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
-    if (request.method !== 'GET' && request.method !== 'HEAD') respond(response, 405, 'GET or HEAD\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      respond(response, 405, 'GET or HEAD\n', { allow: 'GET, HEAD' });
     else if (path === '/live') respond(response, 200, 'live\n');
     else if (path === '/metrics') void respondMetrics(response);
     else if (path === '/ready') void respondReady(response);

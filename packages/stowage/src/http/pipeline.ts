@@ -67,11 +67,11 @@ const describeInput = (
   { actionName = '', parameters, uploads }: RequestInput,
 ): void => {
   const { about, edge } = scope;
+  scope.noteAction(actionName);
   const text = (name: string): string => {
     const value = parameters[name];
     return typeof value === 'string' ? value.slice(0, 300) : '';
   };
-  if (actionName !== '') about.action = actionName.slice(0, 100);
   about.source = text('source');
   const [first] = uploads;
   const names = [text('path').replaceAll(/^\/+|\/+$/gu, ''), text('name') || (first?.filename ?? '')];

@@ -199,6 +199,7 @@ export const readInput = async (granted: GrantedRequest, target: Target): Promis
   const { actions, bounds } = scope.edge;
   const query = parseQuery(target.query, bounds);
   const actionName = target.action ?? actionParameter(query);
+  scope.noteAction(actionName);
   if (actionName !== undefined && !granted.mayAllow(actionName)) throw new AccessDeniedError();
   await granted.count(actionName);
   const receiver = (): UploadReceiver => new UploadReceiver(granted, query, actionName);

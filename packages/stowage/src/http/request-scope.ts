@@ -117,6 +117,11 @@ export class RequestScope {
     };
   }
 
+  /** Names the action for log and metrics as soon as it is known: the rest of the request may not arrive. */
+  noteAction(name = ''): void {
+    if (name !== '') this.about.action = name.slice(0, 100);
+  }
+
   atEnd(work: () => void): void {
     this.#atEnd.push(work);
   }

@@ -62,6 +62,7 @@ export class UploadReceiver implements FileReceiver {
     const { scope, sources } = this.#granted;
     const filename = withinBounds(file.filename);
     const actionName = this.#nameOfAction(fields);
+    scope.noteAction(actionName);
     scope.language ??= fields.text('language');
     scope.editor ??= editorFor(scope.edge.actions.get(actionName), this.#text(fields, 'responseType'));
     if (!this.#takesFiles(fields)) return undefined;
