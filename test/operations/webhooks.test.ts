@@ -287,6 +287,27 @@ describe('webhooks', () => {
     expect(receiver.deliveries.map(signedBy).sort()).toEqual([0, 1]);
   });
 
+  it('are kept for an address that is no longer set, which the log reports, and sent when it is set again', async () => {
+    const folder = await scratch();
+    let isDown = true;
+    const receiver = await startReceiver(() => (isDown ? 503 : 204));
+    const old = { url: receiver.url, allowPrivate: true };
+    const first = await start(folder, old);
+    for (const name of ['a.txt', 'b.txt']) expect(await first.upload(name)).toBe(200);
+    await first.stop();
+    const warn = vi.fn<Logger['warn']>();
+    const other = await start(folder, { ...old, url: `${receiver.url}/new` }, { ...silent, warn });
+    const message = expect.stringMatching(/^Events wait for a webhook that is no longer set/u) as string;
+    await expect.poll(() => warn.mock.calls).toContainEqual([message, { waiting: 2 }]);
+    await other.stop();
+    receiver.deliveries.length = 0;
+    isDown = false;
+    warn.mockClear();
+    await start(folder, old, { ...silent, warn });
+    await expect.poll(receiver.paths).toEqual(['a.txt', 'b.txt']);
+    expect(warn.mock.calls).not.toContainEqual([message, expect.anything()]);
+  });
+
   it('may have several secrets, each of which signs, so that one can be changed for another', async () => {
     const folder = await scratch();
     const receiver = await startReceiver(() => 200);

@@ -104,6 +104,15 @@ export const createEvents = ({ before, after, sinks, log }: EventsParts) => {
 
 export type Events = ReturnType<typeof createEvents>;
 
+/** Logs that events wait for a webhook that was removed, or has another address now. */
+const reportForgotten = async (state: State, log: Logger): Promise<void> => {
+  // A directory that cannot be read is reported by the webhooks that use it.
+  const waiting = (await state.forgotten?.().catch(() => 0)) ?? 0;
+  if (waiting === 0) return;
+  const message = 'Events wait for a webhook that is no longer set; they are sent if its url is set again.';
+  log.warn(message, { waiting });
+};
+
 export const createSinks = (
   { audit, webhooks }: Pick<Settings, 'audit' | 'webhooks'>,
   state: State,
@@ -113,10 +122,9 @@ export const createSinks = (
   // Several webhooks may have the same URL, with different secrets or types: each has its own queue.
   const numberOf = ({ url }: WebhookSettings, index: number): number =>
     webhooks.slice(0, index).filter((other) => other.url === url).length;
-  return [
-    ...sinks,
-    ...webhooks.map((one, index) => new Webhook(one, { state, log, number: numberOf(one, index) })),
-  ];
+  sinks.push(...webhooks.map((one, index) => new Webhook(one, { state, log, number: numberOf(one, index) })));
+  void reportForgotten(state, log);
+  return sinks;
 };
 
 /** Maximum lines that wait while the file cannot be written; beyond that the oldest are dropped. */

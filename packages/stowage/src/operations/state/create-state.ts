@@ -1,5 +1,7 @@
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import { ifCode } from '../../basics/files/system-errors.ts';
 import { createFileQueue } from './file-queue.ts';
 import type { RecordChange, State } from './state.ts';
 import type { Logger } from '../../basics/log/logger.ts';
@@ -15,6 +17,8 @@ export const createEmbeddedState = (directory: string): State => {
     maxSize: MOST_RECORDS,
     sizeCalculation: () => 1,
   });
+  const queues = join(directory, 'webhooks');
+  const opened = new Set<string>();
   return {
     records: {
       change: <Value, Result>(key: string, change: RecordChange<Value, Result>) =>
@@ -25,7 +29,15 @@ export const createEmbeddedState = (directory: string): State => {
           resolve(result);
         }),
     },
-    queue: (name, most) => createFileQueue(join(directory, 'webhooks', name), most),
+    queue: (name, most) => {
+      opened.add(name);
+      return createFileQueue(join(queues, name), most);
+    },
+    forgotten: async () => {
+      if (directory === '') return 0;
+      const paths = (await readdir(queues, { recursive: true }).catch(ifCode('ENOENT'))) ?? [];
+      return paths.filter((path) => path.endsWith('.json') && !opened.has(dirname(path))).length;
+    },
     close: () => Promise.resolve(),
   };
 };

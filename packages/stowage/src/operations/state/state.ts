@@ -25,5 +25,7 @@ export interface State {
   readonly records: Records;
   /** The queue of this name. Call it once in a process. */
   queue(name: string, most: number): DurableQueue;
+  /** Number of entries in queues of earlier processes that this one has not opened. */
+  forgotten?(): Promise<number>;
   close(): Promise<void>;
 }
