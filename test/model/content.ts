@@ -13,23 +13,28 @@ export interface Written {
 
 const LENGTHS = [0, 60, 3_000, 90_000, 300_000];
 
-const paddingOf = ({ item, version }: Written, length: number): string =>
-  `${item}.${String(version)} `.repeat(Math.ceil(length / 4)).slice(0, length);
-
-/** Text that tells its own length: what is cut or mixed does not read back. */
-export const textOf = (written: Written, pick: number): Uint8Array<ArrayBuffer> => {
-  const length = LENGTHS[pick % LENGTHS.length] ?? 0;
-  const head = `${written.item}|${String(written.version)}|${String(length)}|`;
-  return new Uint8Array(Buffer.from(head + paddingOf(written, length)));
+/** Bytes from the beginning: strings of this length cost the runs more than the service did. */
+const wholeOf = (written: Written, length: number): Uint8Array<ArrayBuffer> => {
+  const [item, version] = [written.item, String(written.version)];
+  const head = Buffer.from(`${item}|${version}|${String(length)}|`);
+  const whole = new Uint8Array(head.length + length);
+  whole.set(head);
+  Buffer.from(whole.buffer).fill(`${item}.${version} `, head.length);
+  return whole;
 };
 
+/** Text that tells its own length: what is cut or mixed does not read back. */
+export const textOf = (written: Written, pick: number): Uint8Array<ArrayBuffer> =>
+  wholeOf(written, LENGTHS[pick % LENGTHS.length] ?? 0);
+
+/** Longer than any head. */
+const HEAD_BYTES = 60;
+
 const readText = (bytes: Buffer): Written | undefined => {
-  const text = bytes.toString();
-  const [item, version, length] = text.split('|', 3);
-  if (item === undefined || version === undefined || length === undefined) return undefined;
+  const [item, version, length] = bytes.toString('utf8', 0, HEAD_BYTES).split('|', 3);
+  if (item === undefined || version === undefined || !LENGTHS.includes(Number(length))) return undefined;
   const written = { item, version: Number(version) };
-  const whole = `${item}|${version}|${length}|${paddingOf(written, Number(length))}`;
-  return text === whole ? written : undefined;
+  return bytes.equals(wholeOf(written, Number(length))) ? written : undefined;
 };
 
 /**
