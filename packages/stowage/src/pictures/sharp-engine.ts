@@ -132,8 +132,6 @@ const render = async (sharp: SharpLibrary, picture: OpenedPicture, edit: Edit): 
       return rotated;
     }
   }
-  // A crop reads only the rows down to its box: damage below it would go unnoticed.
-  if (edit.kind === 'crop') await decodeWhole(picture);
   return renderEdit(sharp, picture, edit);
 };
 
