@@ -50,11 +50,15 @@ const describeServer = <Server extends PathServer>(
         await (await server)?.stop();
       });
       const root = `cases-${randomUUID()}`;
-      /** Each connection costs a login, which takes longer than most cases: they share two stores. */
+      /**
+       * Each connection costs a login, which takes longer than most cases: they share two stores, except in a
+       * run of everything, where each case has stores that have learned nothing of the server.
+       */
       const openKept = (running: Server, name: string): PathStore => {
         const kept = stores.get(name);
         if (kept !== undefined) return kept;
         const store = openStore(running, { connections: 2 }, root);
+        if (process.env['STOWAGE_ALL_SERVERS'] === '1') return store;
         closing.push(store.close.bind(store));
         stores.set(name, Object.assign(store, { close: () => Promise.resolve() }));
         return store;
