@@ -159,6 +159,16 @@ describe('a plausible and wrong setting', () => {
       () => withSource({ root: join(folder, '${USER}') }),
       /^sources\.photos\.root: .*exactly this name/u,
     ],
+    [
+      'an audit file among the files of users',
+      () => ({ audit: { file: join(folder, 'photos/log/audit.jsonl') } }),
+      /^audit\.file: is inside the root of the source "photos": its users can read/u,
+    ],
+    [
+      'data of the service among the files of users',
+      () => ({ stateDirectory: join(folder, 'photos') }),
+      /^stateDirectory: is inside the root of the source "photos"/u,
+    ],
     ['the system', () => withSource({ root: '/etc' }), /^sources\.photos\.root: .*operating system/u],
     [
       'all proxies in the other form',
@@ -398,6 +408,7 @@ describe('a plausible and wrong setting', () => {
     const { warnings, notes, problems } = await start({
       extensions: ['jpg', 'webp', 'step'],
       datetimeFormat: 'DD.MM.YYYY, HH:mm [by]',
+      audit: { file: join(folder, 'audit.jsonl') },
       thumbFolderName: '.thumbs',
       maxImageWidth: 1900,
       allowCrossOrigin: true,

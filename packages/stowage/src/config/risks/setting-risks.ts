@@ -5,7 +5,7 @@ import { LOOPBACK } from '../warnings.ts';
 import { ONCE, settingMeta, type Settings, settingsSchema, settingsShape } from '../settings.ts';
 import { riskIf, type SettingRisk, valueRisks } from './value-risks.ts';
 import { pathRisks, ruleRisks, type RuleSurroundings } from './rule-risks.ts';
-import { programRisks, sourceRisks } from './source-risks.ts';
+import { holds, programRisks, sourceRisks } from './source-risks.ts';
 
 /** Whether a network is so large that it contains a part of the internet. */
 const isWide = (network: string): boolean => {
@@ -90,11 +90,31 @@ const protectedRisks = ({ sources }: ConnectorConfig, hasLogin: boolean): readon
     ),
   );
 
+/** Warnings about records of the service inside a root, whose users may read, change and remove them. */
+const recordRisks = ({ settings, sources }: ConnectorConfig): readonly SettingRisk[] => {
+  const { audit, stateDirectory, tus } = settings;
+  const records = { 'audit.file': audit?.file, stateDirectory, 'tus.directory': tus?.directory };
+  const roots = sources.flatMap(({ key, storageAdapter, root }) =>
+    storageAdapter === 'local' && root !== undefined ? [{ key, root }] : [],
+  );
+  return Object.entries(records).flatMap(([name, path]) =>
+    roots.flatMap(({ key, root }) =>
+      riskIf(
+        path !== undefined && holds(root, path),
+        name,
+        `is inside the root of the source "${key}": its users can read, change and remove it`,
+        'Write a path outside of all roots: "/var/lib/stowage".',
+      ),
+    ),
+  );
+};
+
 export const serviceRisks = (config: ConnectorConfig, hasLogin: boolean): readonly SettingRisk[] => [
   ...proxyRisks(config.settings),
   ...addressRisks(config.settings),
   ...originRisks(config.settings),
   ...protectedRisks(config, hasLogin),
+  ...recordRisks(config),
 ];
 
 const allValueRisks = ({ settings, sources }: ConnectorConfig): readonly SettingRisk[] => {

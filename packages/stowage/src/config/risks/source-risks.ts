@@ -20,7 +20,7 @@ const OF_SYSTEM =
 const UNREAD =
   /\$\{[^}/]*\}|\$[A-Z_]{3,}|\{\{.*\}\}|%\w+%|\*|(?<![^/])(?:undefined|null|NaN|[A-Za-z]:\\.*)(?![^/])/u;
 
-const holds = (outer: string, inner: string): boolean => {
+export const holds = (outer: string, inner: string): boolean => {
   const path = relative(outer, inner);
   return path === '' || (!path.startsWith('..') && !isAbsolute(path));
 };
