@@ -13,7 +13,7 @@ import { davShapes, htmlShapes, pictureShapes, type Shape, svgShapes, xmlShapes 
 /** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */
 const MOST = 3;
 /** Milliseconds that are too short to compare: one collection of garbage takes as long. */
-const SHORT = 80;
+const SHORT = 160;
 /** A busy machine makes single runs longer, never shorter. */
 const ATTEMPTS = 12;
 
