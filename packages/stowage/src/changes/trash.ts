@@ -154,7 +154,7 @@ const eraseTogether = async (
   const remove = async (): Promise<boolean> => {
     // Waits for a request that restores an item; a later one finds the item gone.
     const taken = await services.locations.hold([all], context, take).catch(ifMissing);
-    // Another request may have taken it first, or removed the parent of its new place at that moment.
+    // Another request may have taken it first, or removed the parent of its new path at that moment.
     if (taken === undefined) return (await listIds(storage, { signal })).length === 0;
     // Only now, since items that arrived meanwhile are in the trash again; also when the client has left.
     await setAmount(taken);

@@ -86,7 +86,7 @@ export const withFileNameIf = async <Result>(
   work: () => Promise<Result> | Result,
 ): Promise<Result> => (isForm ? withFileName(filename, work) : work());
 
-/** What hooks about the content of a file learn of its place and type. */
+/** What hooks about the content of a file learn of its path and type. */
 export const toldOfFile = ({ name: source, tenant }: Source, { name, parent }: SourcePath) => {
   const path = parent.isRoot ? '/' : parent.toString();
   return { source, tenant, path, name, mime: mediaTypeOf(name) };

@@ -23,7 +23,7 @@ import { readDefinition } from './read-config.ts';
 /** The file that `init` writes. Commands read it only when it is named. */
 const DEFAULT_FILE = 'stowage.json';
 
-/** Time for a look at the disks of the sources; after it the configuration is checked without them. */
+/** Time to check the disks of the sources; after it the configuration is checked without them. */
 const DISK_MS = 5000;
 
 /** Exit status of a process that was ended by Ctrl+C, by convention. */

@@ -128,7 +128,7 @@ const allowedHeaders = (asked: string | undefined): string => {
 /**
  * Responds to OPTIONS: to a preflight of an accepted origin with its permissions (`methods`), to other
  * requests with `Allow`.
- * @throws StowageError ORIGIN_REFUSED for the preflight of a refused origin.
+ * @throws StowageError ORIGIN_REFUSED for the preflight of a rejected origin.
  */
 export const preflightResponse = (
   request: HookRequest,

@@ -28,7 +28,7 @@ export interface StatOptions extends OperationOptions {
    */
   readonly mayMiss?: boolean;
   /**
-   * The kind that the caller expects: a store that has files and folders apart looks for this kind first, and
+   * The kind that the caller expects: a store that has files and folders apart checks this kind first, and
    * with `mayMiss` for this kind only.
    */
   readonly expects?: EntryKind | undefined;
@@ -37,7 +37,7 @@ export interface StatOptions extends OperationOptions {
 export interface ListOptions extends StatOptions {
   /**
    * Called, at the latest at the end of the listing, with the number of entries that it leaves out because no
-   * path can name them, they are links or special files, or the store cannot look at them. Not called for
+   * path can name them, they are links or special files, or the store cannot read them. Not called for
    * none.
    */
   readonly onOmitted?: ((count: number) => void) | undefined;

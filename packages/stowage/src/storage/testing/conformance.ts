@@ -148,7 +148,7 @@ const missingFor = ({ plants, needs }: CaseDefinition, options: ConformanceOptio
 
 /**
  * The conformance suite of the storage port as a list of cases, for any test runner.
- * @throws TypeError when `skip` names a case that does not exist or gives no reason
+ * @throws TypeError when `skip` names a case that does not exist or has no reason
  */
 export const storageConformance = (options: ConformanceOptions): readonly ConformanceCase[] => {
   const skips = readSkips(options.skip ?? []);

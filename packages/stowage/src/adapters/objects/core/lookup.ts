@@ -255,7 +255,7 @@ export class Lookup {
   }
 
   /**
-   * The key for a copy, unless a folder has the name. Also looks for a file, where the service does not
+   * The key for a copy, unless a folder has the name. Also checks for a file, where the service does not
    * decide create-only copies. One wrong response must not cost an object: both a lookup and a listing,
    * possibly the caller's, must show that there is none.
    * @throws AlreadyExistsError, WrongKindError (a folder, where a file may be replaced)

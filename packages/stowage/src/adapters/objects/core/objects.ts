@@ -175,7 +175,7 @@ export interface Objects {
 
   /**
    * A temporary URL for reading the object. Undefined where the login cannot sign.
-   * @throws StorageDeniedError where the service refuses to sign for this login
+   * @throws StorageDeniedError where the service cannot sign for this login
    */
   signedUrl(key: string, options: port.TemporaryUrlOptions): Promise<string | undefined>;
 

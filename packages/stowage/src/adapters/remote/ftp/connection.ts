@@ -207,7 +207,7 @@ export class FtpConnection implements PooledConnection {
     return turn;
   }
 
-  /** Runs a transfer. After an abort, waits for the server's response, whose rejection gives the reason. */
+  /** Runs a transfer. After an abort, waits for the server's response, whose rejection holds the reason. */
   async #transfer(work: () => Promise<unknown>): Promise<void> {
     try {
       await work();

@@ -155,7 +155,7 @@ export const createDataStrategy =
         : plain;
     data.on('error', () => undefined);
     ftp.dataSocket = data;
-    // The library would end the session on these events, but the server's response gives the reason.
+    // The library would end the session on these events, but the server's response holds the reason.
     for (const event of ['error', 'close']) {
       const [last] = data.listeners(event).slice(-1);
       data.off(event, last as () => void);
