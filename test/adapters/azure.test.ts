@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { describeStorageConformance, type StoreUnderTest } from 'stowage/testing';
 import { AzureAdapter, capabilitiesOf, parseAzureOptions } from '#internals';
-import { describeWithoutFaults } from './further-servers.ts';
+import { describeThemes, withoutFaults } from './further-servers.ts';
 import {
   azuriteMissing,
   makeContainer,
@@ -15,7 +15,7 @@ const promises = { ...capabilitiesOf('azure'), temporaryUrls: true };
 
 // Cases have stores of their own, and mostly wait for the server: five at once.
 const sideBySide = {
-  describe: describeWithoutFaults,
+  describe: describeThemes('Azurite', withoutFaults),
   it: Object.assign((name: string, body: () => Promise<void>) => it.concurrent(name, body), {
     skip: it.skip,
   }),

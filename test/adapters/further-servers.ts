@@ -1,20 +1,26 @@
 import { describe } from 'vitest';
 
-/**
- * Themes of the suite that depend on the server more than on the adapter. The others run on further servers of WebDAV and FTP before a release
- * only: with `STOWAGE_ALL_SERVERS=1`.
- */
-const OF_SERVERS: readonly string[] = ['names', 'write', 'copy', 'removal'];
+/** Before a release the whole suite runs everywhere. */
+export const runsEverything = process.env['STOWAGE_ALL_SERVERS'] === '1';
+
+/** Themes of the suite that depend on a server of WebDAV more than on the adapter. */
+export const OF_SERVERS: readonly string[] = ['names', 'write', 'copy', 'removal'];
+
+/** Selects what a further server or variant runs of the suite: these themes, unless everything runs. */
+export const onlyThemes =
+  (themes: readonly string[]) =>
+  (theme: string): boolean =>
+    runsEverything || themes.includes(theme);
 
 /**
- * For an odd service of S3, and the object stores beside it, which share its core. Faults are tested once for each
- * core: they come between the port and the adapter, and what reaches a store then are ordinary operations, which the other themes
- * test on all.
+ * For stores that share the core of another one. Faults are tested once for each core: they come between the port and
+ * the adapter, and what reaches a store then are ordinary operations, which the other themes test on all.
  */
-export const describeWithoutFaults = (title: string, body: () => void): void => {
-  if (title !== 'faults' || process.env['STOWAGE_ALL_SERVERS'] === '1') describe(title, body);
-};
+export const withoutFaults = (theme: string): boolean => runsEverything || theme !== 'faults';
 
-/** Whether a theme of the suite runs on a further server. */
-export const runsOnFurther = (theme: string): boolean =>
-  process.env['STOWAGE_ALL_SERVERS'] === '1' || OF_SERVERS.includes(theme);
+/** `describe` for the suite of this title: it passes on the title and the selected themes. */
+export const describeThemes =
+  (suite: string, runs: (theme: string) => boolean) =>
+  (title: string, body: () => void): void => {
+    if (title === suite || runs(title)) describe(title, body);
+  };

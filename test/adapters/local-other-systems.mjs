@@ -1,5 +1,5 @@
 // What the local adapter does not keep of its contract on another system. Answers with one JSON line.
-// Usage: SYSTEM=... node --import local-other-systems-hook.mjs local-other-systems.mjs FOLDER HANDLES
+// Usage: SYSTEM=... node --import local-other-systems-hook.mjs local-other-systems.mjs FOLDER HANDLES THEME...
 import { mkdtemp, rm, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -8,8 +8,7 @@ import { createSilentLogger, openLocalAdapter } from '#internals';
 import { SourcePath } from 'stowage/storage';
 import { storageConformance } from 'stowage/testing';
 
-const THEMES = ['list', 'write', 'folders', 'removal', 'copy', 'move', 'stage'];
-const [, , base, handles] = process.argv;
+const [, , base, handles, ...themes] = process.argv;
 const at = (path) => SourcePath.parse(path);
 const confinement = handles === 'handles' ? undefined : 'paths';
 
@@ -31,7 +30,7 @@ const check = async (name, work) => {
 };
 
 for (const { theme, name, skipReason, run } of storageConformance({ open }))
-  if (skipReason === undefined && THEMES.includes(theme)) await check(`${theme}: ${name}`, run);
+  if (skipReason === undefined && themes.includes(theme)) await check(`${theme}: ${name}`, run);
 
 const { adapter, root, another, cleanup } = await open();
 await check('rules ignore letter case where a volume below the root may ignore it', async () => {

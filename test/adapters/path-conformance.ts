@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import { storageConformance, type SkippedCase, type StorePromises } from 'stowage/testing';
 import { capabilitiesOf } from '#internals';
+import { runsEverything } from './further-servers.ts';
 import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
 import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
 import type { OpenPathStore, PathServer, PathStore } from './path-stores.ts';
@@ -58,7 +59,7 @@ const describeServer = <Server extends PathServer>(
         const kept = stores.get(name);
         if (kept !== undefined) return kept;
         const store = openStore(running, { connections: 2 }, root);
-        if (process.env['STOWAGE_ALL_SERVERS'] === '1') return store;
+        if (runsEverything) return store;
         closing.push(store.close.bind(store));
         stores.set(name, Object.assign(store, { close: () => Promise.resolve() }));
         return store;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, describe, it } from 'vitest';
 import { describeStorageConformance, type SkippedCase } from 'stowage/testing';
 import { capabilitiesOf } from '#internals';
-import { runsOnFurther } from './further-servers.ts';
+import { describeThemes, OF_SERVERS, onlyThemes } from './further-servers.ts';
 import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
 /** What no WebDAV server can decide. */
@@ -13,11 +13,8 @@ export const CANNOT_DECIDE: readonly SkippedCase[] = [
   },
 ];
 
-/** The server that the whole suite always runs on. Faults are tested there alone. */
+/** The server that the whole suite always runs on. */
 const FIRST_SERVER = 'Apache with Digest';
-
-const runsOn = (server: string, theme: string): boolean =>
-  server === FIRST_SERVER || (theme !== 'faults' && runsOnFurther(theme));
 
 /** Runs the conformance suite on a real server. */
 export const describeWebdavServer = (
@@ -39,11 +36,8 @@ export const describeWebdavServer = (
       const another = () => openDavStore(running, options, root);
       return { adapter: another(), another };
     };
-    // The suite names itself first, then its themes.
-    const describeMost = (title: string, body: () => void): void => {
-      if (title === name || runsOn(name, title)) describe(title, body);
-    };
-    describeStorageConformance({ describe: describeMost, it }, name, {
+    const ofServer = name === FIRST_SERVER ? describe : describeThemes(name, onlyThemes(OF_SERVERS));
+    describeStorageConformance({ describe: ofServer, it }, name, {
       open,
       promises: { ...capabilitiesOf('webdav'), atomicCreate: true, caseSensitive: true },
       skip,
