@@ -31,9 +31,11 @@ export const needsChromium =
   chromium === undefined ? ' [left out: install the Debian package chromium-headless-shell]' : '';
 
 // Without these a browser asks its maker's servers for updates and rests on services that a test machine
-// lacks.
+// lacks. One process renders all pages of a browser: each test has a page, and a process of its own for it costs
+// more than most tests do there.
 const quiet =
-  '--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
+  '--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update ' +
+  '--disable-sync --renderer-process-limit=1';
 
 /** A headless browser with a profile of its own, which goes away with it. */
 export const launchChromium = async (): Promise<{ browser: Browser; close: () => Promise<void> }> => {

@@ -234,7 +234,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
   });
 
   it('a document that never gets ready is cut off with a clear error', async () => {
-    const documents = startDocuments({ pdfLimits: { renderMs: 4000 } });
+    const documents = startDocuments({ pdfLimits: { renderMs: 8000 } });
     await documents.pdf(jobOf('warm'));
     const blur = '<div style="filter:blur(90px);width:3000px;height:30000px;background:red"></div>'.repeat(
       20,
