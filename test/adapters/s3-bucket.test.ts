@@ -44,17 +44,32 @@ describe.skipIf(radosgwMissing !== undefined)(
     let bucket: PlainBucket;
     let proxy: S3Proxy;
     const endings: (() => Promise<unknown>)[] = [];
+    /** Three processes, each with these sources; a start of one takes longer than most cases. */
+    let trio: readonly Instance[];
+    const [moving, racing] = [randomUUID(), randomUUID()];
 
     beforeAll(async () => {
       server = await startRadosgw();
       bucket = await makeBucket(server);
       proxy = await S3Proxy.start(server.endpoint);
+      const sourceAt = (prefix: string) => ({
+        title: 'Bucket',
+        baseurl: 'https://files.example/',
+        storageAdapter: 's3',
+        s3: optionsFor(server, bucket.name, { prefix }),
+      });
+      const config = {
+        createThumb: false,
+        sources: { moving: sourceAt(moving), racing: sourceAt(racing) },
+      };
+      trio = await Promise.all([1, 2, 3].map(() => startInstance(config)));
     });
     afterEach(async () => {
       for (const end of endings.splice(0)) await end();
       proxy.reset();
     });
     afterAll(async () => {
+      await Promise.all((trio ?? []).map((instance) => instance.stop()));
       await proxy?.close();
       bucket?.client.destroy();
       await server?.stop();
@@ -259,24 +274,16 @@ describe.skipIf(radosgwMissing !== undefined)(
     }, 120_000);
 
     it('files that two processes upload into a folder while a third one moves it are lost nowhere', async () => {
-      const prefix = randomUUID();
-      const source = {
-        title: 'Bucket',
-        baseurl: 'https://files.example/',
-        storageAdapter: 's3',
-        s3: optionsFor(server, bucket.name, { prefix }),
-      };
-      const config = { createThumb: false, sources: { bucket: source } };
-      const [mover, ...uploaders] = await Promise.all(Array.from({ length: 3 }, () => startInstance(config)));
+      const prefix = moving;
+      const [mover, ...uploaders] = trio;
       if (mover === undefined) throw new Error('no instance');
-      endings.push(...[mover, ...uploaders].map((instance) => () => instance.stop()));
       const expected: Record<string, string> = {};
       for (let index = 0; index < 30; index += 1) {
         expected[`old-${index}.txt`] = `old ${index}`;
         await bucket.put(`${prefix}/f/old-${index}.txt`, `old ${index}`);
       }
       const upload = async ({ url }: Instance, name: string): Promise<boolean> => {
-        const body = formOf([['files[0]', name, `content of ${name}`]], { path: 'f' });
+        const body = formOf([['files[0]', name, `content of ${name}`]], { source: 'moving', path: 'f' });
         const answer = await fetch(`${url}/fileUpload`, { method: 'POST', body });
         if (answer.ok) expected[name] = `content of ${name}`;
         return answer.status !== 404;
@@ -288,7 +295,7 @@ describe.skipIf(radosgwMissing !== undefined)(
       };
       for (const [who, instance] of uploaders.entries()) await upload(instance, `new-${who}-0.txt`);
       const uploading = uploaders.map((instance, who) => uploadUntilGone(instance, who));
-      const moved = await fetch(`${mover.url}/folderRename?name=f&newname=g`);
+      const moved = await fetch(`${mover.url}/folderRename?source=moving&name=f&newname=g`);
       // All has moved, or the answer reports how much has stayed.
       const { success, data } = (await moved.json()) as { success: boolean; data: { messages?: string[] } };
       if (!success) expect(data.messages?.[0]).toMatch(/stayed in the old folder/u);
@@ -305,28 +312,12 @@ describe.skipIf(radosgwMissing !== undefined)(
     }, 60_000);
 
     it('three processes that upload 45 files of one name store 45 distinct whole files', async () => {
-      const prefix = randomUUID();
-      const instances: Instance[] = await Promise.all(
-        Array.from({ length: 3 }, () =>
-          startInstance({
-            createThumb: false,
-            sources: {
-              bucket: {
-                title: 'Bucket',
-                baseurl: 'https://files.example/',
-                storageAdapter: 's3',
-                s3: optionsFor(server, bucket.name, { prefix }),
-              },
-            },
-          }),
-        ),
-      );
-      endings.push(...instances.map((instance) => () => instance.stop()));
+      const prefix = racing;
       const contentOf = (index: number): string => `upload ${String(index)};`.repeat(500);
       const paths = await Promise.all(
         Array.from({ length: 45 }, async (_, index) => {
-          const { url } = instances[index % 3] ?? { url: '' };
-          const body = formOf([['files[0]', 'a.txt', contentOf(index)]]);
+          const { url } = trio[index % 3] ?? { url: '' };
+          const body = formOf([['files[0]', 'a.txt', contentOf(index)]], { source: 'racing' });
           const answer = await fetch(`${url}/fileUpload`, { method: 'POST', body });
           const { data } = (await answer.json()) as { data: { files?: string[]; messages?: string[] } };
           expect(data.messages).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { readdir, readFile, utimes, mkdir, writeFile, chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { formOf } from '../protocol/service.ts';
+import { formOf, type Fields } from '../protocol/service.ts';
 import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 import { startInstance, type Instance } from '../../tools/test-servers/instance.ts';
 import {
@@ -13,17 +13,21 @@ import {
   type DavServer,
 } from '../../tools/test-servers/webdav.ts';
 
-const configFor = (url: string, root?: string, options: object = {}) => ({
+/** Sources on WebDAV servers by their names, each with a folder of its own. */
+const configFor = (sources: Readonly<Record<string, string>>) => ({
   createThumb: false,
-  sources: {
-    dav: {
-      title: 'Dav',
-      baseurl: 'https://files.example/',
-      storageAdapter: 'webdav',
-      ...(root === undefined ? {} : { root }),
-      webdav: { url, ...login, ...options },
-    },
-  },
+  sources: Object.fromEntries(
+    Object.entries(sources).map(([name, url]) => [
+      name,
+      {
+        title: name,
+        baseurl: 'https://files.example/',
+        storageAdapter: 'webdav',
+        root: name,
+        webdav: { url, ...login },
+      },
+    ]),
+  ),
 });
 
 interface Answer {
@@ -48,9 +52,9 @@ const upload = async (
   instance: Instance,
   name: string,
   content: string,
-  path = '',
+  fields: Fields,
 ): Promise<string | undefined> => {
-  const body = formOf([['files[0]', name, content]], { path });
+  const body = formOf([['files[0]', name, content]], fields);
   const answer = await fetch(`${instance.url}/fileUpload`, { method: 'POST', body })
     .then(async (response) => (await response.json()) as Answer)
     .catch(() => undefined);
@@ -59,94 +63,109 @@ const upload = async (
 
 const contentOf = (index: number): string => `upload ${String(index)};`.repeat(500);
 
-const endings: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end();
-});
-
-const startServer = async (start: () => Promise<DavServer>): Promise<DavServer> => {
-  const server = await start();
-  endings.push(() => server.stop());
-  return server;
-};
-const startInstances = async (count: number, config: object): Promise<readonly Instance[]> => {
-  const instances = await Promise.all(Array.from({ length: count }, () => startInstance(config)));
-  endings.push(...instances.map((instance) => () => instance.stop()));
-  return instances;
-};
-
 const servers = [
-  { name: 'Apache', installed: programs.apache, start: () => startApache('basic'), count: 45 },
-  { name: 'nginx', installed: programs.nginx, start: startNginx, count: 30 },
-  { name: 'rclone', installed: programs.rclone, start: startRclone, count: 30 },
+  {
+    name: 'Apache',
+    source: 'apache',
+    installed: programs.apache,
+    start: () => startApache('basic'),
+    count: 45,
+  },
+  { name: 'nginx', source: 'nginx', installed: programs.nginx, start: startNginx, count: 30 },
+  { name: 'rclone', source: 'rclone', installed: programs.rclone, start: startRclone, count: 30 },
 ] as const;
 
-for (const { name, installed, start, count } of servers) {
-  describe.skipIf(!installed)(`three processes on ${name}${installed ? '' : ' (not installed)'}`, () => {
-    it(`that upload ${String(count)} files of one name store as many distinct whole files`, async () => {
-      const server = await startServer(start);
-      const instances = await startInstances(3, configFor(server.url));
-      const paths = await Promise.all(
-        Array.from({ length: count }, async (_, index) => {
-          const [instance] = [instances[index % 3]];
-          return instance === undefined ? undefined : upload(instance, 'a.txt', contentOf(index));
-        }),
-      );
-      expect(paths.filter((path) => path?.endsWith('.txt') !== true)).toEqual([]);
-      expect(new Set(paths).size).toBe(count);
-      expect((await readdir(server.data)).filter((one) => one !== '.DAV').sort()).toEqual([...paths].sort());
-      for (const [index, path] of paths.entries())
-        expect(await readFile(join(server.data, path ?? ''), 'utf8')).toBe(contentOf(index));
-    }, 120_000);
-  });
-}
-
 describe.skipIf(!programs.apache)(
-  `processes on one collection that are killed or race${programs.apache ? '' : ' (apache2 is not installed)'}`,
+  `processes on one collection${programs.apache ? '' : ' (apache2 is not installed)'}`,
   () => {
+    const running = new Map<string, DavServer>();
     let server: DavServer;
     let proxy: FaultProxy;
+    /** Three processes with all sources: a start of one takes longer than most cases. */
+    let trio: readonly Instance[] = [];
+
+    const folderAt = async ({ data }: DavServer, root: string): Promise<string> => {
+      const folder = join(data, root);
+      await mkdir(folder);
+      await chmod(folder, 0o777);
+      return folder;
+    };
+    /** A folder that Apache may write to. */
+    const makeRoot = (root: string): Promise<string> => folderAt(server, root);
+    const below = async (folder: string): Promise<readonly string[]> =>
+      (await readdir(folder, { recursive: true }).catch(() => [])).sort();
+
     beforeAll(async () => {
-      server = await startApache('basic');
+      for (const { source, installed, start } of servers) {
+        if (!installed) continue;
+        const started = await start();
+        running.set(source, started);
+        await folderAt(started, source);
+      }
+      const apache = running.get('apache');
+      if (apache === undefined) throw new Error('Apache does not run');
+      server = apache;
       proxy = await FaultProxy.start(server.url, ({ method = '' }) => method);
+      const config = configFor({
+        ...Object.fromEntries([...running].map(([source, { url }]) => [source, url])),
+        ...Object.fromEntries(['killed-name', 'racing', 'storm'].map((source) => [source, server.url])),
+        'killed-move': `${proxy.endpoint}/dav/`,
+      });
+      trio = await Promise.all([1, 2, 3].map(() => startInstance(config)));
     });
     afterEach(() => {
       proxy.reset();
     });
     afterAll(async () => {
+      await Promise.all(trio.map((instance) => instance.stop()));
       await proxy?.close();
-      await server?.stop();
+      for (const one of running.values()) await one.stop();
     });
 
-    /** A folder that the server may write to. */
-    const makeRoot = async (root: string): Promise<string> => {
-      const folder = join(server.data, root);
-      await mkdir(folder);
-      await chmod(folder, 0o777);
-      return folder;
+    const instanceAt = (index: number): Instance => {
+      const instance = trio[index % 3];
+      if (instance === undefined) throw new Error('no instance');
+      return instance;
     };
-    const below = async (folder: string): Promise<readonly string[]> =>
-      (await readdir(folder, { recursive: true }).catch(() => [])).sort();
+
+    for (const { name, source, installed, count } of servers)
+      it.skipIf(!installed)(
+        `that upload ${String(count)} files of one name to ${name} store as many distinct whole files`,
+        async () => {
+          const data = join(running.get(source)?.data ?? '', source);
+          const paths = await Promise.all(
+            Array.from({ length: count }, (_, index) =>
+              upload(instanceAt(index), 'a.txt', contentOf(index), { source }),
+            ),
+          );
+          expect(paths.filter((path) => path?.endsWith('.txt') !== true)).toEqual([]);
+          expect(new Set(paths).size).toBe(count);
+          expect((await readdir(data)).filter((one) => one !== '.DAV').sort()).toEqual([...paths].sort());
+          for (const [index, path] of paths.entries())
+            expect(await readFile(join(data, path ?? ''), 'utf8')).toBe(contentOf(index));
+        },
+        120_000,
+      );
 
     it('a name that a killed process was taking is skipped at first, and free again when no process can hold it', async () => {
       const folder = await makeRoot('killed-name');
-      const victim = await startInstance(configFor(`${proxy.endpoint}/dav/`, 'killed-name'));
-      const [other] = await startInstances(1, configFor(server.url, 'killed-name'));
-      if (other === undefined) throw new Error('no instance');
-      expect(await upload(victim, 'first.txt', 'first')).toBe('first.txt');
+      const source = 'killed-name';
+      const victim = await startInstance(configFor({ [source]: `${proxy.endpoint}/dav/` }));
+      const other = instanceAt(0);
+      expect(await upload(victim, 'first.txt', 'first', { source })).toBe('first.txt');
       proxy.fail({ operation: 'MOVE', effect: { kind: 'stall' } });
-      const lost = upload(victim, 'a.txt', 'lost');
+      const lost = upload(victim, 'a.txt', 'lost', { source });
       await expect.poll(() => proxy.counts()['MOVE'] ?? 0).toBeGreaterThanOrEqual(2);
       await victim.kill();
       expect(await lost).toBeUndefined();
-      expect(await upload(other, 'a.txt', 'second')).toBe('a-1.txt');
-      const renamed = call(other, 'fileRename', { name: 'first.txt', newname: 'a.txt' });
+      expect(await upload(other, 'a.txt', 'second', { source })).toBe('a-1.txt');
+      const renamed = call(other, 'fileRename', { source, name: 'first.txt', newname: 'a.txt' });
       expect(await renamed).toMatchObject({ data: { code: 503, error: 'BUSY' } });
       const long = new Date(Date.now() - 600_000);
       const hidden = (await readdir(folder)).filter((name) => name.endsWith('.tmp'));
       expect(hidden).toHaveLength(2);
       for (const name of hidden) await utimes(join(folder, name), long, long);
-      expect(await upload(other, 'a.txt', 'third')).toBe('a.txt');
+      expect(await upload(other, 'a.txt', 'third', { source })).toBe('a.txt');
       expect((await readdir(folder)).filter((name) => name.endsWith('.txt')).sort()).toEqual([
         'a-1.txt',
         'a.txt',
@@ -157,7 +176,8 @@ describe.skipIf(!programs.apache)(
 
     it('a process killed in the middle of a folder move loses nothing, and another one finishes the move', async () => {
       const folder = await makeRoot('killed-move');
-      const config = configFor(`${proxy.endpoint}/dav/`, 'killed-move');
+      const source = 'killed-move';
+      const config = configFor({ [source]: `${proxy.endpoint}/dav/` });
       const names = Array.from({ length: 60 }, (_, index) => join('deep', `${String(index)}.txt`)).sort();
       for (const one of ['f', join('f', 'deep')]) {
         await mkdir(join(folder, one));
@@ -165,9 +185,9 @@ describe.skipIf(!programs.apache)(
       }
       for (const name of names) await writeFile(join(folder, 'f', name), name);
       const whole = ['deep', ...names];
-      const fields = { name: 'f', newname: 'g' };
+      const fields = { source, name: 'f', newname: 'g' };
       // The request is lost at first, then its answer.
-      for (const [kind, source, target] of [
+      for (const [kind, here, there] of [
         ['stall', whole, []],
         ['stall-answer', [], whole],
       ] as const) {
@@ -176,21 +196,20 @@ describe.skipIf(!programs.apache)(
         proxy.fail({ operation: 'MOVE', effect: { kind } });
         const moving = call(victim, 'folderRename', fields).catch(() => undefined);
         await expect.poll(() => proxy.counts()['MOVE'] ?? 0).toBe(1);
-        await expect.poll(() => below(join(folder, 'g'))).toEqual(target);
+        await expect.poll(() => below(join(folder, 'g'))).toEqual(there);
         await victim.kill();
         await moving;
         proxy.reset();
-        expect(await below(join(folder, 'f'))).toEqual(source);
+        expect(await below(join(folder, 'f'))).toEqual(here);
         // What stands for the name is old by now.
         const long = new Date(Date.now() - 600_000);
         for (const name of await readdir(folder))
           if (name.endsWith('.tmp')) await utimes(join(folder, name), long, long);
       }
-      const [finisher] = await startInstances(1, config);
-      if (finisher === undefined) throw new Error('no instance');
+      const finisher = instanceAt(0);
       // The server had done it: nothing is left to move.
       expect(await call(finisher, 'folderRename', fields)).toMatchObject({ data: { code: 404 } });
-      expect(await call(finisher, 'folderRename', { name: 'g', newname: 'h' })).toMatchObject({
+      expect(await call(finisher, 'folderRename', { source, name: 'g', newname: 'h' })).toMatchObject({
         success: true,
       });
       expect(await below(join(folder, 'h'))).toEqual(whole);
@@ -201,23 +220,29 @@ describe.skipIf(!programs.apache)(
       const folder = await makeRoot('racing');
       await mkdir(join(folder, 'f'));
       await chmod(join(folder, 'f'), 0o777);
-      const [mover, ...uploaders] = await startInstances(3, configFor(server.url, 'racing'));
-      if (mover === undefined) throw new Error('no instance');
+      const source = 'racing';
+      const mover = instanceAt(0);
       let isDone = false;
       let moves = 0;
       const moving = async (): Promise<void> => {
         // New names each time: an upload that comes in between may have made the folder again.
         for (let round = 0; !isDone; round += 1) {
-          const { success } = await call(mover, 'folderRename', { name: 'f', newname: `g${String(round)}` });
+          const { success } = await call(mover, 'folderRename', {
+            source,
+            name: 'f',
+            newname: `g${String(round)}`,
+          });
           if (success) moves += 1;
-          await call(mover, 'folderCreate', { name: 'f' });
+          await call(mover, 'folderCreate', { source, name: 'f' });
         }
       };
       const uploading = async (): Promise<readonly (readonly [string, string])[]> => {
         const stored: (readonly [string, string])[] = [];
         for (let index = 0; stored.length < 20 || moves < 4; index += 1) {
-          const instance = uploaders[index % uploaders.length] ?? mover;
-          const path = await upload(instance, 'a.txt', contentOf(index), 'f');
+          const path = await upload(instanceAt(1 + (index % 2)), 'a.txt', contentOf(index), {
+            source,
+            path: 'f',
+          });
           if (path?.endsWith('.txt') === true) stored.push([path, contentOf(index)]);
         }
         isDone = true;
@@ -236,11 +261,10 @@ describe.skipIf(!programs.apache)(
 
     it('a process killed during uploads leaves only whole files under names that anybody sees', async () => {
       const folder = await makeRoot('storm');
-      const config = configFor(server.url, 'storm');
-      const victim = await startInstance(config);
-      const survivors = await startInstances(2, config);
+      const source = 'storm';
+      const victim = await startInstance(configFor({ [source]: server.url }));
       const uploads = Array.from({ length: 45 }, (_, index) =>
-        upload([victim, ...survivors][index % 3] ?? victim, 'a.txt', contentOf(index)),
+        upload(index % 3 === 0 ? victim : instanceAt(index), 'a.txt', contentOf(index), { source }),
       );
       await Promise.any(uploads.filter((_, index) => index % 3 === 0));
       await victim.kill();
