@@ -16,6 +16,9 @@ const textOf = async (adapter: WebdavAdapter, path: string): Promise<string> =>
 const times = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
+/** How many write, copy or move to one name at the same time. */
+const CREATORS = 12;
+
 /** Names of all files of a server, and of its temporary folders. */
 const namesOnDisk = async ({ data }: DavServer): Promise<readonly string[]> => {
   const entries = await readdir(data, { recursive: true, withFileTypes: true });
@@ -46,7 +49,7 @@ for (const { name, installed, start, options } of davServers) {
       const { stores, close } = await open(3);
       const made = await Promise.allSettled(
         stores.flatMap((store, client) =>
-          times(20, (index) =>
+          times(8, (index) =>
             index % 2 === 0
               ? store.makeFolder(at(`a/b/folder-${String(client)}-${String(index)}`))
               : put(
@@ -63,8 +66,8 @@ for (const { name, installed, start, options } of davServers) {
       const kinds: Record<string, number> = {};
       for await (const page of store.list(at('a/b')))
         for (const { kind } of page) kinds[kind] = (kinds[kind] ?? 0) + 1;
-      expect(kinds).toEqual({ folder: 30, file: 30 });
-      expect(await textOf(store, 'a/b/file-2-19.txt')).toBe('2 19');
+      expect(kinds).toEqual({ folder: 12, file: 12 });
+      expect(await textOf(store, 'a/b/file-2-7.txt')).toBe('2 7');
       await close();
     });
 
@@ -73,11 +76,11 @@ for (const { name, installed, start, options } of davServers) {
       const [store] = stores;
       if (store === undefined) throw new Error('no store');
       const createOnly = true;
-      await Promise.all(times(30, (index) => put(store, `from/${String(index)}.txt`, String(index))));
+      await Promise.all(times(CREATORS, (index) => put(store, `from/${String(index)}.txt`, String(index))));
       for (const round of ['a', 'b', 'c']) {
         const target = at(`to/${round}.txt`);
         const outcomes = await Promise.allSettled(
-          times(30, (index) => {
+          times(CREATORS, (index) => {
             const client = stores[index % 3] ?? store;
             const from = at(`from/${String(index)}.txt`);
             if (round === 'a') return put(client, target.toString(), String(index), { createOnly });
@@ -92,7 +95,7 @@ for (const { name, installed, start, options } of davServers) {
           if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'ALREADY_EXISTS' });
       }
       // What lost a move is where it was, and nothing temporary remains anywhere.
-      expect(await namesOnDisk(server)).toHaveLength(29 + 3);
+      expect(await namesOnDisk(server)).toHaveLength(CREATORS - 1 + 3);
       await close();
     });
 
@@ -100,7 +103,7 @@ for (const { name, installed, start, options } of davServers) {
       const { stores, close } = await open(3);
       const [store] = stores;
       if (store === undefined) throw new Error('no store');
-      const contents = times(30, (index) => String(index).repeat(2000));
+      const contents = times(12, (index) => String(index).repeat(2000));
       await put(store, 'f/a.txt', 'first');
       await Promise.all(contents.map((text, index) => put(stores[index % 3] ?? store, 'f/a.txt', text)));
       expect(contents).toContain(await textOf(store, 'f/a.txt'));
@@ -112,11 +115,11 @@ for (const { name, installed, start, options } of davServers) {
       const { stores, close } = await open(3);
       const [store] = stores;
       if (store === undefined) throw new Error('no store');
-      for (const round of ['a', 'b', 'c', 'd']) {
+      for (const round of ['a', 'b']) {
         const from = (index: number): string => `${round}-${String(index)}`;
-        await Promise.all(times(15, (index) => put(store, `${from(index)}/a.txt`, String(index))));
+        await Promise.all(times(9, (index) => put(store, `${from(index)}/a.txt`, String(index))));
         const outcomes = await Promise.allSettled(
-          times(15, (index) => (stores[index % 3] ?? store).moveFolder(at(from(index)), at(round))),
+          times(9, (index) => (stores[index % 3] ?? store).moveFolder(at(from(index)), at(round))),
         );
         const winners = outcomes.flatMap(({ status }, index) => (status === 'fulfilled' ? [index] : []));
         expect(winners).toHaveLength(1);

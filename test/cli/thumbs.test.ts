@@ -91,7 +91,7 @@ describe('stowage thumbs', () => {
   });
 
   it('ends when it is asked to, with nothing half made, and goes on when it runs again', async () => {
-    const bytes = await photo(3000);
+    const bytes = await photo(1500);
     await writeFile(join(root, '0.jpg'), bytes);
     for (let count = 1; count < 150; count += 1)
       await copyFile(join(root, '0.jpg'), join(root, `${String(count)}.jpg`));

@@ -23,7 +23,7 @@ describe.each(quick)('several clients at once on %s', (name, kind) => {
     });
 
     it(`lose nothing, tear nothing and double nothing (seed ${String(today)})`, async () => {
-      const operations = name === 's3' || name === 'webdav' ? 150 : 250;
+      const operations = name === 's3' || name === 'webdav' ? 120 : 180;
       const report = await runModel({ ...stores, seed: today, clients: 4, operations });
       // As one text: a failure then shows them.
       expect(report.violations.join('\n')).toBe('');
@@ -55,7 +55,7 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
 describe('a run on a store that loses something in silence', () => {
   it.concurrent.each(Object.entries(losses))(
     'says so: %s',
-    async (_name, { wrap, says, operations = 300 }) => {
+    async (_name, { wrap, says, operations = 150 }) => {
       const stores = await startMemory(wrap);
       // One client: which doubles are left at the end does not depend on who was faster.
       const { violations } = await runModel({ ...stores, seed: 1, clients: 1, operations, trash: true });
