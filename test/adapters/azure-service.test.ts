@@ -66,7 +66,17 @@ describe.skipIf(azuriteMissing !== undefined)(
         const content = await container.client.getBlobClient(key).downloadToBuffer();
         return { content, contentType, cacheControl, storageClass };
       },
-      put: (key, text) => container.put(key, text),
+      put: (key, content) => container.put(key, content),
+      setAttributes: async (key, { cacheControl, contentDisposition, contentLanguage, metadata }) => {
+        const blob = container.client.getBlobClient(key);
+        await blob.setMetadata(metadata);
+        await blob.setHTTPHeaders({
+          blobCacheControl: cacheControl,
+          blobContentDisposition: contentDisposition,
+          blobContentLanguage: contentLanguage,
+        });
+      },
+      attributes: (key) => container.head(key),
       keys: (prefix) => container.keys(prefix),
       openStore,
       proxy,

@@ -71,9 +71,13 @@ describe('a source in a bucket of Google Cloud Storage', () => {
       const { contentType, cacheControl, storageClass } = found.attributes as Record<string, string>;
       return { content: found.content, contentType, cacheControl, storageClass };
     },
-    put: async (key, text) => {
-      server.emulator.put(key, text);
+    put: async (key, content) => {
+      server.emulator.put(key, content);
     },
+    setAttributes: async (key, attributes) => {
+      server.emulator.put(key, server.emulator.objects.get(key)?.content ?? '', { ...attributes });
+    },
+    attributes: async (key) => server.emulator.objects.get(key)?.attributes ?? {},
     keys: async (prefix) => server.emulator.keys(prefix),
     openStore,
     proxy,

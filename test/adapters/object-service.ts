@@ -22,6 +22,13 @@ interface KeptObject {
   readonly storageClass: string | undefined;
 }
 
+interface Attributes {
+  readonly cacheControl: string;
+  readonly contentDisposition: string;
+  readonly contentLanguage: string;
+  readonly metadata: Record<string, string>;
+}
+
 /** A service of objects under keys, seen past the adapter. */
 export interface ObjectService {
   readonly storageAdapter: 'azure' | 'gcs';
@@ -30,7 +37,10 @@ export interface ObjectService {
   /** Options of a source below this prefix. */
   readonly optionsOf: (prefix: string) => object;
   readonly kept: (key: string) => Promise<KeptObject>;
-  readonly put: (key: string, text: string) => Promise<void>;
+  readonly put: (key: string, content: string | Buffer) => Promise<void>;
+  /** Gives an object these attributes, and reads them: the rest is that of the write that stored it. */
+  readonly setAttributes: (key: string, attributes: Attributes) => Promise<unknown>;
+  readonly attributes: (key: string) => Promise<object>;
   /** Keys that begin so, without that beginning, sorted. */
   readonly keys: (prefix: string) => Promise<readonly string[]>;
   /** A store below this prefix, behind the proxy. It waits two seconds for data. */
@@ -132,6 +142,35 @@ export const itIsAnObjectService = (service: () => ObjectService): void => {
     expect((await callIn(app, '/folderRemove?name=moved')).status).toBe(200);
     const left = (await keys(key(''))).filter((name) => !name.startsWith('_thumbs'));
     expect(left).toEqual(['blau ü.jpg', 'renamed (1).txt']);
+  });
+
+  it('keeps the attributes of an object whose content is replaced or edited in place', async () => {
+    const { storageAdapter, optionsOf, put, setAttributes, attributes } = service();
+    const prefix = randomUUID();
+    const options = { ...optionsOf(prefix), cacheControl: 'max-age=3600' };
+    const app = openServiceWith(storageAdapter, options, { trash: { keepReplaced: true } });
+    const picture = await sharp({ create: { width: 80, height: 60, channels: 3, background: '#36c' } })
+      .png()
+      .toBuffer();
+    const own = {
+      cacheControl: 'max-age=5',
+      contentDisposition: 'attachment',
+      contentLanguage: 'de',
+      metadata: { author: 'somebody' },
+    };
+    const key = `${prefix}/a.png`;
+    await put(key, picture);
+    await setAttributes(key, own);
+    const form = new FormData();
+    form.set('files[0]', new Blob([new Uint8Array(picture)]), 'other.png');
+    for (const [path, body] of [
+      ['/imageResize?name=a.png&box[w]=40&box[h]=30'],
+      ['/fileReplace?name=a.png', form],
+      ['/imageSave?name=a.png', form],
+    ] as const) {
+      expect(await callIn(app, path, body)).toMatchObject({ status: 200 });
+      expect(await attributes(key)).toMatchObject(own);
+    }
   });
 
   it('gives a name to one of many writers, whatever their sizes', async () => {

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PutBucketPolicyCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import sharp from 'sharp';
 import { createApp, type Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SourcePath } from 'stowage/storage';
@@ -155,6 +156,48 @@ describe.skipIf(radosgwMissing !== undefined)(
         });
         expect(digest(await read(`moved-${name}`))).toBe(digest(Body));
       }
+    });
+
+    it('keeps the attributes of an object whose content is replaced or edited in place, without more requests', async () => {
+      const prefix = randomUUID();
+      const s3 = { ...options(prefix), cacheControl: 'max-age=60' };
+      const source = { title: 'Files', baseurl: 'https://f.test/', maxUploadFileSize: '20mb' };
+      const app = createApp(
+        { sources: { files: { ...source, storageAdapter: 's3', s3 } } },
+        {},
+        { logger: silent },
+      );
+      endings.push(() => app.close());
+      const own = {
+        CacheControl: 'max-age=5',
+        ContentDisposition: 'attachment',
+        ContentLanguage: 'de',
+        Metadata: { author: 'somebody' },
+      };
+      const picture = await sharp({ create: { width: 80, height: 60, channels: 3, background: '#36c' } })
+        .png()
+        .toBuffer();
+      const act = async (query: string, content?: Uint8Array): Promise<Record<string, number>> => {
+        const body = new FormData();
+        if (content !== undefined) body.set('files[0]', new Blob([new Uint8Array(content)]), 'sent.png');
+        const Key = `${prefix}/a.png`;
+        await bucket.client.send(new PutObjectCommand({ Bucket: bucket.name, Key, Body: picture, ...own }));
+        proxy.reset();
+        const sent = content === undefined ? {} : { method: 'POST', body };
+        expect((await app.fetch(new Request(`http://service/${query}`, sent))).status).toBe(200);
+        const counts = proxy.counts();
+        expect(await bucket.head(Key)).toMatchObject({ ...own, ContentType: 'image/png' });
+        return counts;
+      };
+      // The first conditional write of a process tries what the service supports.
+      await act('imageCrop?name=a.png&box[x]=1&box[y]=1&box[w]=20&box[h]=20');
+      const put = { PutObject: 1, HeadObject: 1, ListObjectsV2: 2, DeleteObject: 1 };
+      const crop = await act('imageCrop?name=a.png&box[x]=1&box[y]=1&box[w]=20&box[h]=20');
+      expect(crop).toEqual({ ...put, GetObject: 1 });
+      expect(await act('fileReplace?name=a.png', picture)).toEqual(put);
+      const large = await act('fileReplace?name=a.png', Buffer.concat([picture, Buffer.alloc(9 * MB)]));
+      const parts = { CreateMultipartUpload: 1, UploadPart: 2, CompleteMultipartUpload: 1 };
+      expect(large).toMatchObject({ ...parts, HeadObject: 2 });
     });
 
     it('above 8 MB a copy keeps texts that are not in English, as browsers are told names of files', async () => {

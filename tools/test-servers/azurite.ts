@@ -98,7 +98,7 @@ export const startAzuriteProxy = ({ accountUrl }: Azurite): Promise<FaultProxy> 
 export interface PlainContainer {
   readonly name: string;
   readonly client: ContainerClient;
-  put(key: string, body: string): Promise<void>;
+  put(key: string, body: string | Buffer): Promise<void>;
   head(key: string): Promise<BlobGetPropertiesResponse>;
   /** Names with this prefix, without it, sorted; includes blobs with uncommitted blocks. */
   keys(prefix: string): Promise<string[]>;

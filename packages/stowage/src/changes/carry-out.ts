@@ -71,8 +71,11 @@ const upToDate = async (context: StageContext, change: Change, hasWaited: boolea
     if (!isSeen && (await findInTrash(storeOf(open), record.id, { signal })) === undefined)
       throw missing('file or folder');
   }
-  if (change.type === 'describe' || (change.type === 'put' && change.mustExist === true))
-    await findAgain(change.open, change.path, 'file');
+  if (change.type === 'describe') await findAgain(change.open, change.path, 'file');
+  if (change.type === 'put' && change.mustExist === true) {
+    const { stat: replaces } = await findAgain(change.open, change.path, 'file');
+    return { ...change, replaces };
+  }
   if (hasWaited && change.type === 'remove') {
     const { stat: seen } = await findAgain(change.open, change.path, change.kind);
     return { ...change, seen };

@@ -125,6 +125,8 @@ export interface Put extends At {
   readonly isNoFolder?: boolean | undefined;
   /** Does not create the file again when it was removed in the meantime. */
   readonly mustExist?: boolean;
+  /** The file that is replaced, where it was looked up anyway. */
+  readonly replaces?: Stat | undefined;
 }
 
 export interface Describe extends At {

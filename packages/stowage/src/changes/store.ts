@@ -110,18 +110,24 @@ const copy = async (context: StageContext, change: Transfer): Promise<void> => {
  */
 const putOver = async (
   { signal }: StageContext,
-  { open, path, createOnly }: Put,
+  { open, path, createOnly, replaces }: Put,
   bytes: Buffer,
   version: Stat,
 ): Promise<Stat> => {
   if (createOnly === true) throw new NotFoundError();
   const storage = storeOf(open);
   if (storage.capabilities.ifMatch && version.etag !== undefined)
-    return storage.write(path, streamOf(bytes), { size: bytes.length, ifMatch: version.etag, signal });
+    return storage.write(path, streamOf(bytes), {
+      size: bytes.length,
+      ifMatch: version.etag,
+      replaces: replaces ?? version,
+      signal,
+    });
   const staged = await stageContent(storage, streamOf(bytes), { near: path.parent, signal });
   try {
-    if (!isSameVersion(version, await storage.stat(path, { signal }))) throw new ChangedMeanwhileError();
-    return await staged.commit(path, { signal });
+    const now = await storage.stat(path, { signal });
+    if (!isSameVersion(version, now)) throw new ChangedMeanwhileError();
+    return await staged.commit(path, { replaces: now, signal });
   } finally {
     await staged.discard();
   }
@@ -129,9 +135,9 @@ const putOver = async (
 
 const write = (context: StageContext, put: Put): Promise<Stat> => {
   const { signal } = context;
-  const { open, path, content, createOnly, isNoFolder } = put;
+  const { open, path, content, createOnly, isNoFolder, replaces } = put;
   const storage = storeOf(open);
-  const how = { ...(createOnly === true ? { createOnly } : {}), isNoFolder, signal };
+  const how = { ...(createOnly === true ? { createOnly } : {}), isNoFolder, replaces, signal };
   if ('staged' in content) return placeStaged(content.staged, content.stagedIn, storage, path, how);
   const { bytes, version } = content;
   if (version !== undefined) return putOver(context, put, bytes, version);

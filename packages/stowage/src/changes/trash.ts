@@ -70,7 +70,7 @@ const keepOld = async (context: StageContext, change: Put, next: Next): ReturnTy
   const about = await wordsAlong(context, open, path);
   const kept = await copyIntoTrash(storage, { path, about, seen: old }, by(context), { signal });
   try {
-    await next(change);
+    await next({ ...change, replaces: old });
     tendTrash(context, open, kept.bytes);
     return undefined;
   } catch (error) {

@@ -48,6 +48,11 @@ export interface WriteOptions extends PutOptions {
   /** Replaces only this version, else throws ChangedMeanwhileError. */
   readonly ifMatch?: string | undefined;
   /**
+   * The result of a recent `stat` of this store for the file that is replaced. A store whose files have
+   * attributes of their own (caching, disposition, metadata) sets those that it reported for that file again.
+   */
+  readonly replaces?: Stat | undefined;
+  /**
    * True for content that is derived from other files and can be regenerated, such as a thumbnail, in a
    * folder that only such content is put into. The store uses the cheapest way: no flush against power
    * failures, no check whether a folder has the name. Readers still see the whole file or none.

@@ -2,7 +2,7 @@ import type { ContainerClient, ContainerListBlobHierarchySegmentResponse } from 
 import * as errors from '../../../errors/errors.ts';
 import type { Http, Service } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
-import type { Listing, ObjectFacts } from '../core/objects.ts';
+import { unmarked, type KeptAttributes, type Listing, type ObjectFacts } from '../core/objects.ts';
 
 const byCode = errors.errorsByCode(
   [errors.NotFoundError, 'BlobNotFound', 'ResourceNotFound'],
@@ -70,6 +70,16 @@ export const factsOf = (
   etag: strongEtag(etag),
   storageClass: accessTierInferred === true ? undefined : accessTier,
 });
+
+/** Metadata by which a write recognises its own blob after a lost response. */
+export const WRITE_MARK = 'stowagewrite';
+
+/** Of a response about one blob. */
+export const fullFactsOf = (found: Reported & KeptAttributes, size: number | undefined): ObjectFacts => {
+  const { cacheControl, contentDisposition, contentLanguage } = found;
+  const metadata = unmarked(found.metadata, WRITE_MARK);
+  return { ...factsOf(found, size), kept: { cacheControl, contentDisposition, contentLanguage, metadata } };
+};
 
 type ListedPage = Pick<ContainerListBlobHierarchySegmentResponse, 'segment' | 'continuationToken'>;
 

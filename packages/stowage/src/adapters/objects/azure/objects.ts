@@ -29,7 +29,7 @@ import type { PartLimits } from '../core/parts.ts';
 import { attemptsOf, type Requests } from '../core/requests.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
 import type { OperationOptions, ReadOptions } from '../../../storage/adapter.ts';
-import { factsOf, listingOf } from './errors.ts';
+import { fullFactsOf, listingOf, WRITE_MARK } from './errors.ts';
 import { createBatches } from './change.ts';
 import { openRequests, type AzureClient } from './connection.ts';
 import { createSignedUrls } from './read.ts';
@@ -37,8 +37,6 @@ import { accountOf, type AzureOptions } from './options.ts';
 
 /** Limit of Azure. */
 const MAX_BLOCKS = 50_000;
-/** Metadata by which a write recognises its own blob after a lost response. */
-const WRITE_MARK = 'stowagewrite';
 const COPY_POLL_MS = 200;
 /** Time limit of a copy at the service, as a multiple of `readTimeout`. */
 const COPY_PATIENCE = 10;
@@ -79,7 +77,7 @@ export class AzureObjects extends Uploads implements Objects {
 
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const found = await this.#properties(key, options);
-    return found === undefined ? undefined : factsOf(found, found.contentLength);
+    return found && fullFactsOf(found, found.contentLength);
   }
 
   pages(
@@ -105,7 +103,7 @@ export class AzureObjects extends Uploads implements Objects {
       const body = output.readableStreamBody as Readable | undefined;
       if (body === undefined) throw new CorruptError({ detail: 'a response with a blob has no body' });
       const length = output.contentLength;
-      return { facts: factsOf(output, wholeSize(output.contentRange) ?? length), length, body };
+      return { facts: fullFactsOf(output, wholeSize(output.contentRange) ?? length), length, body };
     });
   }
 
@@ -260,12 +258,13 @@ export class AzureObjects extends Uploads implements Objects {
     options: OperationOptions,
     write: (attributes: BlockBlobUploadOptions) => Promise<{ readonly etag?: string | undefined }>,
   ): Promise<string | undefined> {
-    const attributes = { ...this.#attributes(target.key), conditions: conditionsOf(target) };
+    const attributes = { ...this.#attributes(target), conditions: conditionsOf(target) };
     return markedWrite(
       target,
       async (mark) => {
-        const metadata = mark === undefined ? {} : { metadata: { [WRITE_MARK]: mark } };
-        return strongEtag((await write({ ...attributes, ...metadata })).etag);
+        const own = mark === undefined ? {} : { [WRITE_MARK]: mark };
+        const metadata = { ...target.kept?.metadata, ...own };
+        return strongEtag((await write({ ...attributes, metadata })).etag);
       },
       async () => {
         const found = await this.#properties(target.key, {});
@@ -275,11 +274,16 @@ export class AzureObjects extends Uploads implements Objects {
     );
   }
 
-  #attributes(key: string): BlockBlobUploadOptions {
-    const { accessTier: tier, cacheControl: blobCacheControl } = this.#options;
-    const caching = blobCacheControl === undefined ? {} : { blobCacheControl };
+  #attributes({ key, kept = {} }: UploadTarget): BlockBlobUploadOptions {
+    const { accessTier: tier } = this.#options;
+    const { cacheControl = this.#options.cacheControl, contentDisposition, contentLanguage } = kept;
     return {
-      blobHTTPHeaders: { blobContentType: contentTypeOf(key), ...caching },
+      blobHTTPHeaders: {
+        blobContentType: contentTypeOf(key),
+        ...(cacheControl === undefined ? {} : { blobCacheControl: cacheControl }),
+        ...(contentDisposition === undefined ? {} : { blobContentDisposition: contentDisposition }),
+        ...(contentLanguage === undefined ? {} : { blobContentLanguage: contentLanguage }),
+      },
       ...(tier === undefined ? {} : { tier }),
     };
   }

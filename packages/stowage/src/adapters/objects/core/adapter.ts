@@ -16,7 +16,7 @@ import type { TreeWalkOptions, WalkPage } from '../../../storage/tree-walk.ts';
 import { Folders, type NewFolder } from './folders.ts';
 import { walkKeys } from './key-walk.ts';
 import { createKeys, partsOf, type Keys } from './keys.ts';
-import type { Objects } from './objects.ts';
+import type { ObjectFacts, Objects } from './objects.ts';
 import { hasBelow, Lookup, openObject } from './lookup.ts';
 import { Removals } from './change.ts';
 
@@ -97,7 +97,9 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     if (path.isRoot) throw new WrongKindError();
     return this.#lookup.inAnySpelling(path, options, async () => {
       try {
-        return await openObject(this.#objects, path, this.keys.of(path), options);
+        const key = this.keys.of(path);
+        const statOf = (facts: ObjectFacts): port.Stat => this.#lookup.found(path, key, facts).stat;
+        return await openObject(this.#objects, key, statOf, options);
       } catch (error) {
         if (!(error instanceof NotFoundError) || options.mayMiss === true) throw error;
         return this.#lookup.reject(path, 'file', options);
@@ -231,7 +233,8 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     return consumeContent(content, options, async (chunks) => {
       const isNoFolder = options.derived === true || options.isNoFolder === true;
       const key = await this.#lookup.freeOfFolder(path, { createOnly, isNoFolder, signal });
-      const request = { key, createOnly, ifMatch, chunks, size: options.size, open };
+      const kept = this.#lookup.keptOf(options.replaces);
+      const request = { key, createOnly, ifMatch, kept, chunks, size: options.size, open };
       const { size, etag } = await this.#objects.upload(request, { signal });
       return { name: path.name, kind: 'file', size, modifiedAt: undefined, etag };
     });

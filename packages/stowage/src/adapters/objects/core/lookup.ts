@@ -13,12 +13,18 @@ import type {
 } from '../../../storage/adapter.ts';
 import { passBody } from '../../remote/core/body.ts';
 import { type SourcePath, isSegment } from '../../../storage/source-path.ts';
-import { type ObjectFacts, type Objects, type ObjectPage, glimpseOf } from './objects.ts';
+import {
+  type KeptAttributes,
+  type ObjectFacts,
+  type Objects,
+  type ObjectPage,
+  glimpseOf,
+} from './objects.ts';
 import { ListedNames, respell, type Spellings } from '../../support/spellings.ts';
 import { AlreadyExistsError, ifMissing, NotFoundError, WrongKindError } from '../../../errors/errors.ts';
 import { HIDDEN_FOLDER, type Keys } from './keys.ts';
 
-export const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFacts): Stat => ({
+const fileStat = (path: SourcePath, { size, modifiedAt, etag }: ObjectFacts): Stat => ({
   name: path.name,
   kind: 'file',
   size,
@@ -33,8 +39,8 @@ const LONG_PAUSE_MS = 500;
 /** Opens an object, or a range of it. @throws NotFoundError, ChangedMeanwhileError, CorruptError */
 export const openObject = async (
   objects: Objects,
-  path: SourcePath,
   key: string,
+  statOf: (facts: ObjectFacts) => Stat,
   options: ReadOptions,
 ): Promise<ReadResult> => {
   const { signal } = options;
@@ -53,15 +59,14 @@ export const openObject = async (
     failure,
     reopen: mayReopen ? { afterMs: LONG_PAUSE_MS, open: openRest } : undefined,
   });
-  return { stat: fileStat(path, facts), stream };
+  return { stat: statOf(facts), stream };
 };
 
 /** A file that was found: its key, and the reported properties. */
-export interface FoundFile {
+export interface FoundFile extends Pick<ObjectFacts, 'storageClass' | 'kept'> {
   readonly key: string;
   readonly size: number;
   readonly stat: Stat;
-  readonly storageClass: string | undefined;
 }
 
 export const firstKey = async (
@@ -198,10 +203,15 @@ export class Lookup {
 
   /** Records a file by its key and properties, for as long as its `stat` is used. */
   found(path: SourcePath, key: string, facts: ObjectFacts): FoundFile {
-    const { size = 0, storageClass } = facts;
-    const found = { key, size, stat: fileStat(path, facts), storageClass };
+    const { size = 0, storageClass, kept } = facts;
+    const found = { key, size, stat: fileStat(path, facts), storageClass, kept };
     this.#found.set(found.stat, found);
     return found;
+  }
+
+  /** Attributes that a lookup with this result has reported. */
+  keptOf(stat: Stat | undefined): KeptAttributes | undefined {
+    return stat && this.#found.get(stat)?.kept;
   }
 
   /** Sends no request when `seen` is known from an earlier lookup. @throws NotFoundError, WrongKindError */

@@ -15,6 +15,22 @@ const MB = 1024 * 1024;
 /** Up to this size one request stores an object; larger ones are sent in parts. */
 export const PART_BYTES = 8 * MB;
 
+/** Attributes of an object that new content under its key keeps. */
+export interface KeptAttributes {
+  readonly cacheControl?: string | undefined;
+  readonly contentDisposition?: string | undefined;
+  readonly contentLanguage?: string | undefined;
+  /** Without the mark of the write that stored the object. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Metadata without the mark of a write. */
+export const unmarked = (
+  metadata: Readonly<Record<string, string>> = {},
+  mark: string,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== mark));
+
 /** Properties of an object that a service reports. */
 export interface ObjectFacts {
   readonly size: number | undefined;
@@ -24,6 +40,8 @@ export interface ObjectFacts {
   readonly storageClass: string | undefined;
   /** The object is not a file: it only reserves its key for a copy. `left`: by a process that was killed. */
   readonly reserved?: 'in use' | 'left' | undefined;
+  /** Not reported by listings, and by GCS not with a content. */
+  readonly kept?: KeptAttributes | undefined;
 }
 
 export interface ListedObject extends ObjectFacts {
@@ -58,6 +76,7 @@ export interface Upload {
   readonly key: string;
   readonly createOnly: boolean;
   readonly ifMatch: string | undefined;
+  readonly kept?: KeptAttributes | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly size: number | undefined;
   /** Opens the content again for a retry, where that is possible. */

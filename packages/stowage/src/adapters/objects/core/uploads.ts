@@ -17,8 +17,8 @@ import { failedRequest, isPassing } from './requests.ts';
 const BUFFERS = 24;
 const MAY_WAIT = 2000;
 
-/** Key of an object, and the conditions for storing it. */
-export type UploadTarget = Pick<Upload, 'key' | 'createOnly' | 'ifMatch'>;
+/** Key of an object, the conditions for storing it, and attributes of the object that it replaces. */
+export type UploadTarget = Pick<Upload, 'key' | 'createOnly' | 'ifMatch' | 'kept'>;
 
 /** A running upload in parts. No object has the key before it is complete. */
 export interface PartedUpload {

@@ -55,6 +55,9 @@ export interface Resource {
   readonly timeCreated?: string;
   readonly generation?: string;
   readonly storageClass?: string;
+  readonly cacheControl?: string;
+  readonly contentDisposition?: string;
+  readonly contentLanguage?: string;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 

@@ -46,7 +46,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     const url = this.#uploadUrl('multipart', target);
     const write = async (mark: string | undefined): Promise<string | undefined> => {
       const boundary = randomUUID();
-      const body = multipartOf(this.attributes(key, mark), bytes, boundary);
+      const body = multipartOf(this.attributes(target, mark), bytes, boundary);
       const headers = { 'content-type': `multipart/related; boundary=${boundary}` };
       const response = await this.#post(`Put ${key}`, options.signal, { url, headers, body });
       const { size, generation } = jsonOf<Resource>(response);
@@ -60,7 +60,7 @@ export class GcsObjects extends GcsBucket implements Objects {
   /** A session that is not completed leaves no object, and expires after a week. */
   async begin(target: UploadTarget, { signal }: OperationOptions): Promise<PartedUpload> {
     const { key } = target;
-    const attributes = this.attributes(key);
+    const attributes = this.attributes(target);
     const url = this.#uploadUrl('resumable', target);
     const headers = { 'content-type': 'application/json', 'x-upload-content-type': attributes.contentType };
     const body = [Buffer.from(JSON.stringify(attributes))];

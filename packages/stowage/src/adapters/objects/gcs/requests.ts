@@ -1,8 +1,9 @@
 import { CorruptError, ifMissing } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
-import { Uploads, type MarkedObject } from '../core/uploads.ts';
+import { Uploads, type MarkedObject, type UploadTarget } from '../core/uploads.ts';
 import {
   pagesOf,
+  unmarked,
   type Download,
   type ObjectFacts,
   type ObjectPage,
@@ -17,6 +18,7 @@ import type { GcsOptions } from './options.ts';
 /** Metadata by which a write recognises its own object after a lost response. */
 export const WRITE_MARK = 'stowage-write';
 const KNOWN = 'name,size,timeCreated,generation,storageClass';
+const KEPT = 'cacheControl,contentDisposition,contentLanguage,metadata';
 
 /** Properties of a response with an object. @throws CorruptError */
 const contentOf = (response: HttpResponse): Pick<Download, 'facts' | 'length'> => {
@@ -46,8 +48,11 @@ export abstract class GcsBucket extends Uploads {
   }
 
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
-    const found = await this.resource(key, KNOWN, options);
-    return found && factsOf(found);
+    const found = await this.resource(key, `${KNOWN},${KEPT}`, options);
+    if (found === undefined) return undefined;
+    const { cacheControl, contentDisposition, contentLanguage } = found;
+    const metadata = unmarked(found.metadata, WRITE_MARK);
+    return { ...factsOf(found), kept: { cacheControl, contentDisposition, contentLanguage, metadata } };
   }
 
   pages(
@@ -103,10 +108,11 @@ export abstract class GcsBucket extends Uploads {
   }
 
   /** For a body in JSON, which leaves out undefined ones. */
-  attributes(key: string, mark?: string) {
-    const { storageClass, cacheControl } = this.options;
-    const metadata = mark === undefined ? undefined : { [WRITE_MARK]: mark };
-    return { name: key, contentType: contentTypeOf(key), storageClass, cacheControl, metadata };
+  attributes({ key, kept }: UploadTarget, mark?: string) {
+    const { storageClass } = this.options;
+    const { cacheControl = this.options.cacheControl, ...others } = kept ?? {};
+    const metadata = { ...others.metadata, ...(mark === undefined ? {} : { [WRITE_MARK]: mark }) };
+    return { name: key, contentType: contentTypeOf(key), storageClass, ...others, cacheControl, metadata };
   }
 
   /** Some fields of an object; undefined when no object has the key. */

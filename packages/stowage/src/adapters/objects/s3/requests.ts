@@ -16,7 +16,7 @@ import {
 } from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { firstKey } from '../core/lookup.ts';
-import { type Download, type ObjectFacts } from '../core/objects.ts';
+import { unmarked, type Download, type KeptAttributes, type ObjectFacts } from '../core/objects.ts';
 import type { Http, Requests } from '../core/requests.ts';
 import { markedWrite, type MarkedObject } from '../core/uploads.ts';
 import { strongEtag, wholeSize } from '../../remote/core/http.ts';
@@ -29,8 +29,33 @@ import { sendsChecksums, type S3Options } from './options.ts';
 /** Metadata by which a write recognises its own object after a lost response. */
 export const WRITE_MARK = 'stowage-write';
 
+type Attributes = Pick<
+  PutObjectCommandInput,
+  'CacheControl' | 'ContentDisposition' | 'ContentLanguage' | 'Metadata'
+>;
+
+/** Attributes that new content keeps: those in ASCII, because the SDK signs other letters wrongly. */
+const keptOf = (head: Attributes): KeptAttributes => {
+  const ascii = (text: string | undefined) => (/^[ -~]*$/u.test(text ?? '') ? text : undefined);
+  const metadata = Object.entries(unmarked(head.Metadata, WRITE_MARK));
+  return {
+    cacheControl: ascii(head.CacheControl),
+    contentDisposition: ascii(head.ContentDisposition),
+    contentLanguage: ascii(head.ContentLanguage),
+    metadata: Object.fromEntries(metadata.filter(([, text]) => ascii(text) !== undefined)),
+  };
+};
+
+/** As parameters of a request. */
+export const attributesIn = ({ cacheControl, ...kept }: KeptAttributes = {}): Attributes => ({
+  ...(cacheControl === undefined ? {} : { CacheControl: cacheControl }),
+  ContentDisposition: kept.contentDisposition,
+  ContentLanguage: kept.contentLanguage,
+  Metadata: kept.metadata,
+});
+
 /** The condition of a write, decided by the service, and attributes instead of the configured ones. */
-export type Condition = Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch' | 'CacheControl' | 'Metadata'>;
+export type Condition = Attributes & Pick<PutObjectCommandInput, 'IfNoneMatch' | 'IfMatch'>;
 
 /** The error of a conditional write: AWS calls an object that must have one version, and is gone, not found. */
 export const unmetCondition = (error: unknown, { IfMatch }: Condition): unknown =>
@@ -90,7 +115,7 @@ export class Bucket {
   async find(key: string, options: OperationOptions): Promise<ObjectFacts | undefined> {
     const head = await this.findHead(key, options);
     const facts = head && factsOf(head, head.ContentLength);
-    return facts?.reserved === undefined ? facts : undefined;
+    return facts && (facts.reserved === undefined ? { ...facts, kept: keptOf(head) } : undefined);
   }
 
   /** As `head`; undefined when no object has the key. */
@@ -134,7 +159,7 @@ export class Bucket {
         if (body === undefined) throw new CorruptError({ detail: 'a response to GetObject has no body' });
         const length = output.ContentLength;
         const facts = factsOf(output, wholeSize(output.ContentRange) ?? length);
-        if (facts.reserved === undefined) return { facts, length, body };
+        if (facts.reserved === undefined) return { facts: { ...facts, kept: keptOf(output) }, length, body };
         body.destroy();
         throw new NotFoundError({ detail: 'the object only reserves its key' });
       });

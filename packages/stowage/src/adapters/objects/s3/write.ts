@@ -22,7 +22,14 @@ import { attemptsOf } from '../core/requests.ts';
 import { strongEtag } from '../../remote/core/http.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { withSpooled } from '../../../storage/content.ts';
-import { unmetCondition, WRITE_MARK, type Bucket, type Condition, type SizedContent } from './requests.ts';
+import {
+  attributesIn,
+  unmetCondition,
+  WRITE_MARK,
+  type Bucket,
+  type Condition,
+  type SizedContent,
+} from './requests.ts';
 import { NOTHING, writtenVersion, type Support } from './known-services.ts';
 import type { ConditionalWrites, Free } from './conditional-writes.ts';
 
@@ -165,7 +172,11 @@ export abstract class S3Uploads extends Uploads {
       this.bucket,
       {
         key,
-        attributes: { ...this.bucket.attributes(key), ...this.bucket.checksumOfParts },
+        attributes: {
+          ...this.bucket.attributes(key),
+          ...attributesIn(target.kept),
+          ...this.bucket.checksumOfParts,
+        },
         condition: support.complete ? conditionOf(target, support) : {},
         check: support.complete ? undefined : () => this.#claim(target, options),
       },
@@ -191,7 +202,9 @@ export abstract class S3Uploads extends Uploads {
   }
 
   #put(target: UploadTarget, content: Uint8Array | SizedContent, options: OperationOptions) {
-    const put = (condition: Condition) => this.bucket.put(target.key, content, condition, options);
+    const kept = attributesIn(target.kept);
+    const put = (condition: Condition) =>
+      this.bucket.put(target.key, content, { ...kept, ...condition }, options);
     const condition = conditionOf(target, this.conditional.known);
     const isNew = condition.IfNoneMatch !== undefined && condition.IfMatch === undefined;
     return isNew ? this.conditional.create(target.key, options, put) : put(condition);
