@@ -131,9 +131,15 @@ export const start = async (names: readonly string[] = ['files']) => {
     ({ error } = data as { error?: unknown });
     return status;
   };
-  await send('folderCreate', { name: 'd' });
+  const [, first = new MemoryAdapter()] = memories[0] ?? [];
+  /** Makes a file of the first source past the service. */
+  const put = (path: string): Promise<unknown> => {
+    const bytes = Buffer.from(`content of ${path.replace(/^.*\//u, '')}`);
+    return first.write(SourcePath.parse(path), Readable.from([bytes], { objectMode: false }));
+  };
+  await first.makeFolder(SourcePath.parse('d'));
   for (const name of ['a.txt', 'b.txt']) {
-    await send('fileUpload', {}, content(name, `content of ${name}`));
+    await put(name);
     await send('fileDescribe', { name, alt: `about ${name}` });
   }
   const state = async (): Promise<readonly string[]> => {
@@ -152,5 +158,5 @@ export const start = async (names: readonly string[] = ['files']) => {
       }
     return found;
   };
-  return { watched, send, state, everything, lastError: () => error, close: () => router.close() };
+  return { watched, send, put, state, everything, lastError: () => error, close: () => router.close() };
 };

@@ -1,6 +1,6 @@
 import { NotFoundError, StorageUnavailableError } from 'stowage/storage';
 import { describe, expect, it } from 'vitest';
-import { type Change, CHANGES, content, type Intervention, start } from './changes.ts';
+import { type Change, CHANGES, type Intervention, start } from './changes.ts';
 
 const LOOKS = new Set(['stat', 'statMany', 'read', 'list']);
 const CHANGING = new Set([
@@ -30,10 +30,10 @@ const changes = [...Object.entries(CHANGES).filter(([name]) => SOME.includes(nam
 
 /** What a change leaves. With an intervention: undefined when the change has fewer operations. */
 const run = async (change: Change, intervention?: Intervention) => {
-  const { watched, send, state, everything, lastError, close } = await start(['files', 'others']);
+  const { watched, send, put, state, everything, lastError, close } = await start(['files', 'others']);
   try {
     await send('folderCreate', { name: 'd2' });
-    await send('fileUpload', { path: 'd' }, content('x.txt', 'content of x.txt'));
+    await put('d/x.txt');
     await send('fileDescribe', { path: 'd', name: 'x.txt', alt: 'about x.txt' });
     const before =
       intervention === undefined ? { state: await state(), everything: await everything() } : undefined;

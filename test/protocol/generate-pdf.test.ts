@@ -49,11 +49,11 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
     for (const [format, [width, height]] of Object.entries(formats)) {
       const options = { html: '<p>text</p>', 'options[format]': format };
       expectSize((await generate(service, options)).bytes, width, height);
-      const portrait = { ...options, 'options[page_orientation]': 'portrait' };
-      expectSize((await generate(service, portrait)).bytes, width, height);
       const landscape = { ...options, 'options[page_orientation]': 'landscape' };
       expectSize((await generate(service, landscape)).bytes, height, width);
     }
+    const portrait = { html: '<p>text</p>', 'options[page_orientation]': 'portrait' };
+    expectSize((await generate(service, portrait)).bytes, 210, 297);
     const turned = { html: '<p>text</p>', 'options[page_orientation]': 'landscape' };
     expectSize((await generate(service, turned)).bytes, 297, 210);
   });

@@ -476,6 +476,9 @@ describe('what others write into a text', () => {
       return user + system;
     };
     await timeOf(20_000);
-    expect(await timeOf(320_000)).toBeLessThan(8 * (await timeOf(80_000)));
+    const [small, large] = [await timeOf(80_000), await timeOf(320_000)];
+    // Microseconds that are too short to compare: one collection of garbage takes as long.
+    const short = 160_000;
+    expect(large).toBeLessThan(Math.max(short, 8 * small));
   });
 });
