@@ -207,6 +207,36 @@ describe('the old content of a file', () => {
     expect(await filesIn(memory)).toEqual([]);
   });
 
+  it('is erased one by one, or stays in the list, where it cannot be moved on after it was taken', async () => {
+    const memory = new MemoryAdapter();
+    let mayRemove = false;
+    const storage = replacing(memory, {
+      moveFolder: async (from, to, options) => {
+        if (to.toString().includes('/doomed-')) throw new StorageDeniedError();
+        return memory.moveFolder(from, to, options);
+      },
+      removeFolder: async (path, options) => {
+        if (!mayRemove) throw new StorageDeniedError();
+        return memory.removeFolder(path, options);
+      },
+      moveFile: async (from, to, options) => {
+        if (!mayRemove && isRecord(from)) throw new StorageDeniedError();
+        return memory.moveFile(from, to, options);
+      },
+    });
+    const service = await start(storage);
+    for (const name of ['a.txt', 'b.txt']) {
+      await put(memory, name, name);
+      await service.call('fileRemove', { name });
+    }
+    expect((await service.call('trashEmpty')).status).toBe(500);
+    expect((await namesIn(service)).sort()).toEqual(['a.txt', 'b.txt']);
+    mayRemove = true;
+    const { status, data } = await service.call('trashEmpty');
+    expect([status, data['removed']]).toEqual([200, 2]);
+    expect(await filesIn(memory)).toEqual([]);
+  });
+
   it('stays in the trash when a store refuses what it has done', async () => {
     const memory = new MemoryAdapter();
     await put(memory, 'a.txt', 'old');

@@ -112,7 +112,8 @@ const bringBackFrom = async (
 /**
  * Moves the whole trash away in one step, for stores with atomic folder moves. Items that are not in `ids`
  * arrived later and are moved back. The caller removes the returned folder; after a crash a sweep does.
- * @throws NotFoundError when there is no trash; MovedInPartError
+ * @throws NotFoundError when there is no trash; the store's rejection, after all items are back, or
+ * MovedInPartError
  */
 export const takeAll = async (
   storage: StorageAdapter,
@@ -128,8 +129,15 @@ export const takeAll = async (
     await moveFolder(storage, taken, removable);
     return removable;
   } catch (cause) {
-    // From here on the items are no longer in the trash, until a sweep moves them back.
-    throw isRefusal(cause) ? new MovedInPartError({ detail: 'the trash was taken in part', cause }) : cause;
+    if (!isRefusal(cause)) throw cause;
+    try {
+      await bringBackFrom(storage, taken, () => true);
+      await removeIfThere(storage, taken);
+    } catch {
+      // The items are no longer in the trash, until a sweep moves them back.
+      throw new MovedInPartError({ detail: 'the trash was taken in part', cause });
+    }
+    throw cause;
   }
 };
 
