@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
@@ -276,19 +277,22 @@ describe('listings of stores', () => {
     expect(await ended).toBe(true);
   });
 
-  it('ends when the client leaves, also where the store takes no notice', async () => {
-    const [leaving, storageAdapter] = [new AbortController(), 'deaf'];
-    const store = listOnly(async function* () {
-      leaving.abort();
-      yield await new Promise<never>(() => undefined);
-    });
-    registerStorageAdapter(storageAdapter, { create: () => store });
-    const files = { title: 'Files', baseurl: 'https://files.example/', storageAdapter };
-    const app = createApp({ createThumb: false, sources: { files } }, {}, { logger: silent });
-    onTestFinished(() => app.close());
-    const asked = new Request('http://localhost/files', { signal: leaving.signal });
-    await expect(app.fetch(asked)).resolves.toHaveProperty('status', 500);
-  });
+  it.each(['files', 'filesSearch?query=a'])(
+    'ends when the client leaves, also where the store takes no notice: %s',
+    async (action) => {
+      const [leaving, storageAdapter] = [new AbortController(), `deaf-${randomUUID()}`];
+      const store = listOnly(async function* () {
+        leaving.abort();
+        yield await new Promise<never>(() => undefined);
+      });
+      registerStorageAdapter(storageAdapter, { create: () => store });
+      const files = { title: 'Files', baseurl: 'https://files.example/', storageAdapter };
+      const app = createApp({ createThumb: false, sources: { files } }, {}, { logger: silent });
+      onTestFinished(() => app.close());
+      const asked = new Request(`http://localhost/${action}`, { signal: leaving.signal });
+      await expect(app.fetch(asked)).resolves.toHaveProperty('status', 500);
+    },
+  );
 
   it('gathers a few large listings at once, while small ones go on', async () => {
     let inside = 0;

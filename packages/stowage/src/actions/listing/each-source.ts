@@ -150,7 +150,8 @@ export const readOneOf = async <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   others: Promise<void> = Promise.resolve(),
 ): Promise<Result> => {
-  if (sources.length === 1) return work(context.signal);
+  // Not every store ends when the client leaves.
+  if (sources.length === 1) return orAborted(work(context.signal), context.signal);
   const leaving = new AbortController();
   const signal = AbortSignal.any([context.signal, leaving.signal]);
   // Every read and every awaited thumbnail adds a listener; their number is limited elsewhere.
@@ -168,7 +169,7 @@ export const readOneOf = async <Result>(
         throw error;
       },
     );
-  return Promise.race([running, asking]);
+  return orAborted(Promise.race([running, asking]), context.signal);
 };
 
 /**
@@ -185,7 +186,7 @@ export const listSources = async <Result>(
   const { views } = context;
   const sources = views.named(listing.source);
   const [only] = sources;
-  // Nothing else to wait for or to abort; not every store ends when the client leaves.
+  // Nothing else to wait for or to abort. Not every store ends when the client leaves.
   if (only !== undefined && sources.length === 1)
     return {
       sources: [await orAborted(listOne(context, only, listing, context.signal), context.signal)],
