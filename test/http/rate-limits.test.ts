@@ -267,7 +267,8 @@ describe('what counts as one client', () => {
   it('is the proxy itself where it names no client', async () => {
     const url = await serve(limits, {}, { trustedProxies: ['127.0.0.1'] });
     expect((await list(url, { 'x-forwarded-for': 'unknown' })).status).toBe(200);
-    expect((await list(url, { 'x-forwarded-for': '-, <>' })).status).toBe(429);
+    for (const text of ['-, <>', '0xc0.0.2.1', '0300.0.2.1', '3221225985', '192.513'])
+      expect((await list(url, { 'x-forwarded-for': text })).status).toBe(429);
   });
 });
 

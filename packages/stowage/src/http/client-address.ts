@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { peerAddress, UNIX_PEER } from './bridges/fetch.ts';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from '../basics/log/logger.ts';
@@ -15,9 +16,10 @@ const parseNetwork = (text: string): Network => {
 const isIn = (address: Address, [network, bits]: Network): boolean =>
   address.kind() === network.kind() && address.match(network, bits);
 
-// On an IPv6 socket, an IPv4 client has an address like ::ffff:127.0.0.1.
+// On an IPv6 socket, an IPv4 client has an address like ::ffff:127.0.0.1. Unlike `isIP`, ipaddr.js also reads
+// hexadecimal, octal and short forms, which no proxy sends.
 const parseAddress = (text: unknown): Address | undefined =>
-  typeof text === 'string' && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
+  typeof text === 'string' && isIP(text) !== 0 ? ipaddr.process(text) : undefined;
 
 export type ClientRequest = Pick<ConnectorRequest, 'headers' | 'native' | 'peer'>;
 
