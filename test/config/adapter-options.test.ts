@@ -139,6 +139,11 @@ const cases: readonly (readonly [adapter: string, options: unknown, problems: re
   ),
   ['azure', { container: 'Media' }, ['.container: must be the name of a container']],
   [
+    's3',
+    { bucket: 'b', prefix: 'a//b' },
+    ['.prefix: must not hold //: no path of a source names such a key'],
+  ],
+  [
     'azure',
     { container: 'media', connectionString: 'UseDevelopmentStorage=true', prefix: 'a./b' },
     ['.prefix: must not hold a part that ends with a dot'],

@@ -22,6 +22,7 @@ export const prefix = text
     (value) => !value.split('/').some((part) => part === '.' || part === '..'),
     'must not hold . or .. as a part',
   )
+  .refine((value) => !value.includes('//'), 'must not hold //: no path of a source names such a key')
   .default('');
 
 export const flag = z.boolean('must be true or false');
