@@ -87,7 +87,7 @@ const MOST_FOLDERS = 1000;
  * looks empty may have content. Remembers a bounded number of folders.
  */
 export class OmittedEntries {
-  readonly #folders = new LRUCache<string, true>({ max: MOST_FOLDERS });
+  readonly #folders = new LRUCache<string, true>({ maxSize: MOST_FOLDERS, sizeCalculation: () => 1 });
 
   /** The `onOmitted` callback that a listing passes to the store. */
   reporter(log: Logger, { source, path: folder }: FolderView): (count: number) => void {

@@ -227,7 +227,8 @@ export const createLocalFactory = (): StorageFactory => {
   const thread = new ScanThread();
   const locks = createNameLocks();
   // A root that has disappeared may be a volume that is no longer mounted.
-  const opened = new LRUCache<string, true>({ max: MOST_ROOTS });
+  // Limited by size: a limit by number would allocate lists of that length for each connector.
+  const opened = new LRUCache<string, true>({ maxSize: MOST_ROOTS, sizeCalculation: () => 1 });
   return {
     requiresRoot: true,
     create: async ({ root, log, sweeps }) => {

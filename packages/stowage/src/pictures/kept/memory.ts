@@ -48,7 +48,7 @@ const ROWS = { maxSize: 10_000, sizeCalculation: () => 1 };
 /** Broken items are retried after a while: the cause may not be in the file. */
 const LIFETIMES = { made: 0, broken: 10 * 60_000 };
 /** A folder that rejects derived files is skipped for a while. */
-const REFUSALS = { max: 1000, ttl: 60_000 };
+const REFUSALS = { maxSize: 1000, sizeCalculation: () => 1, ttl: 60_000 };
 
 const ignore = (): void => undefined;
 
