@@ -46,3 +46,36 @@ it('warns once, with the names, about sources that lie in each other or are one 
 it('does not warn about sources side by side, of like names too', async () => {
   expect(await pairsOf({ one: 'all', two: 'all-2', three: 'other' })).toEqual([]);
 });
+
+it.each([
+  ['folderRemove', { name: 'all' }],
+  ['fileRename', { path: 'all', name: 'photos', newname: 'pictures' }],
+  ['folderRename', { name: 'all', newname: 'every' }],
+  ['fileMove', { from: 'all/photos', path: 'other' }],
+  ['folderMove', { from: 'all', path: 'other' }],
+])('rejects the removal of the root of another source: %s %o', async (action, fields) => {
+  const sources = Object.fromEntries(
+    Object.entries({ outer: '.', inner: 'all/photos' }).map(([name, root]) => [
+      name,
+      { title: name, root: join(folder, root), baseurl: 'http://localhost/', trash: { retentionDays: 1 } },
+    ]),
+  );
+  const app = createApp({ createThumb: false, sources }, {}, { logger: createSilentLogger() });
+  try {
+    const call = async (path: string, query: Record<string, string>) => {
+      const search = String(new URLSearchParams(query));
+      const answer = await app.fetch(new Request(`http://localhost/${path}?${search}`));
+      return [answer.status, ((await answer.json()) as { data: { error?: string } }).data.error];
+    };
+    expect(await call('files', {})).toEqual([200, undefined]);
+    expect(await call(action, { source: 'outer', ...fields })).toEqual([403, 'ACCESS_DENIED']);
+    expect(await call('files', { source: 'inner' })).toEqual([200, undefined]);
+    expect(await call('folderCreate', { source: 'inner', name: 'sub' })).toEqual([200, undefined]);
+    expect(await call('folderRemove', { source: 'outer', path: 'all/photos', name: 'sub' })).toEqual([
+      200,
+      undefined,
+    ]);
+  } finally {
+    await app.close();
+  }
+});

@@ -1,5 +1,6 @@
-import { AlreadyExistsError, UnsafeNameError } from '../errors/errors.ts';
+import { AccessDeniedError, AlreadyExistsError, UnsafeNameError } from '../errors/errors.ts';
 import { ABOUT_FOLDER } from '../storage/about/about.ts';
+import type { EntryKind } from '../storage/entry.ts';
 import { walkFolder } from '../storage/folders.ts';
 import { isSameLocation } from '../storage/location.ts';
 import { tallyOf } from '../storage/measure.ts';
@@ -25,6 +26,12 @@ import { fileTooLarge, type UploadedFile, withFileNameIf } from './uploaded-file
 export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'RENAME' =>
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
 
+/** Rejects the removal of a folder that another source has as its root, or below which its root is. */
+const requireNoOtherRoot = ({ source }: SourceView, path: SourcePath, kind: EntryKind): void => {
+  if (kind === 'folder' && source.holdsOtherRoot(path))
+    throw new AccessDeniedError('The folder is or holds the root of another source.');
+};
+
 /** Checks the rules of both sources. Rejects a move of an item onto itself, also through another source. */
 const requireTransfer = (change: Transfer): void => {
   const { type, from, open, item, path: to } = change;
@@ -32,6 +39,7 @@ const requireTransfer = (change: Transfer): void => {
   const key = itemKey(kind, verbOf(change));
   requireBothLocations({ from, to: open }, key, { from: item.path, to, kind });
   if (type === 'copy') return;
+  requireNoOtherRoot(from, item.path, kind);
   const isItself =
     from.source === open.source
       ? item.path.equals(to)
@@ -75,7 +83,8 @@ export const requireRights = async (change: Change): Promise<void> => {
     case 'makeFolder':
       return change.open.require('FOLDER_CREATE', change.path, 'folder');
     case 'remove':
-      return change.open.require(REMOVE_KEYS[change.kind], change.path, change.kind);
+      change.open.require(REMOVE_KEYS[change.kind], change.path, change.kind);
+      return requireNoOtherRoot(change.open, change.path, change.kind);
     case 'move':
     case 'rename':
     case 'copy':

@@ -120,11 +120,22 @@ export const createSourceGroup = (
   const storages: Once<StorageAdapter>[] = [];
   // Sources share a store when the factory returns the same adapter for them.
   const stores = new WeakMap<StorageAdapter, StorageAdapter>();
+  const opened = new Map<SourceConfig, StorageAdapter>();
   const open = async (config: SourceConfig): Promise<StorageAdapter> => {
     const adapter = await openStorage(config, dependencies);
     const store = stores.get(adapter) ?? requiringRoot(adapter);
     stores.set(adapter, store);
+    opened.set(config, store);
     return store;
+  };
+  const holdsOtherRoot = (config: SourceConfig, path: SourcePath): boolean => {
+    const storage = opened.get(config);
+    return [...opened].some(
+      ([other, { identity, capabilities }]) =>
+        storage !== undefined &&
+        other !== config &&
+        containsLocation({ storage, path }, { storage: { identity, capabilities }, path: SourcePath.root }),
+    );
   };
   const all = configs.map((config): Source => {
     const storage = new Once<StorageAdapter>();
@@ -135,7 +146,12 @@ export const createSourceGroup = (
     const scope = tenant === undefined ? undefined : scopeOf(tenant, config);
     const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, scope, settings };
     const known = { trashRecords: createTrashRecords(), movedRecords: new KnownRecords() };
-    return { ...describes, storage: () => storage.get(() => open(config)), ...known };
+    return {
+      ...describes,
+      ...known,
+      storage: () => storage.get(() => open(config)),
+      holdsOtherRoot: (path) => holdsOtherRoot(config, path),
+    };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
   // Names win over keys, so that a key never hides a source with this name.
