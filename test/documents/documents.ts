@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { createDocuments, createRemoteFetcher, createSilentLogger, readBrowser } from '#internals';
 import type { DocumentsParts } from '../../packages/stowage/dist/documents/create-documents.js';
 import type { DocumentJob, DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
@@ -23,6 +23,13 @@ export const startDocuments = (parts: Partial<DocumentsParts> = {}): DocumentMak
   const documents = openDocuments(parts);
   onTestFinished(() => documents.close());
   return documents;
+};
+
+/** Makes documents for all tests of a file: the start of a browser takes longer than most of them do. */
+export const shareDocuments = (parts: Partial<DocumentsParts> = {}): (() => DocumentMaker) => {
+  let documents: DocumentMaker | undefined;
+  afterAll(() => documents?.close());
+  return () => (documents ??= openDocuments(parts));
 };
 
 /** A job with generous bounds. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { all, first, readDocx, textIn, valueOf } from './docx-reader.ts';
 import { noBrowser, noOffice, noPoppler, officePdf, pageSizes, wordsOf, type Word } from './pdf-tools.ts';
-import { startService, type Fields, type Service } from '../protocol/service.ts';
+import { shareService, type Fields, type Service } from '../protocol/service.ts';
 
 const MM = 72 / 25.4;
 /** Browsers keep 8 pixels around a page's body. */
@@ -34,11 +34,13 @@ const three =
   '<title>The “Plan” &lt;1&gt;</title><h1>one</h1><p style="page-break-before:always">two<p style="page-break-before:always">three';
 const lines = { 'options[header]': '{title} of {date}', 'options[footer]': 'Page {page} of {pages}' };
 
+const shared = shareService();
+
 const noTools = noBrowser || noPoppler;
 
 describe.skipIf(noTools)(`the pages of a PDF ${noTools}`, () => {
   it('have headers, footers and margins as asked, whatever the document says', async () => {
-    const service = await startService();
+    const service = shared();
     const pdf = (fields: Fields): Promise<readonly Word[]> =>
       make(service, 'generatePdf', fields).then(wordsOf);
     const own = `<style>@page { margin: 5mm; @top-left { content: "own" } @bottom-right { content: "last" } }
@@ -69,12 +71,12 @@ describe.skipIf(noTools)(`the pages of a PDF ${noTools}`, () => {
 
   it('have them under a content policy of the document too', async () => {
     const html = `<meta http-equiv="Content-Security-Policy" content="default-src 'self'"><p>text`;
-    const pdf = await make(await startService(), 'generatePdf', { html, 'options[footer]': 'Page {page}' });
+    const pdf = await make(shared(), 'generatePdf', { html, 'options[footer]': 'Page {page}' });
     expect(linesOf(await wordsOf(pdf))).toEqual(['text Page 1']);
   });
 
   it('keep the text away from long headers and footers, on small paper too', async () => {
-    const service = await startService();
+    const service = shared();
     const long = 'WIDE WORDS '.repeat(17).trim();
     for (const html of [three, `<style>@page { size: 105mm 148mm }</style>${three}`]) {
       const fields = { html, 'options[header]': long, 'options[footer]': `${long}{page}` };
@@ -102,7 +104,7 @@ describe.skipIf(noTools)(`the pages of a PDF ${noTools}`, () => {
   });
 
   it('are those of the document where the request names none', async () => {
-    const service = await startService();
+    const service = shared();
     const html = `<style>@page { size: A5 landscape; margin: 3cm; @top-left { content: "Draft" }
       @bottom-center { content: counter(page) " / " counter(pages) } }</style>${three}`;
     const pdf = await make(service, 'generatePdf', { html });
@@ -121,7 +123,7 @@ describe.skipIf(noTools)(`the pages of a PDF ${noTools}`, () => {
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void host.close());
     const url = `http://127.0.0.1:${String((host.address() as AddressInfo).port)}`;
-    const service = await startService();
+    const service = shared();
     const html = `<title>"; } body { display: none } url(${url}/t) \\</title><p>text`;
     const hostile = [
       `<script>document.write(1)</script><img src="${url}/i"><img src=file:///etc/passwd>`,
@@ -152,7 +154,7 @@ describe('the pages of a DOCX', () => {
   const upright = 'portrait';
 
   it('have the size and the margins that are asked for, else those of the document', async () => {
-    const service = await startService();
+    const service = shared();
     const style =
       '<style>@page { size: A5 landscape; margin: 2cm 1cm; @top-left { content: "}"; margin: 9cm } }</style>';
     const inch = ['1440', '1440', '1440', '1440'];
@@ -190,7 +192,7 @@ describe('the pages of a DOCX', () => {
   });
 
   it('have headers and footers with numbers that count', async () => {
-    const service = await startService();
+    const service = shared();
     const hostile = '<img src=file:///etc/passwd> & "{title}"\u0001 {date}';
     const fields = { html: three, 'options[header]': hostile, 'options[footer]': 'Page {page} of {pages}' };
     const bytes = await make(service, 'generateDocx', { ...fields, 'options[header_align]': 'right' });
@@ -207,7 +209,7 @@ describe('the pages of a DOCX', () => {
   it.skipIf(noOffice || noPoppler)(
     `are shown so by LibreOffice ${noOffice || noPoppler}`,
     async () => {
-      const service = await startService();
+      const service = shared();
       const fields = {
         html: three,
         ...lines,
@@ -232,7 +234,7 @@ describe('the pages of a DOCX', () => {
 
 describe.each(['generatePdf', 'generateDocx'])('%s refuses', (action) => {
   it('options that mean nothing, by their names', async () => {
-    const service = await startService();
+    const service = shared();
     const wrong: readonly (readonly [string, string])[] = [
       ...[
         'wide',

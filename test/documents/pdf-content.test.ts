@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { jobOf, startDocuments } from './documents.ts';
+import { jobOf, shareDocuments } from './documents.ts';
 import {
   drawPage,
   noBrowser,
@@ -15,7 +15,9 @@ import {
 
 const missing = noBrowser || noPoppler;
 
-const print = (html: string): Promise<Uint8Array> => startDocuments().pdf(jobOf(html));
+const documents = shareDocuments();
+
+const print = (html: string): Promise<Uint8Array> => documents().pdf(jobOf(html));
 
 describe.skipIf(missing)(`links of a PDF ${missing}`, () => {
   it('lead to pages, mail addresses and telephones, and nowhere else', async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { noBrowser, noPoppler, pageSizes, textOf } from '../documents/pdf-tools.ts';
-import { startService, type Fields, type Service } from './service.ts';
+import { shareService, startService, type Fields, type Service } from './service.ts';
+
+const shared = shareService();
 
 const generate = async (service: Service, fields: Fields) => {
   const response = await fetch(`${service.url}/generatePdf`, {
@@ -25,7 +27,7 @@ const expectSize = (bytes: Uint8Array, width: number, height: number): void => {
 
 describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
   it('sends a file named document.pdf', async () => {
-    const service = await startService();
+    const service = shared();
     const { status, headers, bytes } = await generate(service, { html: '<h1>Hello</h1>' });
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/pdf');
@@ -37,7 +39,7 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
   });
 
   it('makes the page of every format and orientation, to the millimetre', async () => {
-    const service = await startService();
+    const service = shared();
     const inch = 25.4;
     const formats = {
       A4: [210, 297],
@@ -59,7 +61,7 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
   });
 
   it('takes its parameters from JSON, the query and a form, and answers on the root too', async () => {
-    const service = await startService();
+    const service = shared();
     const json = await fetch(service.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -84,7 +86,7 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
   );
 
   it.skipIf(noPoppler)(`holds the text that was given ${noPoppler}`, async () => {
-    const service = await startService();
+    const service = shared();
     const html =
       '<p>Plain &amp; <b>bold</b></p><p>日本語の文章 中文 한국어</p><p>Ünïcödé Ελληνικά Русский</p>';
     const { bytes } = await generate(service, { html });
@@ -94,7 +96,7 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
 
 describe('HEAD on generatePdf', () => {
   it('tells what would come, and makes nothing', async () => {
-    const service = await startService();
+    const service = shared();
     const response = await fetch(`${service.url}/generatePdf?html=x`, { method: 'HEAD' });
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/pdf']);
     // Only a document that was made has a length.
@@ -112,14 +114,14 @@ describe('generatePdf refuses', () => {
     [{ html: 'x', 'options[page_orientation]': 'sideways' }, 'options[page_orientation]'],
     [{ html: 'x', options: 'A4' }, 'options'],
   ])('%j', async (fields, named) => {
-    const service = await startService();
+    const service = shared();
     const { status, messages } = await service.call('generatePdf', fields);
     expect(status).toBe(400);
     expect(messages.join()).toContain(named);
   });
 
   it('every problem at once', async () => {
-    const service = await startService();
+    const service = shared();
     const { messages } = await service.call('generatePdf', {
       'options[format]': 'B5',
       'options[page_orientation]': 'x',
@@ -130,7 +132,7 @@ describe('generatePdf refuses', () => {
   it('denied roles, unknown sources, and HTML beyond the limit of bodies', async () => {
     const denied = await startService({ accessControl: [{ GENERATE_PDF: false }] });
     expect((await denied.call('generatePdf', { html: 'x' })).status).toBe(403);
-    const service = await startService();
+    const service = shared();
     expect((await service.call('generatePdf', { html: 'x', source: 'nowhere' })).status).toBe(404);
     expect((await service.call('generatePdf', { html: 'x'.repeat(200_000) })).status).toBe(413);
   });

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createApp, type ConfigInput, type ConnectorHooks, type Logger } from 'stowage';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 
 /** An answer of the service, its envelope opened. */
 export interface Answer {
@@ -117,12 +117,11 @@ export interface ServiceOptions extends Omit<ConfigInput, 'sources'> {
   readonly sources?: Readonly<Record<string, object>>;
 }
 
-/** Starts a service that ends with the test. */
-export const startService = async (
+const openService = async (
   options: ServiceOptions = {},
   hooks: ConnectorHooks = {},
   logger: Logger = silent,
-): Promise<Service> => {
+): Promise<{ readonly service: Service; readonly close: () => Promise<void> }> => {
   const base = await mkdtemp(join(tmpdir(), 'stowage-protocol-'));
   const { sources = { files: {} }, ...settings } = options;
   const folders = new Map<string, Folder>();
@@ -135,7 +134,6 @@ export const startService = async (
       title: name,
       baseurl: `https://files.example/${name}/`,
       root: folder.root,
-
       ...overrides,
     };
     Object.assign(configured, { [name]: source });
@@ -143,13 +141,13 @@ export const startService = async (
   const app = createApp({ ...settings, sources: configured }, hooks, { logger });
   const { port } = await app.listen(0, '127.0.0.1');
   const url = `http://127.0.0.1:${String(port)}`;
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
     await app.close();
     await rm(base, { recursive: true, force: true });
-  });
+  };
   const post = async (action: string, body: BodyInit): Promise<Answer> =>
     open(await fetch(`${url}/${action}`, { method: 'POST', body }));
-  return {
+  const service: Service = {
     url,
     outside: new Folder(base),
     source: (name) => {
@@ -160,5 +158,26 @@ export const startService = async (
     call: (action, fields = {}) => post(action, new URLSearchParams(fields)),
     get: (action, fields = {}) => fetch(`${url}/${action}?${new URLSearchParams(fields).toString()}`),
     upload: (files, fields = {}) => post('fileUpload', formOf(files, fields)),
+  };
+  return { service, close };
+};
+
+/** Starts a service that ends with the test. */
+export const startService = async (...parts: Parameters<typeof openService>): Promise<Service> => {
+  const { service, close } = await openService(...parts);
+  onTestFinished(close);
+  return service;
+};
+
+/** A service that the tests of a file, or of the calling block, share. */
+export const shareService = (...parts: Parameters<typeof openService>): (() => Service) => {
+  let opened: Awaited<ReturnType<typeof openService>> | undefined;
+  beforeAll(async () => {
+    opened = await openService(...parts);
+  });
+  afterAll(() => opened?.close());
+  return () => {
+    if (opened === undefined) throw new Error('The service is ready only inside a test.');
+    return opened.service;
   };
 };
