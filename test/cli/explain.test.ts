@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 afterAll(() => folder.remove());
 
-const photos = (): object => ({
+const photos = () => ({
   photos: { title: 'Photos', root: folder.path, baseurl: 'https://cdn.example.com/' },
 });
 
