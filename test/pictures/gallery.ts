@@ -62,7 +62,7 @@ export const createGallery = (
     scope: undefined,
     settings: settingsSchema.parse(settings),
     storage: () => Promise.resolve(storage),
-    holdsOtherRoot: () => false,
+    holdsOtherRoot: () => Promise.resolve(false),
     trashRecords: createTrashRecords(),
     movedRecords: new KnownRecords(),
   };

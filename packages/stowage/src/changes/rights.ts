@@ -27,19 +27,23 @@ export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'REN
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
 
 /** Rejects the removal of a folder that another source has as its root, or below which its root is. */
-const requireNoOtherRoot = ({ source }: SourceView, path: SourcePath, kind: EntryKind): void => {
-  if (kind === 'folder' && source.holdsOtherRoot(path))
+const requireNoOtherRoot = async (
+  { source }: SourceView,
+  path: SourcePath,
+  kind: EntryKind,
+): Promise<void> => {
+  if (kind === 'folder' && (await source.holdsOtherRoot(path)))
     throw new AccessDeniedError('The folder is or holds the root of another source.');
 };
 
 /** Checks the rules of both sources. Rejects a move of an item onto itself, also through another source. */
-const requireTransfer = (change: Transfer): void => {
+const requireTransfer = async (change: Transfer): Promise<void> => {
   const { type, from, open, item, path: to } = change;
   const { kind } = item.stat;
   const key = itemKey(kind, verbOf(change));
   requireBothLocations({ from, to: open }, key, { from: item.path, to, kind });
   if (type === 'copy') return;
-  requireNoOtherRoot(from, item.path, kind);
+  await requireNoOtherRoot(from, item.path, kind);
   const isItself =
     from.source === open.source
       ? item.path.equals(to)

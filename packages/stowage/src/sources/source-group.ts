@@ -120,38 +120,37 @@ export const createSourceGroup = (
   const storages: Once<StorageAdapter>[] = [];
   // Sources share a store when the factory returns the same adapter for them.
   const stores = new WeakMap<StorageAdapter, StorageAdapter>();
-  const opened = new Map<SourceConfig, StorageAdapter>();
   const open = async (config: SourceConfig): Promise<StorageAdapter> => {
     const adapter = await openStorage(config, dependencies);
     const store = stores.get(adapter) ?? requiringRoot(adapter);
     stores.set(adapter, store);
-    opened.set(config, store);
     return store;
   };
-  const holdsOtherRoot = (config: SourceConfig, path: SourcePath): boolean => {
-    const storage = opened.get(config);
-    return [...opened].some(
-      ([other, { identity, capabilities }]) =>
-        storage !== undefined &&
-        other !== config &&
-        containsLocation({ storage, path }, { storage: { identity, capabilities }, path: SourcePath.root }),
-    );
-  };
-  const all = configs.map((config): Source => {
-    const storage = new Once<StorageAdapter>();
-    storages.push(storage);
+  const all: readonly Source[] = configs.map((config): Source => {
+    const once = new Once<StorageAdapter>();
+    storages.push(once);
+    const storage = (): Promise<StorageAdapter> => once.get(() => open(config));
+    const holdsOtherRoot = async (path: SourcePath): Promise<boolean> => {
+      const outer = { storage: await storage(), path };
+      // Stores of different adapters share no entries. One that cannot be opened has nothing to lose.
+      const others = all.filter((_, index) => {
+        const other = configs[index];
+        return other !== config && other?.storageAdapter === config.storageAdapter;
+      });
+      const opened = await Promise.allSettled(others.map((other) => other.storage()));
+      return opened.some(
+        (inner) =>
+          inner.status === 'fulfilled' &&
+          containsLocation(outer, { storage: inner.value, path: SourcePath.root }),
+      );
+    };
     const { key, name, title, baseurl = servedBelow('', config), baseurlAliases, settings } = config;
     const servesItself = config.baseurl === undefined;
     const { tenant } = dependencies;
     const scope = tenant === undefined ? undefined : scopeOf(tenant, config);
     const describes = { key, name, title, baseurl, baseurlAliases, servesItself, tenant, scope, settings };
     const known = { trashRecords: createTrashRecords(), movedRecords: new KnownRecords() };
-    return {
-      ...describes,
-      ...known,
-      storage: () => storage.get(() => open(config)),
-      holdsOtherRoot: (path) => holdsOtherRoot(config, path),
-    };
+    return { ...describes, ...known, storage, holdsOtherRoot };
   });
   const byName = new Map<string, Source>(all.map((source) => [source.name, source]));
   // Names win over keys, so that a key never hides a source with this name.

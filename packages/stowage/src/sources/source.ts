@@ -29,8 +29,8 @@ export interface Source {
   readonly settings: Settings;
   /** The store, opened at the first call. Rejects with UnsupportedError if an optional package is missing. */
   readonly storage: () => Promise<StorageAdapter>;
-  /** Whether the path is or contains the root of another source whose store is open. */
-  readonly holdsOtherRoot: (path: SourcePath) => boolean;
+  /** Whether the path is or contains the root of another source. Opens their stores. */
+  readonly holdsOtherRoot: (path: SourcePath) => Promise<boolean>;
   readonly trashRecords: TrashRecords;
   readonly movedRecords: KnownRecords;
 }
