@@ -112,6 +112,9 @@ const LOGINS =
 const scopeOf = (tenant: string, { storageAdapter, root, adapterOptions }: SourceConfig): string =>
   JSON.stringify([tenant, fingerprintOf([storageAdapter, root, adapterOptions], LOGINS)]);
 
+/** Time limit for opening another store to compare its root. */
+const OPENING_MS = 2000;
+
 /** Creates sources without opening their stores. */
 export const createSourceGroup = (
   configs: readonly SourceConfig[],
@@ -132,12 +135,17 @@ export const createSourceGroup = (
     const storage = (): Promise<StorageAdapter> => once.get(() => open(config));
     const holdsOtherRoot = async (path: SourcePath): Promise<boolean> => {
       const outer = { storage: await storage(), path };
-      // Stores of different adapters share no entries. One that cannot be opened has nothing to lose.
+      // Stores of different adapters share no entries. One that does not open, such as a disk that hangs, must
+      // not hold up the others.
       const others = all.filter((_, index) => {
         const other = configs[index];
         return other !== config && other?.storageAdapter === config.storageAdapter;
       });
-      const opened = await Promise.allSettled(others.map((other) => other.storage()));
+      const opened = await Promise.allSettled(
+        others.map((other) =>
+          inTimeLimit(OPENING_MS, undefined, (signal) => orAborted(other.storage(), signal)),
+        ),
+      );
       return opened.some(
         (inner) =>
           inner.status === 'fulfilled' &&
