@@ -81,7 +81,7 @@ export const losses: Readonly<Record<string, Loss>> = {
       (adapter, from, to) => adapter.copyFile(to, from),
     ),
     says: /is there \d+ times/u,
-    operations: 450,
+    operations: 900,
   },
   'words that do not come where their file is': {
     wrap: changed((adapter) => {

@@ -55,7 +55,7 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
 describe('a run on a store that loses something in silence', () => {
   it.concurrent.each(Object.entries(losses))(
     'says so: %s',
-    async (_name, { wrap, says, operations = 150 }) => {
+    async (_name, { wrap, says, operations = 200 }) => {
       const stores = await startMemory(wrap);
       // One client: which doubles are left at the end does not depend on who was faster.
       const { violations } = await runModel({ ...stores, seed: 1, clients: 1, operations, trash: true });
