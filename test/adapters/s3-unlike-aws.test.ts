@@ -889,7 +889,7 @@ describe('what objects keep and are sent with', () => {
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));
       return new S3Adapter(parsed.value, root).identity;
     };
-    expect(identityOf({ prefix: '/one//two/' }, 'three')).toEqual({
+    expect(identityOf({ prefix: '/one/two/' }, 'three')).toEqual({
       backend: 's3:aws/b',
       root: ['one', 'two', 'three'],
     });

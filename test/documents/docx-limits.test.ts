@@ -164,15 +164,19 @@ describe('limits of DOCX files', () => {
     });
   });
 
-  it.skipIf(process.platform !== 'linux')('a drawing that takes too much memory is left out', async () => {
-    const documents = startDocuments({ docxLimits: { drawMs: 60_000 } });
-    const layer = '<g opacity="0.9"><rect width="3400" height="3400"/>';
-    const layers = (count: number): string =>
-      `<svg width="3400" height="3400">${layer.repeat(count)}${'</g>'.repeat(count)}</svg>`;
-    const resources = { enabled: false, maxBytes: 1, timeoutMs: 60_000 };
-    const { media } = readDocx(await documents.docx(jobOf(layers(1) + layers(60), { resources })));
-    expect(media.size).toBe(1);
-  });
+  it.skipIf(process.platform !== 'linux')(
+    'a drawing that takes too much memory is left out',
+    async () => {
+      const documents = startDocuments({ docxLimits: { drawMs: 60_000 } });
+      const layer = '<g opacity="0.9"><rect width="3400" height="3400"/>';
+      const layers = (count: number): string =>
+        `<svg width="3400" height="3400">${layer.repeat(count)}${'</g>'.repeat(count)}</svg>`;
+      const resources = { enabled: false, maxBytes: 1, timeoutMs: 60_000 };
+      const { media } = readDocx(await documents.docx(jobOf(layers(1) + layers(60), { resources })));
+      expect(media.size).toBe(1);
+    },
+    120_000,
+  );
 
   it('a picture with too many pixels is left out', async () => {
     const documents = startDocuments({ docxLimits: { maxPixels: 10_000 } });
