@@ -61,7 +61,7 @@ interface Reported {
   readonly accessTierInferred?: boolean | undefined;
 }
 
-export const factsOf = (
+const factsOf = (
   { lastModified, etag, accessTier, accessTierInferred }: Reported,
   size: number | undefined,
 ): ObjectFacts => ({
