@@ -415,7 +415,7 @@ describe('a client that is refused or leaves', () => {
         await connection.write(chunked(filePart('files[0]', 'a.png', '').subarray(0, -2)));
         for (let index = 0; index < MEGABYTES; index += 1) {
           await connection.write(chunk);
-          // Each look collects the garbage, which costs more than the chunk.
+          // Each measurement collects the garbage, which costs more than the chunk.
           if (index % 5 === 4) peak = Math.max(peak, memoryInUse().arrayBuffers - before);
         }
         await connection.write(chunked(Buffer.concat([Buffer.from('\r\n'), formEnd])));

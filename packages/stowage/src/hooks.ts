@@ -120,7 +120,7 @@ const membersOf = (hooks: object): readonly (readonly [name: string, hook: unkno
 };
 
 /**
- * Rejects hooks that would never be called: with a misspelt `checkAuthentication`, or a function in place of
+ * Rejects hooks that would never be called: with a misspelt `checkAuthentication`, or a function instead of
  * the object, every request would be allowed.
  * @throws ConfigError with every problem.
  */

@@ -72,7 +72,7 @@ const filesDropped = async (
   return (await Promise.all(dropped)).flat();
 };
 
-/** Prevents a browser from opening dropped files in place of the page where nothing accepts them. */
+/** Prevents a browser from opening dropped files instead of the page where nothing accepts them. */
 export const refuseFiles = (event: DragEvent): void => {
   if (event.defaultPrevented || event.dataTransfer?.types.includes('Files') !== true) return;
   event.preventDefault();

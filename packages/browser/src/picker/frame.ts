@@ -202,7 +202,7 @@ export class Frame {
     return folder === undefined ? undefined : (JSON.parse(folder) as Folder);
   }
 
-  /** Shows a text in place of the list; with a button for a retry after a failure. */
+  /** Shows a text instead of the list; with a button for a retry after a failure. */
   showState(text: string | undefined, canRetry = false): void {
     this.#state.hidden = text === undefined;
     this.#state.replaceChildren(...(text === undefined ? [] : [h('p', { dir: 'auto' }, text)]));

@@ -135,7 +135,7 @@ export class FlowBuilder {
   }
 
   #insideList(node: ElementNode, style: Style, context: BlockContext): BlockContext {
-    // The indent of the markers is set level by level, in place of the padding.
+    // The indent of the markers is set level by level, instead of the padding.
     const inner = insideBlock(context, '', { ...style, padding: { ...style.padding, left: 0, right: 0 } });
     const { attributes, children } = node;
     const countsDown = node.tag === 'ol' && attributes.has('reversed');

@@ -26,7 +26,7 @@ const PAGE_HEAD_BYTES = 1024;
 const PAGE = /<(?:!doctype\s+html|html)\b|^\s*<(?:head|meta|title|script|body|iframe)\b/iu;
 
 /**
- * Rejects a web page in place of a file: logins, and the pages about a file at GitHub, Wikimedia Commons or
+ * Rejects a web page instead of a file: logins, and the pages about a file at GitHub, Wikimedia Commons or
  * Dropbox, whose address ends with its name.
  */
 const requireFile = async ({ staged, filename }: UploadedFile, contentType = ''): Promise<void> => {

@@ -125,7 +125,7 @@ export interface Put extends At {
   readonly isNoFolder?: boolean | undefined;
   /** Does not create the file again when it was removed in the meantime. */
   readonly mustExist?: boolean;
-  /** The file that is replaced, where it was looked up anyway. */
+  /** The stat of the file that is replaced, if it is known without another request. */
   readonly replaces?: Stat | undefined;
 }
 

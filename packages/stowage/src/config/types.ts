@@ -108,7 +108,7 @@ export interface ConnectorConfig {
 }
 
 /**
- * A reference in place of a text of the configuration: to the value of an environment variable, or the
+ * A reference instead of a text of the configuration: to the value of an environment variable, or the
  * content of a file without its final line break.
  */
 export type TextReference = { readonly env: string } | { readonly file: string };

@@ -117,7 +117,7 @@ const plainResponse = ({ status, headers, body = '' }: TusResponse): ConnectorRe
   body: body === '' ? undefined : body,
 });
 
-/** Resumable uploads (tus 1.0), in place of the eight steps. */
+/** Resumable uploads (tus 1.0), instead of the eight steps. */
 export const handleTus = async (
   resumable: ResumableUploads,
   path: TusPath,

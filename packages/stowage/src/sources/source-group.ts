@@ -137,10 +137,10 @@ export const createSourceGroup = (
       const outer = { storage: await storage(), path };
       // Stores of different adapters share no entries. One that does not open, such as a disk that hangs, must
       // not hold up the others.
-      const others = all.filter((_, index) => {
-        const other = configs[index];
-        return other !== config && other?.storageAdapter === config.storageAdapter;
-      });
+      const others = all.filter(
+        (other, index) =>
+          other.storage !== storage && configs[index]?.storageAdapter === config.storageAdapter,
+      );
       const opened = await Promise.allSettled(
         others.map((other) =>
           inTimeLimit(OPENING_MS, undefined, (signal) => orAborted(other.storage(), signal)),

@@ -89,7 +89,7 @@ export const parsedRecord = <Value>(
 };
 
 /**
- * Writes a record in place of the version that was read. Where the store has conditional writes, no instance
+ * Writes a record instead of the version that was read. Where the store has conditional writes, no instance
  * overwrites a concurrent change of another.
  * @throws ChangedMeanwhileError, AlreadyExistsError where another instance was faster; errors of the store
  */

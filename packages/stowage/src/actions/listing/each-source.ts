@@ -150,7 +150,7 @@ export const readOneOf = async <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   others: Promise<void> = Promise.resolve(),
 ): Promise<Result> => {
-  // Not every store ends when the client leaves.
+  // Some stores ignore the signal.
   if (sources.length === 1) return orAborted(work(context.signal), context.signal);
   const leaving = new AbortController();
   const signal = AbortSignal.any([context.signal, leaving.signal]);
@@ -186,7 +186,7 @@ export const listSources = async <Result>(
   const { views } = context;
   const sources = views.named(listing.source);
   const [only] = sources;
-  // Nothing else to wait for or to abort. Not every store ends when the client leaves.
+  // Nothing else to wait for or to abort. Some stores ignore the signal.
   if (only !== undefined && sources.length === 1)
     return {
       sources: [await orAborted(listOne(context, only, listing, context.signal), context.signal)],

@@ -25,7 +25,7 @@ export interface Search {
 const REQUEST_MS = 10_000;
 
 /**
- * Sends a request with a time limit. Redirects are not followed: a login page in place of a file must be
+ * Sends a request with a time limit. Redirects are not followed: a login page instead of a file must be
  * detected.
  */
 export const ask = (url: URL | string, signal: AbortSignal, init: RequestInit = {}): Promise<Response> =>

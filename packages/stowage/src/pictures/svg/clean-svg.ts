@@ -73,7 +73,7 @@ interface SvgAttribute {
 }
 
 const FRAGMENT = /^\s*#[^\s"'<>\\]+\s*$/u;
-/** Photoshop writes `img` in place of `image`, and browsers show it. */
+/** Photoshop writes `img` instead of `image`, and browsers show it. */
 const EMBEDDED_PICTURE = /^\s*data:(?:image|img)\/(?:png|jpe?g|gif|webp|avif|bmp);base64,[\w+/=\s]*$/iu;
 /** Elements that show a picture; all others may refer only to the same document. */
 const PICTURES = new Set(['image', 'feImage']);

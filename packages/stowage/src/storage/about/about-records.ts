@@ -59,7 +59,7 @@ export const readSurely = async (location: StoreLocation): Promise<FoundAbout> =
 };
 
 /**
- * Writes texts in place of those that were read. Removes the record with its last texts, and its folder with
+ * Writes texts instead of those that were read. Removes the record with its last texts, and its folder with
  * the last record. @throws ChangedMeanwhileError
  */
 export const replace = async (
