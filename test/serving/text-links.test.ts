@@ -352,6 +352,23 @@ describe('renewLinks', () => {
     ]);
   });
 
+  it.each([
+    ['no', 'url(', ')'],
+    ['single', "url('", "')"],
+    ['double', 'url(&quot;', '&quot;)'],
+  ])('escapes the new name of a moved file inside a style with %s quotes', async (_, before, after) => {
+    const { router } = await start({ redirectMoved: {} });
+    const newname = "it's (2), a dog.png";
+    const body = new URLSearchParams({ source: 'open', path: '', name: 'cat.png', newname });
+    await router.fetch(new Request('http://host/fileRename', { method: 'POST', body }));
+    const [head, tail] = [`<p style="background: ${before}`, `${after}; color: red">`];
+    const renewed = await router.renewLinks(`${head}/file/open/cat.png${tail}`);
+    const url = renewed.slice(head.length, -tail.length);
+    expect(renewed).toBe(head + url + tail);
+    expect(url).toBe('/file/open/it%27s%20%282%29,%20a%20dog.png');
+    expect(await statusOf(router, url)).toBe(200);
+  });
+
   it('names what is wrong with its options', async () => {
     const { router } = await start();
     for (const [options, message] of [

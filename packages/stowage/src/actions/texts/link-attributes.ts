@@ -113,6 +113,10 @@ const escaped = (text: string, quote: TagAttribute['quote']): string =>
     unit === '&' ? '&amp;' : `&#${String(unit.charCodeAt(0))};`,
   );
 
+/** Escapes the characters of a link that would end a `url()`, whatever its quotes. */
+const inCss = (url: string): string =>
+  url.replaceAll(/['()]/gu, (unit) => `%${unit.charCodeAt(0).toString(16)}`);
+
 export interface LinkAttribute extends TagAttribute {
   readonly reading: Reading;
   readonly pieces: readonly Piece[];
@@ -155,12 +159,14 @@ const offsetsOf = (raw: string, value: string): readonly number[] | undefined =>
 /** Replaces links in one attribute. All else keeps every byte. */
 export const editAttribute = (
   html: string,
-  { value, start, end, quote, pieces }: LinkAttribute,
+  { value, start, end, quote, pieces, reading }: LinkAttribute,
   addressOf: (url: string) => string,
 ): readonly Edit[] => {
-  const edits = pieces
-    .map((piece) => ({ ...piece, text: addressOf(slice(value, piece)) }))
-    .filter((edit) => edit.text !== slice(value, edit));
+  const edits = pieces.flatMap((piece) => {
+    const old = slice(value, piece);
+    const text = addressOf(old);
+    return text === old ? [] : [{ ...piece, text: reading === 'css' ? inCss(text) : text }];
+  });
   if (edits.length === 0) return [];
   const offsets = offsetsOf(html.slice(start, end), value);
   if (offsets === undefined) return [{ start, end, text: escaped(applied(value, edits), quote) }];
