@@ -45,12 +45,22 @@ describe('fileUpload', () => {
   });
 
   it('takes the form field that the source itself names', async () => {
-    const service = await startService({ sources: { one: {}, two: { defaultFilesKey: 'image' } } });
+    const sources = { one: {}, two: { defaultFilesKey: 'image' } };
+    const service = await startService({ maxUploadFileSize: '1kb', sources });
     const { data } = await service.upload([['image', 'a.txt', 'a']], { source: 'two' });
     expect(data['baseurl']).toBe('https://files.example/two/');
     expect(await service.source('two').paths()).toEqual(['a.txt']);
     expect((await service.upload([['image', 'a.txt', 'a']], { source: 'one' })).status).toBe(400);
     expect(await service.source('one').paths()).toEqual([]);
+    // To other sources it is one of the fields to ignore, whatever its file.
+    const form = [
+      ['image', 'big.exe', 'x'.repeat(2000)],
+      ['files', 'b.txt', 'b'],
+    ] as const;
+    expect((await service.upload(form, { source: 'one' })).data).toMatchObject({ files: ['b.txt'] });
+    const named = ['image', 'c.exe', 'x'] as const;
+    expect((await service.upload([named, ['files', 'c.txt', 'c']])).data).toMatchObject({ files: ['c.txt'] });
+    expect((await service.upload([named], { source: 'two' })).status).toBe(403);
   });
 
   it('goes to the first source when none is named, or «default» is', async () => {

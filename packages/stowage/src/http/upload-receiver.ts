@@ -59,14 +59,14 @@ export class UploadReceiver implements FileReceiver {
 
   async accept(file: IncomingFile): ReturnType<FileReceiver['accept']> {
     const { field, fields } = file;
-    const { scope, sources } = this.#granted;
+    const { scope } = this.#granted;
     const filename = withinBounds(file.filename);
     const actionName = this.#nameOfAction(fields);
     scope.noteAction(actionName);
     scope.language ??= fields.text('language');
     scope.editor ??= editorFor(scope.edge.actions.get(actionName), this.#text(fields, 'responseType'));
     if (!this.#takesFiles(fields)) return undefined;
-    if (scope.editor === undefined && !sources.all.some((source) => isFilesField(field, source))) {
+    if (!this.#possibleSources(fields).some((source) => this.#isUploadField(field, source))) {
       scope.form.otherField ??= field;
       return undefined;
     }
@@ -76,7 +76,7 @@ export class UploadReceiver implements FileReceiver {
     const isUpload = actionName === 'fileUpload';
     if (isUpload) await this.#refuseFolder(fields);
     return withFileName(filename, async () => {
-      if (isUpload) this.#refuseName(filename, fields);
+      if (isUpload) this.#refuseName(filename, file);
       return this.#receiving(file, filename, isUpload);
     });
   }
@@ -144,6 +144,11 @@ export class UploadReceiver implements FileReceiver {
     return name === undefined ? sources.all : [views.first(name)];
   }
 
+  /** Whether a form for the source has uploads in the field; with `responseType` all fields may have them. */
+  #isUploadField(field: string, source: Source): boolean {
+    return this.#granted.scope.editor !== undefined || isFilesField(field, source);
+  }
+
   /** The folder of the request, as known so far; undefined for an invalid path. */
   #folder(fields: ParameterDraft): SourcePath | undefined {
     return orUndefined(() => SourcePath.parse(this.#text(fields, 'path') ?? ''));
@@ -156,14 +161,14 @@ export class UploadReceiver implements FileReceiver {
   }
 
   /**
-   * Rejects a file for `fileUpload` before its bytes arrive if no source would accept it.
+   * Rejects a file for `fileUpload` before its bytes arrive if each source would reject it.
    * @throws TypeNotAllowedError, UnsafeNameError
    */
-  #refuseName(filename: string, fields: ParameterDraft): void {
+  #refuseName(filename: string, { field, fields }: IncomingFile): void {
     const possible = this.#possibleSources(fields);
-    const refusals = possible.flatMap(({ settings }) => {
+    const refusals = possible.flatMap((source) => {
       try {
-        uploadName(settings, filename);
+        if (this.#isUploadField(field, source)) uploadName(source.settings, filename);
         return [];
       } catch (error) {
         return [error];
