@@ -118,6 +118,29 @@ describe('files below a mount', () => {
     await Promise.all([withBase.close(), known.close()]);
   });
 
+  it('links outside of requests have the public URL, else the base path, as those of listings do', async () => {
+    const publicUrl = 'https://www.example.com/fb';
+    const link = '/file/my%20photos/a%20b.txt';
+    for (const [settings, expected] of [
+      [{ publicUrl }, publicUrl],
+      [{}, '/api/connector'],
+    ] as const) {
+      const options = { ...quiet, basePath: '/api/connector' };
+      const router = createRouter(await configOf(settings), {}, options);
+      const asked = await router.fetch(new Request('http://host/api/connector/files'));
+      const { data } = (await asked.json()) as { data: { sources: { baseurl: string }[] } };
+      expect(data.sources[0]?.baseurl).toBe(`${expected}/file/my%20photos/`);
+      expect(router.urlFor('my photos', 'a b.txt', { base: undefined })).toBe(expected + link);
+      expect(router.urlFor('my photos', 'a b.txt', { base: '/other/' })).toBe(`/other${link}`);
+      const text = [expected, '/api/connector', '/other']
+        .map((mount) => `<a href="${mount}${link}">`)
+        .join('');
+      expect(await router.linksIn(text, { base: undefined })).toHaveLength(2);
+      expect(await router.linksIn(text, { base: '/other' })).toHaveLength(3);
+      await router.close();
+    }
+  });
+
   it('links of files open at servers that decode only a part of an address, and at stores that read a plus as a space', async () => {
     const name = 'Smith & Sons, 2 @ $5 = 1:1.txt';
     const root = await withPhoto();

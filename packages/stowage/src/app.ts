@@ -1,4 +1,4 @@
-import { createConnector, type ConnectorOptions } from './connector.ts';
+import { createConnector, type ConnectorOptions, type OwnOption } from './connector.ts';
 import { DEFAULT_ADDRESS } from './config/environment.ts';
 import type { ConfigInput } from './config/types.ts';
 import type { WebhookFigures } from './config/event.ts';
@@ -10,7 +10,7 @@ import type { Logger } from './basics/log/logger.ts';
 import type { Router } from './router.ts';
 import { readVersion } from './version.ts';
 
-export type AppOptions = Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'>;
+export type AppOptions = Omit<ConnectorOptions, OwnOption>;
 
 /**
  * Export of a module for `stowage serve --config` that brings hooks or a logger besides the configuration.

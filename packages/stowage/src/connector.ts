@@ -48,6 +48,8 @@ export interface ConnectorOptions {
   readonly version?: string | undefined;
   /** Whether request paths may still contain the prefix of the mount. Routers set it. */
   readonly isMounted?: boolean | undefined;
+  /** The prefix of the mount, for links outside of requests, below `publicUrl`. Routers set it. */
+  readonly mount?: string | undefined;
   /**
    * True: the connector handles requests and does no work of its own. It sends no webhooks, stores no shared
    * state, and leaves the leftovers of crashed processes in place.
@@ -111,14 +113,15 @@ const createSourceLeasing = (
   };
 };
 
-/** `renewLinks` and `linksIn`: the host's code sees every file, until the connector closes. */
-const textLinksOf = (
-  { publicUrl }: ConnectorConfig['settings'],
+/** Links outside of requests: the host's code sees every file, until the connector closes. */
+const linksOf = (
+  mounts: readonly string[],
   services: ActionServices,
-  leaseSources: LeaseSources,
+  { statics, leaseSources }: { readonly statics: SourceGroup; readonly leaseSources: LeaseSources },
   { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
-): ReturnType<typeof createTextLinks> =>
-  createTextLinks({
+): Pick<Connector, 'urlFor' | 'renewLinks' | 'linksIn'> => ({
+  urlFor: services.links.urlFor(mounts[0] ?? '', statics),
+  ...createTextLinks({
     ...services,
     log,
     signal,
@@ -126,7 +129,7 @@ const textLinksOf = (
       const unsaid = { method: 'GET', url: '/', headers: {}, native: undefined, signal };
       const lease = await leaseSources(request && { ...unsaid, ...request });
       try {
-        const sources = seenInTexts(lease.sources, publicUrl, base);
+        const sources = seenInTexts(lease.sources, base === undefined ? mounts : [base, ...mounts]);
         return await withOwnSignal(signal, (own) =>
           work(new SourceViews(sources, EVERYTHING, { signal: own })),
         );
@@ -134,7 +137,8 @@ const textLinksOf = (
         lease.release();
       }
     },
-  });
+  }),
+});
 
 /** Returns the function that finds the role of a request. */
 const authenticationOf = (
@@ -150,7 +154,9 @@ const authenticationOf = (
 
 const OPTIONS: readonly string[] = ['logger', 'storageAdapters', 'observe'];
 /** Options that routers and instances set themselves. */
-const OWN_OPTIONS: readonly string[] = ['version', 'isMounted', 'isInspection'];
+const OWN_OPTIONS = ['version', 'isMounted', 'mount', 'isInspection'] as const;
+
+export type OwnOption = (typeof OWN_OPTIONS)[number];
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
@@ -164,7 +170,7 @@ const checkedOptions = (options: ConnectorOptions): ConnectorOptions => {
   const lacking = LEVELS.filter((level) => logger !== undefined && typeof logger[level] !== 'function');
   if (lacking.length > 0)
     throw new ConfigError([problemAt(['options', 'logger'], `lacks the method ${lacking.join(', ')}`)]);
-  const isKnown = (key: string): boolean => OPTIONS.includes(key) || OWN_OPTIONS.includes(key);
+  const isKnown = (key: string): boolean => [...OPTIONS, ...OWN_OPTIONS].includes(key);
   const unknown = Object.keys(options).filter(
     (key) => !isKnown(key) && Reflect.get(options, key) !== undefined,
   );
@@ -214,6 +220,7 @@ export const createConnector = <Native>(
   const rateLimits = settings.rateLimits && createRateLimits(settings.rateLimits, redis);
   const unavailableSources = createUnavailableSources(statics, log);
   const resumable = createResumableUploads(settings, services.quotas, log);
+  const mounts = [settings.publicUrl, options.mount].filter((mount) => mount !== undefined);
   let closed: Promise<void> | undefined;
   const handle = createPipeline({
     settings,
@@ -235,8 +242,7 @@ export const createConnector = <Native>(
   });
   return {
     handle,
-    urlFor: services.links.urlFor(settings, statics),
-    ...textLinksOf(settings, services, resolveSources, { log, signal }),
+    ...linksOf(mounts, services, { statics, leaseSources: resolveSources }, { log, signal }),
     unavailableSources: async (timeoutMs) =>
       closed === undefined ? unavailableSources(timeoutMs) : statics.all.map(({ name }) => name),
     webhooks: () => services.events.webhooks(),

@@ -1,4 +1,4 @@
-import { createConnector, type ConnectorOptions } from './connector.ts';
+import { createConnector, type ConnectorOptions, type OwnOption } from './connector.ts';
 import type { ConfigInput } from './config/types.ts';
 import type { ConnectorHooks } from './hooks.ts';
 import { toFetchHandler, type FetchHandler } from './http/bridges/fetch.ts';
@@ -8,7 +8,7 @@ import type { UrlFor } from './view/links.ts';
 import type { Handle } from './http/message.ts';
 
 /** Options of a mounted connector. */
-export interface RouterOptions extends Omit<ConnectorOptions, 'version' | 'isMounted' | 'isInspection'> {
+export interface RouterOptions extends Omit<ConnectorOptions, OwnOption> {
   /**
    * The prefix of the mount: `/api/connector`. Mounts of Express, Connect, Polka and h3 and prefixes of
    * Fastify supply it themselves. Elsewhere it may still be part of the URL: without this option the last
@@ -50,14 +50,18 @@ export const createRouter = <Native = unknown>(
   hooks: ConnectorHooks<Native> = {},
   { basePath, ...options }: RouterOptions = {},
 ): Router => {
-  const connector = createConnector(config, hooks, { ...options, isMounted: basePath === undefined });
+  const connector = createConnector(config, hooks, {
+    ...options,
+    isMounted: basePath === undefined,
+    mount: basePath,
+  });
   return {
     fetch: toFetchHandler(connector.handle, { basePath }),
     handler: toNodeHandler(connector.handle, { basePath }),
     handle: connector.handle,
-    urlFor: (source, path, options) => connector.urlFor(source, path, { base: basePath, ...options }),
-    renewLinks: (html, options) => connector.renewLinks(html, { base: basePath, ...options }),
-    linksIn: (html, options) => connector.linksIn(html, { base: basePath, ...options }),
+    urlFor: connector.urlFor,
+    renewLinks: connector.renewLinks,
+    linksIn: connector.linksIn,
     close: () => connector.close(),
   };
 };

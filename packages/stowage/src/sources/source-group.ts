@@ -67,21 +67,18 @@ export const seenFrom = (
 };
 
 /**
- * The sources for texts of the host, without a request: below `base`, the mount address, and below the public
- * URL, with and without its host.
+ * The sources for texts of the host, without a request: below the first mount address, and for links of the
+ * text also below the others, with and without their hosts.
  */
-export const seenInTexts = (
-  sources: SourceSet,
-  publicUrl: string | undefined,
-  base = publicUrl ?? '',
-): SourceSet => {
-  const hosts = publicUrl !== undefined && URL.canParse(publicUrl) ? [new URL(publicUrl).host] : [];
-  const seen = seenFrom({ mount: base.replace(/\/$/u, ''), hosts }, sources, undefined);
-  const published = seenFrom({ mount: '', hosts }, sources, publicUrl);
-  const all = seen.all.map((source, index): Source => {
-    const other = published.all[index];
-    if (publicUrl === undefined || other === undefined) return source;
-    return { ...source, baseurlAliases: [...source.baseurlAliases, other.baseurl, ...other.baseurlAliases] };
+export const seenInTexts = (sources: SourceSet, [first = '', ...others]: readonly string[]): SourceSet => {
+  const hosts = [first, ...others].filter((mount) => URL.canParse(mount)).map((mount) => new URL(mount).host);
+  const below = (mount: string): SourceSet =>
+    seenFrom({ mount: mount.replace(/\/$/u, ''), hosts }, sources, undefined);
+  const seen = others.map(below);
+  const all = below(first).all.map((source, index): Source => {
+    const more = seen.map((set) => set.all[index]).filter((other) => other !== undefined);
+    const aliases = more.flatMap(({ baseurl, baseurlAliases }) => [baseurl, ...baseurlAliases]);
+    return { ...source, baseurlAliases: [...source.baseurlAliases, ...aliases] };
   });
   return { all, find: (name) => all.find((source) => source.name === name || source.key === name) };
 };

@@ -1,5 +1,4 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Settings } from '../config/settings.ts';
 import { InvalidParametersError, UnknownSourceError } from '../errors/errors.ts';
 import type { SourceLocation, Thumbnails, Variants } from '../pictures/kept/thumbnails.ts';
 import { seenFrom } from '../sources/source-group.ts';
@@ -12,7 +11,7 @@ import { VARIANT_KEYS } from './rights.ts';
 /**
  * The link of a file of a configured source, for pages that the host renders. In `signed` sources it is valid
  * for `lifetime` seconds (default: `signedUrlLifetime`). `base` is the mount address of the connector
- * (default: `publicUrl`, else the root of the host).
+ * (default: `publicUrl`, else `basePath`, else the root of the host).
  * @throws UnknownSourceError, UnsafePathError, InvalidParametersError for a lifetime that is not a whole
  * number of seconds
  */
@@ -115,8 +114,8 @@ type Signed = (source: Source, path: SourcePath, lifetime?: number) => string;
 
 const createUrlFor =
   (signed: Signed) =>
-  ({ publicUrl }: Pick<Settings, 'publicUrl'>, sources: SourceSet): UrlFor =>
-  (name, path, { lifetime, base = publicUrl ?? '' } = {}) => {
+  (known: string, sources: SourceSet): UrlFor =>
+  (name, path, { lifetime, base = known } = {}) => {
     const mount = base.replace(/\/$/u, '');
     const source = seenFrom({ mount, hosts: [] }, sources, undefined).find(name);
     if (source === undefined) throw new UnknownSourceError();

@@ -18,8 +18,8 @@ import { pictureAttributes, type PictureOptions, type PictureServices } from './
 
 export interface TextOptions {
   /**
-   * The mount of the connector, as the links of the text contain it (default: `publicUrl`, else the host's
-   * root).
+   * The mount of the connector, as the links of the text contain it (default: `publicUrl`, else `basePath`,
+   * else the host's root).
    */
   readonly base?: string | undefined;
   /**
