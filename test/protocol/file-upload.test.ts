@@ -235,6 +235,20 @@ describe('fileUpload', () => {
     expect(await service.source('small').text('a.txt')).toBe('x'.repeat(900));
   });
 
+  it('finds the folder of a source that is named after the file', async () => {
+    const service = await startService({ sources: { one: {}, two: {} } });
+    await service.source('two').put({ 'sub/old.txt': '' });
+    const form = new FormData();
+    form.append('path', 'sub');
+    form.append('files[0]', new Blob(['x'.repeat(3_000_000)]), 'a.txt');
+    form.append('source', 'two');
+    for (const query of ['', '?source=']) {
+      const { status } = await fetch(`${service.url}/fileUpload${query}`, { method: 'POST', body: form });
+      expect([query, status]).toEqual([query, 200]);
+    }
+    expect(await service.source('two').paths()).toEqual(['sub/', 'sub/a-1.txt', 'sub/a.txt', 'sub/old.txt']);
+  });
+
   describe('when the name is taken', () => {
     it('takes the first free number by default, also among the files of one request', async () => {
       const service = await startService();

@@ -184,7 +184,7 @@ export class UploadReceiver implements FileReceiver {
    */
   async #refuseFolder(fields: ParameterDraft): Promise<void> {
     const path = this.#text(fields, 'path');
-    const [source] = this.#possibleSources(fields);
+    const [source, ...others] = this.#possibleSources(fields);
     if (path === undefined) return;
     const folder = SourcePath.parse(path);
     const key = `${this.#text(fields, 'source') ?? ''}:${folder.toString()}`;
@@ -192,9 +192,8 @@ export class UploadReceiver implements FileReceiver {
     const view = await this.#view(source);
     if (!mayAllowAction(view, this.#granted.scope.edge.actions, 'fileUpload', folder))
       throw new AccessDeniedError();
-    // Without a source in the query, a later field may name another one.
-    const isCertain = typeof this.#query['source'] === 'string' || this.#granted.sources.all.length === 1;
-    if (isCertain) await view.requireFolder(folder);
+    // Otherwise a later field may name another source.
+    if (others.length === 0) await view.requireFolder(folder);
     this.#checkedFolders.add(key);
   }
 
