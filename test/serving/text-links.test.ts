@@ -201,6 +201,9 @@ describe('renewLinks', () => {
     expect(await router.renewLinks(`<img src=${base}_thumbs/card/cat.png>`, options)).toBe(
       `<img src=${base}_thumbs/card/cat.png width=320 height=240 loading=lazy>`,
     );
+    expect(await router.renewLinks(`<img height=240 src=${base}cat.png>`, options)).toContain(
+      'sizes=(max-width:&#32;320px)&#32;100vw,&#32;320px',
+    );
     // Where nothing lies there is nothing to say.
     const missing = `<img src="${base}missing.png">`;
     expect(await router.renewLinks(missing, options)).toBe(missing);
@@ -375,6 +378,7 @@ describe('renewLinks', () => {
       [{ lifetime: 0 }, 'lifetime'],
       [{ lifetime: 1e15 }, 'lifetime'],
       [{ srcset: ['crad'] }, 'crad'],
+      [{ srcset: 'card' }, 'srcset'],
       [{ sizes: 'true' }, 'sizes'],
     ] as const)
       await expect(router.renewLinks('', options as object)).rejects.toThrow(message);

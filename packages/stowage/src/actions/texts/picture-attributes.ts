@@ -104,15 +104,18 @@ const linksByWidth = async (
 
 const srcsetAttributes = async (
   services: PictureServices,
-  { link, tag: { attributes } }: TextPicture,
+  { link, tag }: TextPicture,
   sized: SizedItem,
   options: PictureOptions,
 ): Promise<Attributes> => {
+  const { attributes } = tag;
   if (link.kind !== 'file' || attributes.has('srcset')) return {};
   const byWidth = await linksByWidth(services, link, sized, options);
   if (byWidth.size === 0) return {};
   const ordered = [...byWidth].sort(([one], [other]) => one - other);
-  const given = Number(PIXELS.exec(attributes.get('width')?.value ?? '')?.[1]);
+  // A picture with only a height gets the width of its aspect ratio.
+  const width = attributes.get('width')?.value ?? sizeAttributes(tag, sized.size)['width'];
+  const given = Number(PIXELS.exec(width ?? '')?.[1]);
   const shown = String(given > 0 ? given : sized.size.width);
   return {
     srcset: ordered.map(([width, url]) => `${url} ${String(width)}w`).join(', '),
