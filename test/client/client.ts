@@ -5,7 +5,7 @@ import type { BrowserContext, ElementHandle, Page } from 'puppeteer-core';
 import type { ConfigInput, ConnectorHooks, Logger } from 'stowage';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { startDemo, type Demo } from '../../demo/start-demo.ts';
-import { launchChromium, PATIENCE } from './chromium.ts';
+import { openChromium, type OpenedChromium, PATIENCE } from './chromium.ts';
 import { EditorPage } from './editor-page.ts';
 import { PickerPage } from './picker-page.ts';
 import { writeFiles, type Files } from './pictures.ts';
@@ -81,17 +81,15 @@ const keepScreen = async (name: string, editor: EditorPage | undefined): Promise
  */
 export const useClient = (setup: ClientSetup): (() => Client) => {
   let service: Awaited<ReturnType<typeof open>> | undefined;
-  let chromium: Awaited<ReturnType<typeof launchChromium>> | undefined;
-  let context: BrowserContext | undefined;
+  let chromium: OpenedChromium | undefined;
   let editor: EditorPage | undefined;
 
   beforeAll(async () => {
-    [service, chromium] = await Promise.all([open(setup), launchChromium()]);
-    context = await chromium.browser.createBrowserContext();
+    [service, chromium] = await Promise.all([open(setup), openChromium()]);
   });
   beforeEach(async () => {
-    if (context === undefined || service === undefined) throw new Error('The browser did not start.');
-    editor = await openPage(context, service.demo.pageUrl, setup.stock === true);
+    if (chromium === undefined || service === undefined) throw new Error('The browser did not start.');
+    editor = await openPage(chromium.context, service.demo.pageUrl, setup.stock === true);
   });
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') await keepScreen(task.name, editor);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chromium, needsChromium } from './chromium.ts';
+import { chromium, keepDownloads, needsChromium } from './chromium.ts';
 import { eventually, useClient } from './client.ts';
 import { jpeg, png } from './pictures.ts';
 
@@ -21,7 +21,7 @@ describe.skipIf(chromium === undefined)(`Documents with the real client${needsCh
   const download = async (button: string, name: string): Promise<Buffer> => {
     const { editor } = client();
     await editor.write(text);
-    await editor.keepDownloadsIn(downloads);
+    await keepDownloads(editor.page, downloads);
     await editor.page.locator(`::-p-text(${button})`).click();
     await eventually(() => readdir(downloads)).toContain(name);
     return readFile(path.join(downloads, name));

@@ -251,14 +251,6 @@ export class EditorPage {
     await this.page.locator('.jodit-dialog [data-ref="editImage"]').click();
   }
 
-  /** Lets the browser save what is downloaded, without asking, into a folder. */
-  async keepDownloadsIn(downloadPath: string): Promise<void> {
-    const session = await this.page.createCDPSession();
-    const { id } = this.page.browserContext();
-    const context = id === undefined ? {} : { browserContextId: id };
-    await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, ...context });
-  }
-
   /** The text of the dialog that tells something. */
   alert(): Promise<string> {
     return this.page.$$eval('.jodit-dialog_alert', (boxes) => boxes.map((box) => box.textContent).join(' '));

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Browser, ElementHandle, Page } from 'puppeteer-core';
+import type { BrowserContext, ElementHandle, Page } from 'puppeteer-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRouter, type Logger, type Router } from 'stowage';
@@ -17,7 +17,7 @@ import {
   exampleOf,
   galleries,
 } from './editor-samples.ts';
-import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
+import { chromium, openChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { jpeg } from './pictures.ts';
 
 const nothing = (): void => undefined;
@@ -39,7 +39,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
   let router: Router;
   let server: Server;
   let base = '';
-  let browser: Browser;
+  let browser: BrowserContext;
   let closeBrowser: () => Promise<void>;
   let opened: Page;
   let alerts: string[] = [];
@@ -83,7 +83,7 @@ describe.skipIf(chromium === undefined)(`the examples of editors${needsChromium}
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     base = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
-    ({ browser, close: closeBrowser } = await launchChromium());
+    ({ context: browser, close: closeBrowser } = await openChromium());
   });
 
   afterAll(async () => {

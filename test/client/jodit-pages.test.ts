@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { build } from 'esbuild';
-import type { Browser, Page } from 'puppeteer-core';
+import type { BrowserContext, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRouter, type Router } from 'stowage';
-import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
+import { chromium, openChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { eventually } from './client.ts';
 import { EditorPage } from './editor-page.ts';
 import { png } from './pictures.ts';
@@ -68,7 +68,7 @@ const bundle = `import { Jodit } from 'jodit'; import { connectJodit } from 'sto
 describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${needsChromium}`, () => {
   let router: Router;
   let server: Server;
-  let browser: Browser;
+  let browser: BrowserContext;
   let closeBrowser: () => Promise<void>;
   let base = '';
   /** What stands in front of the connector and answers itself, for one request. */
@@ -126,7 +126,7 @@ describe.skipIf(chromium === undefined)(`stowage/jodit in pages of its own${need
     form.append('files[0]', new Blob([new Uint8Array(await png(300, 200))]), 'one.png');
     const stored = await fetch(`${base}/connector/fileUpload`, { method: 'POST', body: form });
     expect(stored.status).toBe(200);
-    ({ browser, close: closeBrowser } = await launchChromium());
+    ({ context: browser, close: closeBrowser } = await openChromium());
   });
   afterAll(async () => {
     await closeBrowser();

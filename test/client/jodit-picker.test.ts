@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { chromium, needsChromium } from './chromium.ts';
+import { chromium, keepDownloads, needsChromium } from './chromium.ts';
 import { eventually, inShadow, useClient } from './client.ts';
 import { jpeg, writeFiles } from './pictures.ts';
 
@@ -214,7 +214,7 @@ describe.skipIf(chromium === undefined)(`The picker that Jodit opens${needsChrom
   test('downloads several as an archive', async () => {
     const { editor } = client();
     const downloads = at('downloads');
-    await editor.keepDownloadsIn(downloads);
+    await keepDownloads(editor.page, downloads);
     const picker = await editor.browse();
     await picker.choose('one.jpg', 'two.jpg');
     await picker.tool('download');

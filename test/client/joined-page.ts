@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createRouter, type ConfigInput, type Logger } from 'stowage';
-import { launchChromium, PATIENCE } from './chromium.ts';
+import { openChromium, PATIENCE } from './chromium.ts';
 import { EditorPage } from './editor-page.ts';
 import { type Files, writeFiles } from './pictures.ts';
 
@@ -132,7 +132,7 @@ export const joinPage = async (files: Files, config: (root: string) => ConfigInp
     answer(request, response).catch(() => response.destroy());
   });
   const base = await listen(outer);
-  const { browser, close } = await launchChromium();
+  const { context: browser, close } = await openChromium();
   return {
     photos,
     actions,

@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { SerializedAXNode } from 'puppeteer-core';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { chromium, needsChromium } from './chromium.ts';
+import { chromium, keepDownloads, needsChromium } from './chromium.ts';
 import { usePickerService } from './picker-service.ts';
 import { jpeg } from './pictures.ts';
 
@@ -181,7 +181,7 @@ describe.skipIf(chromium === undefined)(`the picker by the keyboard alone${needs
     await titles().toEqual(['one.jpg']);
     await picker.press('Escape');
     await picker.onFile('one.jpg');
-    await picker.keepDownloadsIn(service().at('downloads'));
+    await keepDownloads(picker.page, service().at('downloads'));
     await picker.press('Control+a');
     await picker.eventually(() => picker.texts('.chosen')).toEqual(['5 items selected']);
     await picker.toolByKeys('Download');

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { chromium, needsChromium } from './chromium.ts';
+import { chromium, keepDownloads, needsChromium } from './chromium.ts';
 import type { PickerPage } from './picker-page.ts';
 import { usePickerService } from './picker-service.ts';
 import { jpeg } from './pictures.ts';
@@ -165,7 +165,7 @@ describe.skipIf(chromium === undefined)(`names and folders of the picker${needsC
       await writeFile(service().inPhotos(...names), await jpeg(size, 9));
     const picker = await service().open();
     await mkdir(service().at('downloads'));
-    await picker.keepDownloadsIn(service().at('downloads'));
+    await keepDownloads(picker.page, service().at('downloads'));
     await (await picker.first('input[type="search"]')).focus();
     await picker.page.keyboard.type('one');
     await picker.eventually(() => picker.texts('.count')).toEqual(['4 results']);

@@ -206,11 +206,6 @@ export class PickerPage {
     await this.press('Enter');
   }
 
-  async keepDownloadsIn(downloadPath: string): Promise<void> {
-    const session = await this.page.createCDPSession();
-    await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath });
-  }
-
   async undo(): Promise<void> {
     await this.tabTo('Undo');
     await this.press('Enter');

@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { Viewport } from 'puppeteer-core';
 import { createRouter, type ConfigInput, type ConnectorHooks, type Logger, type Router } from 'stowage';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
-import { launchChromium, PATIENCE } from './chromium.ts';
+import { openChromium, type OpenedChromium, PATIENCE } from './chromium.ts';
 import { PickerPage } from './picker-page.ts';
 import { jpeg } from './pictures.ts';
 
@@ -45,11 +45,11 @@ export class PickerService {
   requests: string[] = [];
   readonly #router: Router;
   readonly #server: Server;
-  readonly #chromium: Awaited<ReturnType<typeof launchChromium>>;
+  readonly #chromium: OpenedChromium;
 
   constructor(
     folder: string,
-    chromium: Awaited<ReturnType<typeof launchChromium>>,
+    chromium: OpenedChromium,
     config: ConfigInput,
     hooks: ConnectorHooks,
   ) {
@@ -123,7 +123,7 @@ export class PickerService {
 
   /** Opens the page, and by the keyboard the picker. Of an answering service, the first entry has the focus then. */
   async open(more: object = {}, viewport: Viewport = { width: 1200, height: 800 }): Promise<PickerPage> {
-    const page = await this.#chromium.browser.newPage();
+    const page = await this.#chromium.context.newPage();
     page.setDefaultTimeout(PATIENCE);
     await page.setViewport(viewport);
     await page.goto(this.url);
@@ -145,7 +145,7 @@ export class PickerService {
   }
 
   async closePages(): Promise<void> {
-    for (const page of await this.#chromium.browser.pages()) {
+    for (const page of await this.#chromium.context.pages()) {
       if (page.url() === 'about:blank') continue;
       // The next test begins as a new visitor.
       await page.evaluate(async () => {
@@ -182,7 +182,7 @@ export const usePickerService = (
   };
   beforeAll(async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'stowage-picker-'));
-    service = new PickerService(folder, await launchChromium(), config, hooks);
+    service = new PickerService(folder, await openChromium(), config, hooks);
     await service.listen();
   });
   beforeEach(() => ready().reset());

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endProcess, freePort } from '../../tools/test-servers/server-processes.ts';
 import { hasNginx, needsNginx, startNginx } from '../docs/nginx-process.ts';
 import { silent } from '../protocol/service.ts';
-import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
+import { chromium, openChromium, needsChromium, PATIENCE } from './chromium.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const MB = 1024 * 1024;
@@ -130,7 +130,7 @@ describe.skipIf(!isPossible)(`uploads of the picker${needsChromium}${needsNginx}
     nginx = await startNginx(folder, http, () => fetch(`http://127.0.0.1:${String(ports.plain)}/`));
     slow = await startSlowLine(tuned);
     ports.slow = (slow.address() as AddressInfo).port;
-    ({ browser, close: closeBrowser } = await launchChromium());
+    ({ browser, close: closeBrowser } = await openChromium());
   });
 
   afterAll(async () => {

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import express, { type Express } from 'express';
-import type { Browser } from 'puppeteer-core';
+import type { BrowserContext } from 'puppeteer-core';
 import { createRouter, HttpError, type ConfigInput, type ConnectorHooks } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromium, launchChromium, needsChromium, PATIENCE } from './chromium.ts';
+import { chromium, openChromium, needsChromium, PATIENCE } from './chromium.ts';
 import { eventually } from './client.ts';
 import { EditorPage } from './editor-page.ts';
 import { PickerPage } from './picker-page.ts';
@@ -77,11 +77,11 @@ const host = async (
 };
 
 describe.skipIf(chromium === undefined)(`What people read when something is wrong${needsChromium}`, () => {
-  let browser: Browser;
+  let browser: BrowserContext;
   let guide: string;
 
   beforeAll(async () => {
-    const { browser: launched, close } = await launchChromium();
+    const { context: launched, close } = await openChromium();
     browser = launched;
     ends.push(close);
     guide = await readFile(path.join(import.meta.dirname, '../../docs/trouble.md'), 'utf8');

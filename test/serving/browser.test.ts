@@ -1,11 +1,11 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser } from 'puppeteer-core';
+import type { BrowserContext } from 'puppeteer-core';
 import sharp from 'sharp';
 import { createRouter } from 'stowage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromium, launchChromium, needsChromium } from '../client/chromium.ts';
+import { chromium, openChromium, needsChromium } from '../client/chromium.ts';
 import { quiet } from '../http/hosts.ts';
 
 /** Reports that it has run, and the cookies that it can read. */
@@ -35,14 +35,14 @@ const contents: Readonly<Record<string, string>> = {
 };
 
 describe.skipIf(chromium === undefined)(`served files in a browser${needsChromium}`, () => {
-  let browser: Browser;
+  let browser: BrowserContext;
   let close: () => Promise<void>;
   let url: string;
   const ran: string[] = [];
   const endings: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
-    ({ browser, close } = await launchChromium());
+    ({ context: browser, close } = await openChromium());
     const router = createRouter(
       {
         sanitizeSvg: false,

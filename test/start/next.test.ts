@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromium, launchChromium, needsChromium } from '../client/chromium.ts';
+import { chromium, openChromium, needsChromium } from '../client/chromium.ts';
 import { seeFirstPicture } from './first-picture.ts';
 import { packagesOf, PackedProject, terminal, type RunningProgram } from './packed-project.ts';
 
@@ -32,7 +32,7 @@ describe.skipIf(!isSlowAllowed || chromium === undefined)(
       await writeFile(join(folder, '.env.local'), `SESSION_SECRET=${randomBytes(32).toString('base64')}\n`);
       await run('npx', ['next', 'build'], { cwd: folder, env: terminal() });
       program = await project.start(folder, ['npx', 'next', 'start']);
-      ({ browser, close } = await launchChromium());
+      ({ browser, close } = await openChromium());
     }, 600_000);
 
     afterAll(async () => {
