@@ -1,7 +1,5 @@
 import { describe } from 'vitest';
-
-/** Before a release the whole suite runs everywhere. */
-export const runsEverything = process.env['STOWAGE_ALL_SERVERS'] === '1';
+import { runsEverything } from '../before-release.ts';
 
 /** Themes of the suite that depend on a server of WebDAV more than on the adapter. */
 export const OF_SERVERS: readonly string[] = ['names', 'write', 'copy', 'removal'];

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, it } from 'vitest';
 import { storageConformance, type SkippedCase, type StorePromises } from 'stowage/testing';
 import { capabilitiesOf } from '#internals';
-import { runsEverything } from './further-servers.ts';
+import { runsEverything } from '../before-release.ts';
 import { openFtpStore, type FtpServer } from '../../tools/test-servers/ftp.ts';
 import { openSftpStore, type SftpServer } from '../../tools/test-servers/ssh.ts';
 import type { OpenPathStore, PathServer, PathStore } from './path-stores.ts';

@@ -10,6 +10,7 @@ import { SourcePath } from 'stowage/storage';
 import { createLocalFactory, createS3Factory, createWebdavFactory, memoryFactory } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
 import type { StorageFactory } from '../../packages/stowage/dist/storage/registry.js';
+import { mostly } from '../before-release.ts';
 import { silent } from '../protocol/service.ts';
 import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
 import { radosgwMissing, startRadosgw } from '../../tools/test-servers/radosgw.ts';
@@ -195,7 +196,7 @@ const wrongIds = [
   newId(),
 ];
 
-describe.each(stores)('the trash on $name', ({ missing, open }) => {
+describe.each(mostly(2, stores))('the trash on $name', ({ missing, open }) => {
   const reason = missing === undefined ? '' : ` (${missing})`;
 
   it.skipIf(missing !== undefined)(`does nothing for forged ids and records${reason}`, async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp, HttpError } from 'stowage';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { mostly } from '../before-release.ts';
 import { create, offsetOf, patch, sendAndCut } from '../protocol/tus-client.ts';
 import { silent } from '../protocol/service.ts';
 import { makeBucket, optionsFor } from '../../tools/test-servers/bucket.ts';
@@ -76,7 +77,7 @@ const stores: readonly Store[] = [
 
 const MB = 1 << 20;
 
-describe.each(stores)('uploads in parts to $name', ({ missing, start }) => {
+describe.each(mostly(1, stores))('uploads in parts to $name', ({ missing, start }) => {
   const reason = missing === undefined ? '' : ` (${missing})`;
 
   it.skipIf(missing !== undefined)(

@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebdavAdapter } from '../../packages/stowage/dist/adapters/remote/webdav/adapter.js';
 import { SourcePath } from 'stowage/storage';
+import { mostly } from '../before-release.ts';
 import { davServers, openDavStore, type DavServer } from '../../tools/test-servers/webdav.ts';
 
 const at = (text: string) => SourcePath.parse(text);
@@ -25,7 +26,7 @@ const namesOnDisk = async ({ data }: DavServer): Promise<readonly string[]> => {
   return entries.flatMap((entry) => (entry.isFile() || entry.name.startsWith('.') ? [entry.name] : []));
 };
 
-for (const { name, installed, start, options } of davServers) {
+for (const { name, installed, start, options } of mostly(1, davServers)) {
   describe.skipIf(!installed)(`many at once on ${name}${installed ? '' : ' (not installed)'}`, () => {
     let server: DavServer;
     beforeAll(async () => {

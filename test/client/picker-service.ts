@@ -47,12 +47,7 @@ export class PickerService {
   readonly #server: Server;
   readonly #chromium: OpenedChromium;
 
-  constructor(
-    folder: string,
-    chromium: OpenedChromium,
-    config: ConfigInput,
-    hooks: ConnectorHooks,
-  ) {
+  constructor(folder: string, chromium: OpenedChromium, config: ConfigInput, hooks: ConnectorHooks) {
     this.folder = folder;
     this.#chromium = chromium;
     const source = (title: string, name: string) => ({

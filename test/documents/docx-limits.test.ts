@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
+import { runsEverything } from '../before-release.ts';
 import { startCanary, startSite } from '../network/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { all, readDocx, textIn, valueOf } from './docx-reader.ts';
@@ -17,16 +18,17 @@ const PATIENT = { timeout: 20_000 };
  *   CVE-2023-27586 (S15)
  */
 describe('what a DOCX may not load', () => {
-  it.each([
-    'http://127.0.0.1:PORT',
-    'http://[::ffff:7f00:1]:PORT',
-    '//localhost:PORT',
-    'HTTPS://127.1:PORT',
-    'ftp://127.0.0.1:PORT',
-  ])('nothing at %s is reached, and the text is whole', async (host) => {
+  it('nothing of this machine is reached under any of its names, and the text is whole', async () => {
     const [documents, canary] = [startDocuments(), await startCanary()];
-    const url = host.replace('PORT', String(canary.port));
-    const html = `<p>before</p>${referencesTo(url)}<p>after</p>`;
+    const origins = [
+      'http://127.0.0.1',
+      'http://[::ffff:7f00:1]',
+      '//localhost',
+      'HTTPS://127.1',
+      'ftp://127.0.0.1',
+    ];
+    const references = origins.map((origin) => referencesTo(`${origin}:${String(canary.port)}`));
+    const html = `<p>before</p>${references.join('')}<p>after</p>`;
     const docx = readDocx(await documents.docx(jobOf(html)));
     expect(textIn(docx.body)).toMatch(/^before.*link.*after/su);
     // The drawings that stand in the page itself.
@@ -164,7 +166,7 @@ describe('limits of DOCX files', () => {
     });
   });
 
-  it.skipIf(process.platform !== 'linux')(
+  it.runIf(runsEverything && process.platform === 'linux')(
     'a drawing that takes too much memory is left out',
     async () => {
       const documents = startDocuments({ docxLimits: { drawMs: 60_000 } });

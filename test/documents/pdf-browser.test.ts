@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createLineLogger, readBrowser } from '#internals';
+import { runsEverything } from '../before-release.ts';
 import { startSite } from '../network/loopback.ts';
 import { door, jobOf, startDocuments } from './documents.ts';
 import { noBrowser } from './pdf-tools.ts';
@@ -74,7 +75,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     expect(await descendantsOf(self)).toEqual([]);
   });
 
-  it('is replaced after a number of documents', async () => {
+  it.runIf(runsEverything)('is replaced after a number of documents', async () => {
     const documents = startDocuments({ pdfLimits: { documentsPerBrowser: 2 } });
     const browsers = new Set<number | undefined>();
     for (let index = 0; index < 4; index += 1) {
@@ -86,7 +87,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     expect(await descendantsOf(self)).toEqual([]);
   });
 
-  it('is replaced when it keeps too much memory', async () => {
+  it.runIf(runsEverything)('is replaced when it keeps too much memory', async () => {
     const documents = startDocuments({ pdfLimits: { maxBrowserBytes: 1 } });
     await documents.pdf(jobOf('<p>text</p>'));
     expect(await descendantsOf(self)).toEqual([]);
@@ -120,7 +121,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     expect(all.join()).not.toContain('a-secret-of-the-service');
   });
 
-  it.each([
+  it.runIf(runsEverything).each([
     ['auto', process.getuid?.() === 0],
     ['off', true],
   ] as const)('warns once when it works without a sandbox (%s)', async (browserSandbox, warns) => {
@@ -181,7 +182,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     expect(order).toEqual(['quick', 'hanging']);
   });
 
-  it('documents that load slowly leave others their turn', async () => {
+  it.runIf(runsEverything)('documents that load slowly leave others their turn', async () => {
     const documents = startDocuments({ remote: door(true) });
     const slow = await startSlowSite();
     const resources = { enabled: true, maxBytes: 1000, timeoutMs: 60_000 };
@@ -193,7 +194,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     await Promise.all(loading);
   });
 
-  it('a browser that cannot stop a page is ended (looks at /proc)', async () => {
+  it.runIf(runsEverything)('a browser that cannot stop a page is ended (looks at /proc)', async () => {
     const documents = startDocuments({ remote: door(true) });
     const slow = await startSlowSite();
     const caller = new AbortController();
@@ -207,7 +208,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     expect((await documents.pdf(jobOf('<p>next</p>'))).length).toBeGreaterThan(500);
   });
 
-  it(
+  it.runIf(runsEverything)(
     'a browser that hangs is replaced under the document (looks at /proc)',
     { timeout: 60_000 },
     async () => {
@@ -251,22 +252,25 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
     expect(other.status).toBe('fulfilled');
   });
 
-  it('a document that takes too much memory is cut off, and the other one is made', async () => {
-    const documents = startDocuments({
-      remote: door(true),
-      pdfLimits: { maxProcessBytes: 250 * 1024 * 1024 },
-    });
-    const slow = await startSlowSite();
-    const other = documents.pdf(
-      jobOf(slow.html, { resources: { enabled: true, maxBytes: 1, timeoutMs: 60_000 } }),
-    );
-    await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
-    await expect(documents.pdf(jobOf('<p>some words here</p>'.repeat(300_000)))).rejects.toMatchObject({
-      status: 400,
-    });
-    slow.release();
-    expect((await other).length).toBeGreaterThan(500);
-  });
+  it.runIf(runsEverything)(
+    'a document that takes too much memory is cut off, and the other one is made',
+    async () => {
+      const documents = startDocuments({
+        remote: door(true),
+        pdfLimits: { maxProcessBytes: 250 * 1024 * 1024 },
+      });
+      const slow = await startSlowSite();
+      const other = documents.pdf(
+        jobOf(slow.html, { resources: { enabled: true, maxBytes: 1, timeoutMs: 60_000 } }),
+      );
+      await expect.poll(() => slow.waiting.length, PATIENT).toBe(1);
+      await expect(documents.pdf(jobOf('<p>some words here</p>'.repeat(300_000)))).rejects.toMatchObject({
+        status: 400,
+      });
+      slow.release();
+      expect((await other).length).toBeGreaterThan(500);
+    },
+  );
 
   it('a file that grows too large is cut off', async () => {
     const documents = startDocuments({ pdfLimits: { maxPdfBytes: 5000 } });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { runsEverything } from '../before-release.ts';
 import { type Change, CHANGES, start } from './changes.ts';
 
 /** Sends the first change, and the second one before an operation of the store. Undefined: it has fewer. */
@@ -41,7 +42,7 @@ const changeOf = (name: string): Change => {
 const names = Object.keys(CHANGES);
 // The same two the other way round are run before a release.
 const pairs = names.flatMap((first, index) =>
-  (process.env['STOWAGE_ALL_SERVERS'] === '1' ? names : names.slice(index)).map((second) => [first, second]),
+  (runsEverything ? names : names.slice(index)).map((second) => [first, second]),
 ) as [first: string, second: string][];
 
 it.each(pairs)('%s, and %s that comes meanwhile, end in one order or the other', async (first, second) => {

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runsEverything } from '../adapters/further-servers.ts';
+import { runsEverything } from '../before-release.ts';
 import { chromium, openChromium, needsChromium } from '../client/chromium.ts';
 import { eventually } from '../client/client.ts';
 import { freePort } from '../../tools/test-servers/server-processes.ts';
@@ -83,28 +83,36 @@ describe.skipIf(chromium === undefined)(`From an empty folder to a picture${need
     return project.start(folder, ['node_modules/.bin/vite', '--port', own], {}, own);
   };
 
-  it.runIf(runsEverything)('cli', async () => {
-    const folder = await project.add('start/cli');
-    await mkdir(join(folder, 'photos'));
-    const service = await project.start(folder, ['npx', 'stowage', 'serve', './photos']);
-    const page = await startVite(folder, 'index.html', '8081', new URL(service.url).port);
-    await seeFirstPicture(browser, page, { hasLogin: false });
-    await Promise.all([service.stop(), page.stop()]);
-  }, 120_000);
+  it.runIf(runsEverything)(
+    'cli',
+    async () => {
+      const folder = await project.add('start/cli');
+      await mkdir(join(folder, 'photos'));
+      const service = await project.start(folder, ['npx', 'stowage', 'serve', './photos']);
+      const page = await startVite(folder, 'index.html', '8081', new URL(service.url).port);
+      await seeFirstPicture(browser, page, { hasLogin: false });
+      await Promise.all([service.stop(), page.stop()]);
+    },
+    120_000,
+  );
 
-  it.runIf(runsEverything)('React, by Vite', async () => {
-    const service = await project.start(await project.add('start/quick', 'server-of-react'), server);
-    const folder = await project.add('react');
-    const page = await startVite(folder, 'vite.config.mjs', '3000', new URL(service.url).port);
-    await seeFirstPicture(browser, page, { hasLogin: false });
-    const main = await readFile(join(folder, 'main.jsx'), 'utf8');
-    await writeFile(join(folder, 'main.jsx'), main.replace('./editor.jsx', './jodit-react.jsx'));
-    const visitor = await Visitor.open(browser, page.url);
-    await visitor.openFiles();
-    await eventually(() => visitor.seen()).toEqual(['holiday.jpg']);
-    await visitor.leave();
-    await Promise.all([service.stop(), page.stop()]);
-  }, 120_000);
+  it.runIf(runsEverything)(
+    'React, by Vite',
+    async () => {
+      const service = await project.start(await project.add('start/quick', 'server-of-react'), server);
+      const folder = await project.add('react');
+      const page = await startVite(folder, 'vite.config.mjs', '3000', new URL(service.url).port);
+      await seeFirstPicture(browser, page, { hasLogin: false });
+      const main = await readFile(join(folder, 'main.jsx'), 'utf8');
+      await writeFile(join(folder, 'main.jsx'), main.replace('./editor.jsx', './jodit-react.jsx'));
+      const visitor = await Visitor.open(browser, page.url);
+      await visitor.openFiles();
+      await eventually(() => visitor.seen()).toEqual(['holiday.jpg']);
+      await visitor.leave();
+      await Promise.all([service.stop(), page.stop()]);
+    },
+    120_000,
+  );
 });
 
 describe('Logins', () => {
