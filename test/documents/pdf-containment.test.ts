@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DocumentMaker } from '../../packages/stowage/dist/documents/documents.js';
+import { mostly } from '../before-release.ts';
 import { startCanary, startSite, type Canary } from '../network/loopback.ts';
 import { door, jobOf, openDocuments } from './documents.ts';
 import { drawPage, noBrowser, noPoppler, pageSizes, textOf } from './pdf-tools.ts';
@@ -58,26 +59,33 @@ describe.skipIf(missing)(`what a PDF may not load ${missing}`, () => {
     await canary.close();
   });
 
-  it.each([
-    'http://127.0.0.1:PORT',
-    'HTTP://LOCALHOST:PORT',
-    'http://[::1]:PORT',
-    'http://[::ffff:127.0.0.1]:PORT',
-    'http://[2002:7f00:1::]:PORT',
-    'http://2130706433:PORT',
-    'https://127.0.0.1:PORT',
-    '//127.0.0.1:PORT',
-    'ws://127.0.0.1:PORT',
-    'blob:http://127.0.0.1:PORT',
-    'ftp://127.0.0.1:PORT',
-  ])('nothing at %s is reached, and the document is whole', async (host) => {
-    const url = host.replace('PORT', String(canary.port));
-    const pdf = await documents.pdf(jobOf(`<p>before</p>${referencesTo(url)}<p>after</p>`));
-    const text = await textOf(pdf);
-    expect(text).toMatch(/^before .*after/u);
-    expect(text).not.toContain('SCRIPT RAN');
-    expect(canary.connections).toBe(0);
-  });
+  const origins = [
+    'http://127.0.0.1',
+    'HTTP://LOCALHOST',
+    'http://[::1]',
+    'http://[::ffff:127.0.0.1]',
+    'http://[2002:7f00:1::]',
+    'http://2130706433',
+    'https://127.0.0.1',
+    '//127.0.0.1',
+    'ws://127.0.0.1',
+    'blob:http://127.0.0.1',
+    'ftp://127.0.0.1',
+  ];
+  // All in one document, and before a release each in its own too.
+  const documentsOf = mostly(1, [origins, ...origins.map((origin) => [origin])]);
+
+  it.each(documentsOf.map((all) => ({ all })))(
+    'nothing at $all is reached, and the document is whole',
+    async ({ all }) => {
+      const references = all.map((origin) => referencesTo(`${origin}:${String(canary.port)}`));
+      const pdf = await documents.pdf(jobOf(`<p>before</p>${references.join('')}<p>after</p>`));
+      const text = await textOf(pdf);
+      expect(text).toMatch(/^before .*after/u);
+      expect(text).not.toContain('SCRIPT RAN');
+      expect(canary.connections).toBe(0);
+    },
+  );
 
   it('files of the machine do not show', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-secret-'));

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mostly } from '../before-release.ts';
 import { Faults } from './faults.ts';
 import { losses } from './losses.ts';
 import { runModel } from './run.ts';
@@ -53,7 +54,7 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
 });
 
 describe('a run on a store that loses something in silence', () => {
-  it.concurrent.each(Object.entries(losses))(
+  it.concurrent.each(mostly(4, Object.entries(losses)))(
     'says so: %s',
     async (_name, { wrap, says, operations = 200 }) => {
       const stores = await startMemory(wrap);

@@ -14,6 +14,7 @@ import { createClient } from 'stowage/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { memoryFactory, ZipStream } from '#internals';
 import type { StorageAdapter } from '../../packages/stowage/dist/storage/adapter.js';
+import { mostly } from '../before-release.ts';
 import { startService, type Fields, type Service } from './service.ts';
 
 const hasUnzip = spawnSync('unzip', ['-v']).status === 0;
@@ -325,7 +326,7 @@ describe('fileDownload of several items', () => {
 });
 
 describe('large archives', () => {
-  it.each([65_534, 65_535])(
+  it.each(mostly(1, [65_535, 65_534]))(
     'hold %i items (read by unzip and Python where they are installed)',
     async (count) => {
       const folders = Array.from({ length: count }, (_, index) => ({
@@ -356,10 +357,12 @@ describe('large archives', () => {
     open: async () => ({ size, modifiedAt: 0, content: Readable.from(content) }),
   });
 
-  it.each([
-    ['as many bytes as 32 bits can say, but one', 2 ** 32 - 2],
+  const sizes = [
     ['as many bytes as 32 bits can say', 2 ** 32 - 1],
-  ])(
+    ['as many bytes as 32 bits can say, but one', 2 ** 32 - 2],
+  ] as const;
+
+  it.each(mostly(1, sizes))(
     'hold a file of %s (read by unzip and Python where they are installed)',
     async (_, size) => {
       const entries = [
