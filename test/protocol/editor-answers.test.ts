@@ -70,9 +70,9 @@ const senders: readonly (readonly [
   [
     'easymde',
     'image',
-    'photo.png',
+    'smile ) (1.png',
     { csrfmiddlewaretoken: 'x' },
-    ({ data }: { data: { filePath: string } }) => data.filePath,
+    ({ data }: { data: { filePath: string } }) => /!\[\]\(([^()]+)\)$/u.exec(`![](${data.filePath})`)?.[1],
   ],
   [
     'trumbowyg',

@@ -78,7 +78,8 @@ const forms: Readonly<Record<Editor, EditorForm>> = {
     failed: (message) => ({ errorMessage: message }),
   },
   easymde: {
-    uploaded: ({ url }) => ({ data: { filePath: url } }),
+    // Inserted as `![](…)`, which a parenthesis would end.
+    uploaded: ({ url }) => ({ data: { filePath: url.replaceAll('(', '%28').replaceAll(')', '%29') } }),
     failed: (message) => ({ error: message }),
   },
   trumbowyg: {
