@@ -24,15 +24,10 @@ const LEFT_OUT = [
 ];
 
 orFail(await npm(['run', '--silent', 'build']), 'The build failed.');
-// Each has one thread, and takes as long as the tests: with low priority, they would end long after them.
-const checking = Promise.all(
-  ['check:types', 'check:lint'].map((name) => npmAside(['run', '--silent', name], { isLow: false })),
-);
+const checking = npmAside(['run', '--silent', 'check:code']);
 const excluded = LEFT_OUT.flatMap((pattern) => ['--exclude', pattern]);
 const tested = await npm(['exec', '--', 'vitest', 'run', ...TESTS, ...excluded, ...process.argv.slice(2)]);
-const checks = await checking;
-const output = checks.map((check) => check.output).join('');
-const status = Math.max(...checks.map((check) => check.status));
+const { status, output } = await checking;
 process.stdout.write(`\nTypes and lint: ${status === 0 ? 'nothing found' : ''}\n${output}`);
 orFail(status, 'Types or lint failed.');
 orFail(tested, 'Tests failed.');

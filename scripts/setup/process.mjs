@@ -78,9 +78,8 @@ export const runAside = async (command, args, environment = {}, priority = undef
   return { status, output };
 };
 
-/** Runs npm like `runAside`, with low priority unless something else waits for it. */
-export const npmAside = (args, { isLow = true } = {}) =>
-  runAside(...npmCommand(args), {}, isLow ? constants.priority.PRIORITY_LOW : undefined);
+/** Runs npm like `runAside`, with low priority. */
+export const npmAside = (args) => runAside(...npmCommand(args), {}, constants.priority.PRIORITY_LOW);
 
 /** Output of a program, or undefined when it could not run or failed. */
 export const outputOf = (command, args) => {

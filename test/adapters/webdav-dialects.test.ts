@@ -641,7 +641,7 @@ describe('dialects of WebDAV', () => {
       }[method];
       const other = async () => {
         const again = await adapter.stage(Readable.from([Buffer.from('b')]));
-        await again.commit(at('new.txt')).finally(() => again.discard());
+        await again.commit(at('new.txt')).finally((): unknown => again.discard());
       };
       const copy = () => adapter.copyFolder(at('f'), at('x'));
       await expect((operation ?? (method === 'COPY' ? copy : other))()).rejects.toMatchObject({

@@ -1,5 +1,5 @@
 /**
- * How `stowage/jodit` and the types of Jodit go together. Nothing here runs: `npm run check:types` is the
+ * How `stowage/jodit` and the types of Jodit go together. Nothing here runs: `npm run check:code` is the
  * test.
  */
 import type { Jodit as Editor } from 'jodit';

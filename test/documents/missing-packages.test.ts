@@ -94,7 +94,7 @@ describe('optional packages that are not installed', { timeout: 90_000 }, () => 
   it('are loaded again after a failure, without a restart', async () => {
     const later = await installBare(LATER);
     const PACKAGE = fileURLToPath(new URL('../../node_modules/rate-limiter-flexible', import.meta.url));
-    const { stdout } = await later.run({ PACKAGE }).finally(() => later.remove());
+    const { stdout } = await later.run({ PACKAGE }).finally((): unknown => later.remove());
     expect(JSON.parse(stdout)).toEqual([501, 200, 200]);
   });
 });

@@ -40,7 +40,7 @@ const operationsOn = (path: string): Record<string, () => Promise<unknown>> => {
     'write createOnly': () => adapter.write(at(path), content('evil'), { createOnly: true }),
     commit: async () => {
       const staged = await adapter.stage(content('evil'));
-      return staged.commit(at(path)).finally(() => staged.discard());
+      return staged.commit(at(path)).finally((): unknown => staged.discard());
     },
     makeFolder: () => adapter.makeFolder(at(path)),
     removeFile: () => adapter.removeFile(at(path)),

@@ -104,7 +104,7 @@ const adapterOf = (upload: Upload, loader: Loader): object => {
         return { default: stowage.url, ...byWidth(stowage.srcset), stowage };
       } catch (error) {
         // CKEditor shows a thrown string as the message.
-        // eslint-disable-next-line @typescript-eslint/only-throw-error
+        // oxlint-disable-next-line typescript/only-throw-error
         throw (error as Error).message;
       }
     },

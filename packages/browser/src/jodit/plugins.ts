@@ -18,7 +18,7 @@ export const warnOfMissingPlugins = (editor: object): void => {
   const missing = wanted.filter((name) => Jodit.plugins?.get(name) === undefined);
   if (Jodit.plugins === undefined || missing.length === 0 || warned.has(Jodit)) return;
   warned.add(Jodit);
-  // eslint-disable-next-line no-console -- a page has no other log
+  // oxlint-disable-next-line no-console -- a page has no other log
   console.warn(
     `stowage/jodit: Jodit lacks plugins (${missing.join(', ')}), without which parts of the file browser have ` +
       "no button. Import them beside the editor: import 'jodit/esm/plugins/all.js';",

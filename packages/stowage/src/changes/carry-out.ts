@@ -211,5 +211,7 @@ export function carryOut(context: ChangeContext, change: WholeChange): Promise<r
 /** Carries out a change that stores staged files, and discards them. @throws as `carryOut` */
 export const storeStaged = (context: ChangeContext, change: Create | Replace): Promise<readonly Stored[]> => {
   const files = change.type === 'create' ? change.files : [change.file];
-  return carryOut(context, change).finally(() => Promise.all(files.map(({ staged }) => staged.discard())));
+  return carryOut(context, change).finally((): unknown =>
+    Promise.all(files.map(({ staged }) => staged.discard())),
+  );
 };

@@ -97,7 +97,7 @@ const copyThrough = async (
   const { content, size } = replaced ?? { content: read.stream, size: read.stat.size };
   const copy = await to.storage
     .write(to.path, content, { createOnly: true, size, signal })
-    .finally(() => replaced?.release?.());
+    .finally((): unknown => replaced?.release?.());
   if (size !== undefined && copy.size !== undefined && copy.size !== size) {
     await to.storage.removeFile(to.path, { ifUnchanged: copy });
     throw new CorruptError({ detail: `wrote ${String(copy.size)} of ${String(size)} bytes` });

@@ -66,7 +66,7 @@ export interface AcrossTarget extends Named {
 
 const writeRecord = async (recordPath: system.Name, path: SourcePath): Promise<void> => {
   const fd = await system.openFile(recordPath, system.NEW_FILE, 0o600);
-  await writeChunks(fd, [Buffer.from(path.toString())]).finally(() => system.closeFile(fd));
+  await writeChunks(fd, [Buffer.from(path.toString())]).finally((): unknown => system.closeFile(fd));
 };
 
 export interface AcrossOptions extends OperationOptions {

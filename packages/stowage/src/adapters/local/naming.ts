@@ -30,7 +30,7 @@ export const isTaken = (error: unknown): boolean => ['EEXIST', 'ENOTEMPTY'].incl
  */
 const claimAndRename = async (from: system.Name, target: system.Name): Promise<void> => {
   const fd = await system.openFile(target, system.NEW_FILE, 0o600);
-  const claimed = await system.exactFstat(fd).finally(() => system.closeFile(fd));
+  const claimed = await system.exactFstat(fd).finally((): unknown => system.closeFile(fd));
   try {
     await system.renameTo(from, target);
   } catch (error) {

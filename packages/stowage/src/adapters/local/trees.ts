@@ -19,7 +19,7 @@ const copyBytes = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const target = await system.createFile(to.at(name));
-  await writeChunks(target, chunksOfFile(fd, signal)).finally(() => system.closeFile(target));
+  await writeChunks(target, chunksOfFile(fd, signal)).finally((): unknown => system.closeFile(target));
 };
 
 const copyOne = async (
@@ -31,7 +31,7 @@ const copyOne = async (
   const source = await system.openForReading(from.at(raw)).catch(ifVanished);
   if (source === undefined) return;
   const copying = source.stats.isFile() ? copyBytes(source.fd, to, name, signal) : Promise.resolve();
-  await copying.finally(() => system.closeFile(source.fd));
+  await copying.finally((): unknown => system.closeFile(source.fd));
 };
 
 const copyFiles = async (
@@ -193,7 +193,7 @@ const raiseAll = async (
     if (isMoved) stack.push({ name, from: { parent, name: child }, isEmptied: false });
     return isMoved;
   };
-  await emptyFolder(confinement, folder, raise).finally(() => folder.close());
+  await emptyFolder(confinement, folder, raise).finally((): unknown => folder.close());
   return true;
 };
 
@@ -240,6 +240,6 @@ export const removeTree = async (
     if (systemCode(error) !== 'ENOTDIR' && systemCode(error) !== 'ELOOP') throw error;
     return system.unlinkFile(parent.at(name)).catch(ifGone);
   }
-  await emptyFolder(confinement, folder).finally(() => folder.close());
+  await emptyFolder(confinement, folder).finally((): unknown => folder.close());
   await system.removeEmpty(parent.at(name)).catch(ifGone);
 };

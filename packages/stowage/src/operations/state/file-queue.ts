@@ -46,7 +46,7 @@ export interface DurableQueue {
 const flushFolder = async (folder: string): Promise<void> => {
   try {
     const handle = await open(folder, 'r');
-    await flush(handle).finally(() => handle.close());
+    await flush(handle).finally((): unknown => handle.close());
   } catch (error) {
     if (!cannotFlush(error)) throw error;
   }

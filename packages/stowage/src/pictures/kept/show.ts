@@ -46,7 +46,7 @@ const openKeptPicture = async (
     const path = kept.child(name);
     // In other stores, an open file could occupy the only connection, which the stat of the original is
     // waiting for.
-    const isOpened = opensUpTo !== undefined && (files.glimpse ?? files.readMany) !== undefined;
+    const isOpened = opensUpTo !== undefined && (files.glimpse !== undefined || files.readMany !== undefined);
     if (isOpened)
       read = await files.read(path, { signal, mayMiss: true, bytesUpTo: opensUpTo }).catch(ifNoSuch);
     else stat = await files.stat(path, { signal, mayMiss: true, expects: 'file' }).catch(ifNoSuch);

@@ -116,7 +116,7 @@ export abstract class PathStore<Session extends PathSession> {
       await session.mkdir(temp);
       await this.learnCase(session, temp, options);
     });
-    const remove = (): Promise<void> => this.leftovers.remove({ path: temp, kind: 'folder' });
+    const remove = (): unknown => this.leftovers.remove({ path: temp, kind: 'folder' });
     await trying.catch(ifOnly(StorageDeniedError)).finally(remove);
   }
 
