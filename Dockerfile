@@ -6,7 +6,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY packages ./packages
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.base.json ./
-COPY scripts/build.mjs scripts/client-types.mjs ./scripts/
+COPY scripts/build.mjs scripts/client-types.mjs scripts/document-types.mjs ./scripts/
 RUN npm run build
 
 FROM node:22-slim AS packages
