@@ -16,6 +16,7 @@ describe('an upload that is refused in the end', () => {
     ['for its type', '', 'x.exe', 403, 'TYPE_NOT_ALLOWED'],
     ['for its folder', '?path=private', 'a.png', 403, 'ACCESS_DENIED'],
     ['because its folder is missing', '?path=missing', 'a.png', 404, 'NOT_FOUND'],
+    ['because its folder is outside of the source', '?path=..', 'a.png', 400, 'INVALID_PARAMETERS'],
   ])('is refused before it is sent: %s', async (_why, query, filename, status, error) => {
     const service = await startService({ accessControl: [{ path: '/private', FILE_UPLOAD: false }] });
     await service.source('files').put({ 'private/': '' });

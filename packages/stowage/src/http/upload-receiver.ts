@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import * as z from 'zod';
 import { type Action, editorFor, mayAllowAction } from '../actions/action.ts';
 import { withinBounds } from '../basics/content/file-name.ts';
 import { limited } from '../basics/content/parse-budget.ts';
@@ -6,6 +7,7 @@ import { policyFor, uploadName } from '../changes/new-name.ts';
 import { outOfRoom, quotaOf, roomIn } from '../changes/quota.ts';
 import { fileTooLarge, isFilesField, withFileName } from '../changes/uploaded-file.ts';
 import { AccessDeniedError, orUndefined } from '../errors/errors.ts';
+import { parseParameters, pathField } from '../parameters/fields.ts';
 import type { ParameterDraft, RawParameters } from '../parameters/raw.ts';
 import type { Source } from '../sources/source.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -22,6 +24,9 @@ const fitting = (
   limited(content, Math.min(most, room), () =>
     room < most ? outOfRoom(settings, room) : fileTooLarge(filename, most),
   );
+
+/** The folder as actions read it, so that the error for an invalid path is the same. */
+const inFolder = z.object({ path: pathField });
 
 /** Maximum bytes of text fields, except for actions that take long texts. */
 const MAX_TEXT_BYTES = 1024 * 1024;
@@ -180,13 +185,13 @@ export class UploadReceiver implements FileReceiver {
   /**
    * Rejects all files of a form for `fileUpload` if query or earlier fields name a folder that does not
    * accept them. Checks that depend on later fields are left to the action.
-   * @throws AccessDeniedError, NotFoundError, UnsafePathError
+   * @throws AccessDeniedError, NotFoundError, InvalidParametersError
    */
   async #refuseFolder(fields: ParameterDraft): Promise<void> {
     const path = this.#text(fields, 'path');
     const [source, ...others] = this.#possibleSources(fields);
     if (path === undefined) return;
-    const folder = SourcePath.parse(path);
+    const { path: folder } = parseParameters(inFolder, { path });
     const key = `${this.#text(fields, 'source') ?? ''}:${folder.toString()}`;
     if (source === undefined || this.#checkedFolders.has(key)) return;
     const view = await this.#view(source);
