@@ -266,3 +266,16 @@ it('is out of reach of actions', async () => {
   expect(JSON.stringify(await call(router, 'filesSearch', { query: name.slice(0, 6) }))).not.toContain(name);
   expect(await folder.paths()).toEqual(kept);
 });
+
+it('a source switches redirects of all sources off, and keeps no record', async () => {
+  const folder = await folderWith({ 'a.txt': 'a' });
+  const router = routerOf(
+    { files: { root: folder.root, redirectMoved: { days: 0 } } },
+    { redirectMoved: {} },
+  );
+  await rename(router, 'a.txt', 'b.txt');
+  expect(await seen(router, '/file/files/a.txt')).toBe('404');
+  expect(await seen(router, '/file/files/b.txt')).toBe('200');
+  const kept = await readdir(folder.root, { recursive: true });
+  expect(kept.filter((name) => !name.startsWith('.stowage-tmp'))).toEqual(['b.txt']);
+});

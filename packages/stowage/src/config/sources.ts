@@ -128,13 +128,14 @@ const pictureProblems = (
 };
 
 /**
- * Removes features that a source has disabled: a trash without retention, and redirects where the service
- * serves no links.
+ * Removes features that a source has disabled: a trash without retention, and redirects for no days or where
+ * the service serves no links.
  */
 const inForce = (settings: Settings): Settings => ({
   ...settings,
   trash: settings.trash?.retentionDays === 0 ? undefined : settings.trash,
-  redirectMoved: settings.serve === 'off' ? undefined : settings.redirectMoved,
+  redirectMoved:
+    settings.serve === 'off' || settings.redirectMoved?.days === 0 ? undefined : settings.redirectMoved,
 });
 
 /** The settings that sources override. */

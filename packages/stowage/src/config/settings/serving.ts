@@ -20,10 +20,12 @@ export const deliveries = ['stream', 'redirect', 'x-accel-redirect', 'x-sendfile
 const redirectSchema = z.strictObject({
   days: z
     .number()
-    .positive()
+    .nonnegative()
     .max(36_500)
     .default(90)
-    .describe('Days for which old links redirect to the current location of a file.'),
+    .describe(
+      'Days for which old links redirect to the current location of a file. 0 switches this off, for one source of several.',
+    ),
   entries: positive
     .max(1_000_000)
     .default(10_000)
