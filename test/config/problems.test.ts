@@ -340,6 +340,10 @@ describe('wrong access rules', () => {
     [{ extension: 'png' }, 'extension: is not a known key; did you mean "extensions"?'],
     [{ fileRemove: false }, 'fileRemove: is not a known key; keys of actions are written like "FILE_REMOVE"'],
     [
+      { allowFileRemove: false },
+      'allowFileRemove: is not a known key; keys of actions are written like "FILE_REMOVE"',
+    ],
+    [
       { 'file-remove': false },
       'file-remove: is not a known key; keys of actions are written like "FILE_REMOVE"',
     ],

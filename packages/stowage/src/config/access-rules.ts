@@ -70,8 +70,12 @@ export const accessRuleSchema = ruleShape as unknown as z.ZodType<AccessRule, Ac
 const rulesSchema = z.array(accessRuleSchema);
 const ACTION_KEY = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/u;
 
+/** The key for the name of an action, or of its permission (`allowFileRemove`). */
 const actionKeyFrom = (key: string): string =>
-  key.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|-/gu, '_').toUpperCase();
+  key
+    .replace(/^allow(?=[A-Z])/u, '')
+    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])|-/gu, '_')
+    .toUpperCase();
 
 const keyProblem = (key: string): string => {
   const near = hintAt(key, accessRuleKeys);
