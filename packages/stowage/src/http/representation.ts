@@ -206,8 +206,6 @@ const whole = (coding: Coding, text: string | Uint8Array): Promise<Buffer> =>
 const streaming = (coding: Coding): Transform =>
   coding === 'br' ? zlib.createBrotliCompress(BROTLI) : zlib.createGzip(GZIP);
 
-const WEIGHT = /^q=([01](?:\.\d{0,3})?)$/iu;
-
 /**
  * The supported coding with the highest weight for the client; undefined: no compression.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3
@@ -217,8 +215,9 @@ const codingFor = (accepted: string | undefined): Coding | undefined => {
   const weights = new Map<string, number>();
   for (const part of accepted.slice(0, 500).toLowerCase().split(',')) {
     const [name = '', ...parameters] = part.split(';').map((text) => text.trim());
-    const weight = parameters.map((text) => WEIGHT.exec(text)?.[1]).find((found) => found !== undefined);
-    weights.set(name === 'x-gzip' ? 'gzip' : name, Number(weight ?? 1));
+    const weight = parameters.find((text) => text.startsWith('q='))?.slice(2) ?? '1';
+    // A coding with an invalid weight counts as not accepted: every client can read uncompressed text.
+    weights.set(name === 'x-gzip' ? 'gzip' : name, Number(weight) || 0);
   }
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   const identity = weights.get('identity') ?? 0;
