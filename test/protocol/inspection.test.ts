@@ -324,6 +324,14 @@ describe('a clamd that cannot be asked', () => {
     ]);
   });
 
+  it('is asked once where it does not respond in time: one file takes no longer than `timeout`', async () => {
+    let asked = 0;
+    const other = await startFalseClamd(() => void (asked += 1));
+    const service = await startService({ inspection: { clamd: other.address, timeout: 0.3 } });
+    expect((await service.upload([['files[0]', 'a.txt', 'a']])).status).toBe(503);
+    expect(asked).toBe(1);
+  });
+
   it('is left when the client leaves', async () => {
     const other = await startFalseClamd((socket) => socket.resume());
     const service = await startService({ inspection: { clamd: other.address } });

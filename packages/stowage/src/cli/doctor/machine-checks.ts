@@ -8,6 +8,7 @@ import type { ConnectorConfig } from '../../config/types.ts';
 import { findBrowser } from '../../documents/pdf/started-browser.ts';
 import { findProgram } from '../../pictures/previews/programs.ts';
 import { partsDirectory } from '../../http/tus/resumable-uploads.ts';
+import { TimeLimit } from '../../basics/concurrency/abort.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import { createSilentLogger } from '../../basics/log/logger.ts';
 import { exceedsStreamLimit, pingClamd } from '../../operations/inspection/clamd.ts';
@@ -131,7 +132,7 @@ const checkRedis = async ({ settings: { redis } }: ConnectorConfig, findings: Fi
   }
 };
 
-/** Time limit for a response of clamd. */
+/** Time limit for the responses of one clamd. */
 const PING_MS = 5000;
 
 /** Checks that each configured clamd responds, and accepts the largest files that it would get. */
@@ -142,7 +143,8 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
     if (clamd !== false) largest.set(clamd, Math.max(maxBytes, largest.get(clamd) ?? 0));
   }
   for (const [address, bytes] of largest) {
-    const options = { address, timeoutMs: PING_MS };
+    const limit = new TimeLimit(PING_MS);
+    const options = { address, signal: limit.signal };
     try {
       await pingClamd(options);
       if (await exceedsStreamLimit(bytes, options))
@@ -158,6 +160,8 @@ const checkClamd = async ({ sources }: ConnectorConfig, findings: Findings): Pro
         `clamd does not respond at ${address}: ${reasonOf(error)}`,
         'Start clamd (systemctl start clamav-daemon), let the service open its socket, or correct inspection.clamd.',
       );
+    } finally {
+      limit.dispose();
     }
   }
 };

@@ -1,16 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { inTimeLimit } from '../../basics/concurrency/abort.ts';
 import { parseClamdAddress } from '../../config/values.ts';
 import { InspectionUnavailableError } from '../../errors/errors.ts';
 
 export interface ClamdOptions {
   /** `tcp://host:port` or `unix:path`. */
   readonly address: string;
-  /** Time limit for one request, connecting included. */
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** clamd responds with one line that contains the name of a signature. */
@@ -59,33 +56,32 @@ async function* framed(
   yield announced(0);
 }
 
-/** Uses a new connection to clamd, which is closed after `talk`, on timeout or abort. */
-const withClamd = <Result>(
-  { address, timeoutMs, signal }: ClamdOptions,
-  talk: (socket: Socket, signal: AbortSignal) => Promise<Result>,
-): Promise<Result> =>
-  inTimeLimit(timeoutMs, signal, async (limited) => {
-    limited.throwIfAborted();
-    const target = parseClamdAddress(address);
-    if (target === undefined) throw new Error('the address of clamd is not valid');
-    const socket = connect(target);
-    const end = (): void => void socket.destroy(limited.reason as Error);
-    // Reading and writing report the same failure.
-    socket.on('error', () => undefined);
-    limited.addEventListener('abort', end, { once: true });
-    try {
-      return await talk(socket, limited);
-    } finally {
-      limited.removeEventListener('abort', end);
-      socket.destroy();
-    }
-  });
+/** Uses a new connection to clamd, which is closed after `talk` or on abort. */
+const withClamd = async <Result>(
+  { address, signal }: ClamdOptions,
+  talk: (socket: Socket) => Promise<Result>,
+): Promise<Result> => {
+  signal.throwIfAborted();
+  const target = parseClamdAddress(address);
+  if (target === undefined) throw new Error('the address of clamd is not valid');
+  const socket = connect(target);
+  const end = (): void => void socket.destroy(signal.reason as Error);
+  // Reading and writing report the same failure.
+  socket.on('error', () => undefined);
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await talk(socket);
+  } finally {
+    signal.removeEventListener('abort', end);
+    socket.destroy();
+  }
+};
 
 /**
  * Scans content with clamd; the content is streamed and always destroyed. Returns the name of the signature
  * found; undefined for none.
- * @throws the content's own error, the signal's reason; InspectionUnavailableError when clamd cannot be
- * reached, reports an error, does not respond in time or sends an invalid response
+ * @throws the content's own error; InspectionUnavailableError when clamd cannot be reached, reports an error,
+ * sends an invalid response, or does not respond before the signal aborts
  */
 export const scanWithClamd = async (
   content: Readable,
@@ -104,7 +100,6 @@ export const scanWithClamd = async (
     if (response === 'stream: OK' && progress.isWhole) return undefined;
     throw new Error(`clamd responds: ${response.replaceAll(UNPRINTABLE, '?').slice(0, MOST_NAME_LENGTH)}`);
   } catch (error) {
-    options.signal?.throwIfAborted();
     if (progress.failure !== undefined) throw progress.failure as Error;
     throw new InspectionUnavailableError({ detail: 'clamd cannot be asked', cause: error });
   } finally {

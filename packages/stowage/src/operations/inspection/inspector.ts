@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { orAborted } from '../../basics/concurrency/abort.ts';
+import { orAborted, TimeLimit } from '../../basics/concurrency/abort.ts';
 import { humanSize } from '../../basics/content/human-size.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { InspectionVerdict } from '../../config/event.ts';
@@ -61,7 +61,8 @@ const scan = async (
     throw new RefusedByInspectionError({ message, details: { name, ...limits } });
   };
   if (bytes > maxBytes) return tooLarge({ limit: humanSize(maxBytes) });
-  const options = { address, timeoutMs: timeout * 1000, signal };
+  const limit = new TimeLimit(timeout * 1000, signal);
+  const options = { address, signal: limit.signal };
   try {
     const signature = await scanWithClamd(upload.open(), options);
     if (signature !== undefined) throw rejection(upload, signature);
@@ -76,6 +77,8 @@ const scan = async (
     signal.throwIfAborted();
     if (failClosed) throw error;
     return skipped('unavailable', error);
+  } finally {
+    limit.dispose();
   }
 };
 
