@@ -18,6 +18,11 @@ describe('listening', () => {
     await expect(listen(async () => undefined, { port, host: '127.0.0.1' })).rejects.toThrow('EADDRINUSE');
     blocker.close();
   });
+
+  it('rejects options in the form of other servers, which would open it to all addresses', async () => {
+    const port = { port: 0 } as unknown as number;
+    await expect(listen(async () => undefined, { port, host: '127.0.0.1' })).rejects.toThrow(TypeError);
+  });
 });
 
 describe('closing', () => {

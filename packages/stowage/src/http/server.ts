@@ -159,7 +159,8 @@ export const listen = async (handler: NodeHandler, options: ListenOptions): Prom
     peerAddress({ socket });
     connections.add(socket);
   });
-  server.listen(options.port, options.host);
+  // As an object: anything but a port in the first argument would listen on all addresses.
+  server.listen({ port: options.port, host: options.host });
   await once(server, 'listening');
   const { port, address } = server.address() as AddressInfo;
 
