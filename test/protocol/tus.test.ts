@@ -532,6 +532,13 @@ describe('an unfinished upload', () => {
     expect((await begin(600)).status).toBe(201);
   });
 
+  it('counts no longer when it has expired', async () => {
+    const service = await startTus({ tus: { maxUploads: 1, hours: 1e-5 } });
+    const { address } = await create(service.tus, 6, { filename: 'a.txt' });
+    await expect.poll(async () => (await ask('HEAD', address)).status).toBe(404);
+    expect((await create(service.tus, 6, { filename: 'a.txt' })).status).toBe(201);
+  });
+
   it.each([
     ['user', { 'x-user': 'anna' }, { 'x-user': 'bob' }],
     ['address', { 'x-forwarded-for': '192.0.2.1' }, { 'x-forwarded-for': '192.0.2.2' }],

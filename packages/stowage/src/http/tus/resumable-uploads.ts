@@ -63,7 +63,7 @@ export class ResumableUploads {
   constructor(uploads: UnfinishedUploads, log: Logger) {
     this.#uploads = uploads;
     this.#log = log;
-    this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+    this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_MS).unref();
   }
 
   /**
@@ -97,6 +97,8 @@ export class ResumableUploads {
     const checked = await request.check(metadata, { id, bytes });
     const announced = { id, bytes, metadata: Object.fromEntries(metadata), ...checked };
     const location = request.locationOf(id);
+    // Expired uploads must not count against the limits.
+    await this.#sweep();
     try {
       const upload = await this.#uploads.create(announced);
       const offset = hasPart ? await this.#alone(id, request, () => this.#append(upload, 0, request)) : 0;
@@ -227,9 +229,9 @@ export class ResumableUploads {
     await this.#uploads.remove(id);
   }
 
-  #sweep(): void {
+  async #sweep(): Promise<void> {
     const isInUse = (id: string): boolean => this.#holders.has(id) || this.#storing.has(id);
-    this.#uploads.sweep(isInUse).catch((error: unknown) => {
+    await this.#uploads.sweep(isInUse).catch((error: unknown) => {
       this.#log.warn('Expired uploads could not be removed.', { error });
     });
   }
