@@ -17,7 +17,8 @@ import { childrenOf, descendantsOf, memoryOf, stillRunning } from './processes.t
 const missing = noBrowser || (existsSync('/proc/self/stat') ? '' : 'no /proc to look for processes');
 
 /** Machines may be busy with other tests. */
-const PATIENT = { timeout: 20_000 };
+const PATIENT = { timeout: 60_000 };
+vi.setConfig({ testTimeout: 120_000 });
 
 const self = process.pid;
 

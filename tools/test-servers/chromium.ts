@@ -49,7 +49,7 @@ export const startOwnChromium = async (): Promise<{ endpoint: string; stop: () =
 export interface OpenedChromium {
   readonly browser: Browser;
   readonly context: BrowserContext;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Opens a context in the browser that the test files of a run share; outside of a run in a new one. */

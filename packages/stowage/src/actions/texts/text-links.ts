@@ -103,7 +103,7 @@ const requireOptions = ({ lifetime, sizes, srcset = [] }: RenewOptions, views: S
   requireLifetime(lifetime);
   if (sizes !== undefined && typeof sizes !== 'boolean')
     throw new InvalidParametersError('sizes: must be true or false');
-  if (typeof srcset === 'string') throw new InvalidParametersError('srcset: must be a list of presets');
+  if (typeof srcset === 'string') throw new InvalidParametersError('srcset: must be a list');
   const known = views.named(undefined).flatMap(({ settings }) => Object.keys(settings.imagePresets));
   const unknown = srcset.find((preset) => !known.includes(preset));
   if (unknown !== undefined)
