@@ -36,6 +36,7 @@ const BEFORE_RELEASE = [
   'test/adapters/{sftp-proftpd,sftp-rclone}.test.ts',
   'test/adapters/webdav-{dialects,lighttpd,nginx,rclone,sabredav}.test.ts',
   'test/client/{editors,jodit-large,photos,picker-looks,s3-source,transfer-proxies,webdav-source}.test.ts',
+  'test/cli/{describe,thumbs}.test.ts',
   'test/docs/{apache-serving,caching-proxy,nginx*}.test.ts',
   'test/documents/docx-rendered.test.ts',
   'test/model/links.test.ts',
@@ -44,7 +45,7 @@ const BEFORE_RELEASE = [
 ];
 
 /** As above, on the other Node. */
-const BEFORE_RELEASE_ONCE = ['test/cli/**'];
+const BEFORE_RELEASE_ONCE = ['test/cli/**', 'test/package/**'];
 
 const programs = Promise.all([installPackages(), fetchNodes()]);
 await installDependencies();

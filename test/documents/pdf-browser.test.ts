@@ -64,7 +64,7 @@ describe.skipIf(missing)(`the browser that prints ${missing}`, () => {
     await Promise.all(Array.from({ length: 10 }, () => documents.pdf(jobOf('<p>warm</p>'))));
     const [browser] = await childrenOf(self);
     const before = await memoryOf(await descendantsOf(self));
-    for (let index = 0; index < 25; index += 1) {
+    for (let index = 0; index < 15; index += 1) {
       await documents.pdf(jobOf(`<h1>${index}</h1>${'<p>Some text to print.</p>'.repeat(20)}`));
     }
     expect(await childrenOf(self)).toEqual([browser]);
@@ -236,7 +236,7 @@ describe.skipIf(missing)(`limits of PDF files ${missing}`, () => {
   });
 
   it('a document that never gets ready is cut off with a clear error', async () => {
-    const documents = startDocuments({ pdfLimits: { renderMs: 8000 } });
+    const documents = startDocuments({ pdfLimits: { renderMs: 6000 } });
     await documents.pdf(jobOf('warm'));
     const blur = '<div style="filter:blur(90px);width:3000px;height:30000px;background:red"></div>'.repeat(
       20,
