@@ -28,20 +28,23 @@ const ONCE = [
 ];
 
 /**
- * Tests that depend on further servers, editors, proxies, systems and compilers more than on the code: before a release only,
- * as are the cases for which test files ask `test/before-release.ts`.
+ * Tests that run before a release only, so that the others take a quarter of an hour: of further servers, editors,
+ * proxies, systems and compilers, and of rarer situations in the picker and on the command line. Single cases
+ * are left out by `test/before-release.ts`.
  */
 const BEFORE_RELEASE = [
-  'test/adapters/{ftp-others,gcs-machine-login,local-other-systems,local-variants,s3-dialects}.test.ts',
+  'test/adapters/{ftp-others,gcs-machine-login,local-other-systems,local-variants,s3-dialects,s3-unlike-aws}.test.ts',
   'test/adapters/{sftp-proftpd,sftp-rclone}.test.ts',
   'test/adapters/webdav-{dialects,lighttpd,nginx,rclone,sabredav}.test.ts',
-  'test/client/{editors,jodit-large,photos,picker-looks,s3-source,transfer-proxies,webdav-source}.test.ts',
-  'test/cli/{describe,thumbs}.test.ts',
-  'test/docs/{apache-serving,caching-proxy,nginx*}.test.ts',
+  'test/client/{editors,jodit-large,jodit-pages,photos,s3-source,transfer-proxies,webdav-source}.test.ts',
+  'test/client/picker-{content,late,looks,names,troubles}.test.ts',
+  'test/cli/{describe,init,thumbs}.test.ts',
+  'test/docs/{apache-serving,caching-proxy,nginx*,samples}.test.ts',
   'test/documents/docx-rendered.test.ts',
-  'test/model/links.test.ts',
+  'test/model/{interleaved,links}.test.ts',
   'test/package/types.test.ts',
   'test/robustness/mixed-kill.test.ts',
+  'test/security/picture-location-kinds.test.ts',
 ];
 
 /** As above, on the other Node. */

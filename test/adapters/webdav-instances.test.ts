@@ -1,6 +1,7 @@
 import { readdir, readFile, utimes, mkdir, writeFile, chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { runsEverything } from '../before-release.ts';
 import { formOf, type Fields } from '../protocol/service.ts';
 import { FaultProxy } from '../../tools/test-servers/fault-proxy.ts';
 import { startInstance, type Instance } from '../../tools/test-servers/instance.ts';
@@ -259,25 +260,29 @@ describe.skipIf(!programs.apache)(
       for (const [path, text] of stored) expect([path, contents.get(text)]).toEqual([path, 1]);
     }, 60_000);
 
-    it('a process killed during uploads leaves only whole files under names that anybody sees', async () => {
-      const folder = await makeRoot('storm');
-      const source = 'storm';
-      const victim = await startInstance(configFor({ [source]: server.url }));
-      const uploads = Array.from({ length: 45 }, (_, index) =>
-        upload(index % 3 === 0 ? victim : instanceAt(index), 'a.txt', contentOf(index), { source }),
-      );
-      await Promise.any(uploads.filter((_, index) => index % 3 === 0));
-      await victim.kill();
-      const paths = await Promise.all(uploads);
-      const visible = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
-      const expected = new Set(Array.from({ length: 45 }, (_, index) => contentOf(index)));
-      for (const name of visible)
-        expect(expected.delete(await readFile(join(folder, name), 'utf8'))).toBe(true);
-      for (const [index, path] of paths.entries()) {
-        if (index % 3 !== 0) expect(path).toMatch(/^a(?:-\d+)?\.txt$/u);
-        if (path?.endsWith('.txt') === true)
-          expect(await readFile(join(folder, path), 'utf8')).toBe(contentOf(index));
-      }
-    }, 60_000);
+    it.runIf(runsEverything)(
+      'a process killed during uploads leaves only whole files under names that anybody sees',
+      async () => {
+        const folder = await makeRoot('storm');
+        const source = 'storm';
+        const victim = await startInstance(configFor({ [source]: server.url }));
+        const uploads = Array.from({ length: 45 }, (_, index) =>
+          upload(index % 3 === 0 ? victim : instanceAt(index), 'a.txt', contentOf(index), { source }),
+        );
+        await Promise.any(uploads.filter((_, index) => index % 3 === 0));
+        await victim.kill();
+        const paths = await Promise.all(uploads);
+        const visible = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
+        const expected = new Set(Array.from({ length: 45 }, (_, index) => contentOf(index)));
+        for (const name of visible)
+          expect(expected.delete(await readFile(join(folder, name), 'utf8'))).toBe(true);
+        for (const [index, path] of paths.entries()) {
+          if (index % 3 !== 0) expect(path).toMatch(/^a(?:-\d+)?\.txt$/u);
+          if (path?.endsWith('.txt') === true)
+            expect(await readFile(join(folder, path), 'utf8')).toBe(contentOf(index));
+        }
+      },
+      60_000,
+    );
   },
 );

@@ -10,7 +10,7 @@ import { startMemory, storeKinds, type Stores } from './stores.ts';
 const today = Math.floor(Date.now() / 86_400_000) % 100_000;
 
 // Those of the others take long; `npm run test:model` runs them.
-const QUICK = ['local', 'memory', 'overlay', 's3', 'webdav'];
+const QUICK = mostly(3, ['local', 'overlay', 's3', 'memory', 'webdav']);
 const quick = Object.entries(storeKinds).filter(([name]) => QUICK.includes(name));
 
 describe.each(quick)('several clients at once on %s', (name, kind) => {

@@ -5,9 +5,10 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type Client } from 'stowage/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runsEverything } from '../before-release.ts';
 import { startService, type Service } from './service.ts';
 
-const ROUNDS = 4;
+const ROUNDS = runsEverything ? 4 : 2;
 const ITEMS = 30;
 
 describe('Killing the service while it removes and restores', () => {
