@@ -36,6 +36,12 @@ describe('what a document loads from outside', () => {
     expect(await load('picture', '')).toBe(7);
   });
 
+  it('is loaded however long its page has taken to open', async () => {
+    const load = await startLoading((response) => response.end('content'), { timeoutMs: 1500 });
+    await pause(1600);
+    expect(await load('picture')).toBe(7);
+  });
+
   it('is left out when nothing more comes, before or after the first bytes', async () => {
     const load = await startLoading(() => undefined, { stallMs: 300 });
     expect(await load('silent')).toBe(undefined);

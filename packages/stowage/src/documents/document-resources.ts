@@ -47,18 +47,19 @@ export interface DocumentResources {
   load(url: string, accept: string): Promise<Resource | undefined>;
 }
 
-/** Creates the loader of one document. Its time limit starts now. */
+/** Creates the loader of one document, whose time limit starts with the first resource. */
 export const createDocumentResources = (
   remote: RemoteFetcher,
   { resources: rules, readOwn, signal }: Pick<DocumentJob, 'resources' | 'readOwn' | 'signal'>,
   log: Logger,
 ): DocumentResources => {
-  const endsAt = Date.now() + rules.timeoutMs;
+  let endsAt: number | undefined;
   const slots = createSlots(PARALLEL, MAX_RESOURCES);
   let count = 0;
   let bytesLeft = Math.max(MAX_TOTAL_BYTES, 2 * rules.maxBytes);
 
   const fetchOne = async (url: string, accept: string): Promise<Resource | undefined> => {
+    endsAt ??= Date.now() + rules.timeoutMs;
     const timeoutMs = endsAt - Date.now();
     if (timeoutMs <= 0 || bytesLeft <= 0) return undefined;
     const maxBytes = Math.min(rules.maxBytes, bytesLeft);
