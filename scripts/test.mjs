@@ -28,9 +28,9 @@ const ONCE = [
 ];
 
 /**
- * Tests that run before a release only, so that the others take a quarter of an hour: of further servers, editors,
- * proxies, systems and compilers, and of rarer situations in the picker and on the command line. Single cases
- * are left out by `test/before-release.ts`.
+ * Tests that run before a release only, to save minutes: of further servers, editors, proxies, systems and
+ * compilers, and of rarer situations in the picker and on the command line. Single cases are left out by
+ * `test/before-release.ts`.
  */
 const BEFORE_RELEASE = [
   'test/adapters/{ftp-others,gcs-machine-login,local-other-systems,local-variants,s3-dialects,s3-unlike-aws}.test.ts',

@@ -18,8 +18,8 @@ const places = [
 export const chromium: string | undefined = places.find((place) => existsSync(place));
 
 // Without these a browser asks its maker's servers for updates and rests on services that a test machine
-// lacks. One process renders all pages of a browser: each test has a page, and a process of its own for it costs
-// more than most tests do there.
+// lacks. One process renders all pages of a context: each test has a page, and a process of its own for it
+// costs more than most tests do there.
 const quiet =
   '--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update ' +
   '--disable-sync --renderer-process-limit=1';
@@ -45,7 +45,10 @@ export const startOwnChromium = async (): Promise<{ endpoint: string; stop: () =
   };
 };
 
-/** What a test file has of the browser: pages of `context` share no cookies, storage and cache with those of other files. */
+/**
+ * The browser of a test file. Pages of `context` share no cookies, storage and cache with those of other
+ * files.
+ */
 export interface OpenedChromium {
   readonly browser: Browser;
   readonly context: BrowserContext;
