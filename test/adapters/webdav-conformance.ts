@@ -39,7 +39,8 @@ export const describeWebdavServer = (
     const ofServer = name === FIRST_SERVER ? describe : describeThemes(name, onlyThemes(OF_SERVERS));
     describeStorageConformance({ describe: ofServer, it }, name, {
       open,
-      promises: { ...capabilitiesOf('webdav'), atomicCreate: true, caseSensitive: true },
+      // rclone accepts MKCOL for a folder that exists, which reserves nothing.
+      promises: { ...capabilitiesOf('webdav'), atomicCreate: name !== 'rclone', caseSensitive: true },
       skip,
     });
   });
