@@ -80,7 +80,7 @@ const ACTIONS: readonly (readonly [what: string, act: Action])[] = [
 
 let trashed = '';
 
-/** Waits for requests that go on after the response. */
+/** Waits for requests that continue after the response. */
 const untilQuiet = async (): Promise<void> => {
   for (let last = -1; last !== counted.requests(); await pause(500)) last = counted.requests();
 };
