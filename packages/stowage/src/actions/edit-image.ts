@@ -103,7 +103,8 @@ const requireTarget = async (
   if (newname === undefined || newname.normalize('NFC') === path.name) return undefined;
   const { settings } = view.source;
   const name = renamedFileName(settings, path.name, newname);
-  if (name === path.name) return undefined;
+  // `a` for `a.png` is a new name that is taken: only the whole name means the original.
+  if (name === path.name && settings.saveSameFileNameStrategy === 'replace') return undefined;
   const target = path.parent.child(name);
   view.require(key, target, 'file');
   if (settings.saveSameFileNameStrategy === 'error')
