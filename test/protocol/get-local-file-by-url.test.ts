@@ -18,6 +18,8 @@ const find = async (url: string): Promise<readonly [number, unknown]> => {
   return [status, status === 200 ? data : undefined];
 };
 
+const unreachable = { storageAdapter: 'webdav', root: '', webdav: { url: 'http://127.0.0.1:9/' } };
+
 const found = (path: string, name: string, source = 'files'): readonly [number, unknown] => [
   200,
   { code: 220, path, name, source },
@@ -124,6 +126,8 @@ describe('getLocalFileByUrl', () => {
     const service = await startService({
       sources: {
         outer: { baseurl: 'https://files.example/' },
+        // Nothing listens there: the other sources still find their files.
+        dead: { ...unreachable, baseurl: 'https://files.example/My%20files/' },
         inner: { baseurl: 'https://files.example/My%20files/' },
       },
     });
@@ -135,6 +139,10 @@ describe('getLocalFileByUrl', () => {
       url: 'https://files.example/My%20files/only.png',
     });
     expect(outer.data).toEqual({ code: 220, path: '/My files', name: 'only.png', source: 'outer' });
+    const nowhere = 'https://files.example/My%20files/missing.png';
+    expect((await service.call('getLocalFileByUrl', { url: nowhere })).data['error']).toBe(
+      'STORAGE_UNAVAILABLE',
+    );
   });
 
   it('answers with the name that requests use', async () => {

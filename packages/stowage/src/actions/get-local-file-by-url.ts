@@ -56,14 +56,20 @@ export const getLocalFileByUrlAction = defineAction({
   }),
   run: async (context, { url }) => {
     let isDenied = false;
+    let failure: Error | undefined;
     for (const candidate of candidatesFor(context.views.named(undefined), url)) {
-      const outcome = await check(context, candidate);
+      const outcome = await check(context, candidate).catch((error: Error) => {
+        context.signal.throwIfAborted();
+        failure ??= error;
+        return 'missing' as const;
+      });
       if (outcome === 'denied') isDenied = true;
       else if (outcome !== 'missing') {
         const { path, folder, source } = outcome;
         return { path: `/${folder.toString()}`, name: path.name, source: source.name };
       }
     }
+    if (failure !== undefined) throw failure;
     throw isDenied ? new AccessDeniedError() : new NotFoundError();
   },
 });
