@@ -155,7 +155,7 @@ export class ResumableUploads {
     for (let holder = this.#holders.get(id); holder !== undefined; holder = this.#holders.get(id)) {
       if (holder.waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many requests for one upload' });
       holder.waiting += 1;
-      holder.interrupt(new BusyError({ detail: 'another request for the same upload has come' }));
+      holder.interrupt(new OffsetConflictError({ detail: 'another request continues the upload' }));
       await orAborted(holder.ended, signal);
     }
     const working = work();
