@@ -76,6 +76,7 @@ describe('public files', () => {
       'it',
       'bytes 1-2/4',
     ]);
+    expect(part.headers.get('cache-control')).toBe('public, no-cache, no-transform');
     const head = await fetch(response.url, { method: 'HEAD' });
     expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([200, '4', '']);
     const beyond = await fetch(response.url, { headers: { range: 'bytes=9-' } });

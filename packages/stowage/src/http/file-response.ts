@@ -167,8 +167,12 @@ export const fileResponse = async (
   if (size !== undefined) {
     headers['accept-ranges'] = 'bytes';
     headers['content-length'] = String(range === undefined ? size : range.end - range.start + 1);
-    if (range !== undefined)
+    if (range !== undefined) {
       headers['content-range'] = `bytes ${String(range.start)}-${String(range.end)}/${String(size)}`;
+      // The compression of Express hosts takes parts too, which then are not the bytes of their range.
+      const { 'cache-control': caching = '' } = headers;
+      if (!caching.includes('no-transform')) headers['cache-control'] = `${caching}, no-transform`;
+    }
   }
   const body = request.method === 'HEAD' ? undefined : await file.open(range);
   return { status: range === undefined ? 200 : 206, headers, body };
