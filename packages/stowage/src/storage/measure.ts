@@ -2,9 +2,8 @@ import { ifOnly, StorageDeniedError, UnsupportedError } from '../errors/errors.t
 import { ABOUT_FOLDER } from './about/about.ts';
 import type { EntryKind } from './entry.ts';
 import type { ReadableStore, Tally, TallyOptions } from './readable.ts';
-import { type WalkedEntry, walkFolder } from './folders.ts';
 import type { SourcePath } from './source-path.ts';
-import { walkTree } from './tree-walk.ts';
+import { type FolderView, walkTree } from './tree-walk.ts';
 
 /** Space of a file, or of all contents of a folder, hidden entries included. */
 export interface Measure {
@@ -20,50 +19,27 @@ export interface MeasureOptions extends Omit<TallyOptions, 'of' | 'uncounted'> {
   readonly isTolerant?: boolean;
 }
 
-interface Sum extends Measure, Pick<Tally, 'unreadable'> {}
-
-interface Uncounted {
-  readonly uncounted: readonly string[];
-}
-
-/** The entries below a folder: by the walk of the store where it has one, else by listing each folder. */
-async function* below(
-  storage: ReadableStore,
-  folder: SourcePath,
-  { signal, uncounted, isTolerant = false }: Pick<MeasureOptions, 'signal' | 'isTolerant'> & Uncounted,
-  onUnreadable: () => void,
-): AsyncGenerator<readonly WalkedEntry[], void, undefined> {
-  const isCounted = ({ name }: { readonly name: string }): boolean => !uncounted.includes(name.toLowerCase());
-  if (storage.walk === undefined) {
-    for await (const one of walkFolder(storage, folder, { signal, enters: isCounted, isTolerant }))
-      yield [one];
-    return;
-  }
-  const view = { enters: isCounted, wants: () => true };
-  const options = {
-    signal,
-    detail: 'full',
-    words: [],
-    most: Number.POSITIVE_INFINITY,
-    onUnreadable,
-  } as const;
-  for await (const { found } of walkTree(storage, folder, { ...options, view: () => view })) yield found;
-}
-
+/** Sums up the entries below a folder: by the walk of the store where it has one, else folder by folder. */
 const sumUp = async (
   storage: ReadableStore,
   folder: SourcePath,
-  options: MeasureOptions & Uncounted,
-): Promise<Sum> => {
-  let [bytes, files, unreadable] = [0, 0, 0];
-  const count = (): void => void (unreadable += 1);
-  for await (const entries of below(storage, folder, options, count))
-    for (const { path, entry } of entries) {
-      if (entry.kind === 'folder' || options.ignores?.test(path.toString()) === true) continue;
-      bytes += entry.size ?? 0;
-      files += 1;
-    }
-  return { bytes, files, unreadable };
+  { signal, ignores, uncounted }: MeasureOptions & { readonly uncounted: readonly string[] },
+): Promise<Measure & Pick<Tally, 'unreadable'>> => {
+  const sum = { bytes: 0, files: 0, unreadable: 0 };
+  const viewOf = (path: SourcePath): FolderView => ({
+    enters: ({ name }) => !uncounted.includes(name.toLowerCase()),
+    // Counted here, and not reported: the walk then holds no files in memory.
+    wants: ({ kind, name, size = 0 }) => {
+      if (kind === 'folder' || ignores?.test(path.below(name).toString()) === true) return false;
+      sum.bytes += size;
+      sum.files += 1;
+      return false;
+    },
+  });
+  const onUnreadable = (): void => void (sum.unreadable += 1);
+  const walk = { signal, detail: 'full', words: [], most: Infinity, view: viewOf, onUnreadable } as const;
+  for await (const _page of walkTree(storage, folder, walk));
+  return sum;
 };
 
 /** The store's own tally of a folder; undefined where it has none. */
