@@ -124,16 +124,8 @@ interface Asked {
   readonly extension: string | undefined;
 }
 
-interface Decided {
-  readonly rule: CompiledRule;
-  readonly isAllowed: boolean;
-}
-
 /** The last rule of a role that applies to an item and names the key. */
-const decidedBy = (
-  { rules: own, keys, foldsCase }: Ruling,
-  { key, path, extension }: Asked,
-): Decided | undefined => {
+const decidedBy = ({ rules: own, keys, foldsCase }: Ruling, { key, path, extension }: Asked) => {
   const applies = (rule: CompiledRule): boolean =>
     (rule.path === undefined || covers(rule.path, path, foldsCase)) &&
     (rule.extensions === undefined || (extension !== undefined && rule.extensions.has(extension)));

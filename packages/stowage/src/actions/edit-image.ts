@@ -23,11 +23,7 @@ import { type ActionContext, defineAction } from './action.ts';
 const TOLERANCE = 2;
 
 /** Rounds one side of a box to fit the picture. Undefined when it lies outside. */
-const fitSide = (
-  start: number,
-  length: number,
-  whole: number,
-): { readonly start: number; readonly length: number } | undefined => {
+const fitSide = (start: number, length: number, whole: number) => {
   if (start >= whole || start + length - whole >= TOLERANCE) return undefined;
   const first = Math.min(Math.round(start), whole - 1);
   return { start: first, length: Math.max(1, Math.min(Math.round(length), whole - first)) };

@@ -31,10 +31,7 @@ const planArchive = (view: SourceView, folder: SourcePath) => {
   const names = new PortableNames();
   let [bytes, walked] = [0, 0];
   /** @throws ArchiveLimitError */
-  const add = (
-    path: SourcePath,
-    { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>,
-  ): void => {
+  const add = (path: SourcePath, { kind, size, modifiedAt }: Pick<Entry, 'kind' | 'size' | 'modifiedAt'>) => {
     bytes += size ?? 0;
     if (entries.length === zipLimits.entries || bytes > zipLimits.bytes) throw new ArchiveLimitError();
     const name = path.segments.slice(folder.segments.length).join('/');

@@ -3,7 +3,6 @@ import { remoteFileName } from '../basics/network/target.ts';
 import { storeStaged } from '../changes/carry-out.ts';
 import type { UploadKeys } from '../changes/change.ts';
 import { requireSameType } from '../changes/new-name.ts';
-import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { addressField, invalidParameter, itemShape } from '../parameters/fields.ts';
 import { forBoth } from '../view/rights.ts';
 import type { SourceView } from '../view/source-view.ts';
@@ -22,11 +21,7 @@ const parameters = z.object({
 type ReplaceParameters = z.output<typeof parameters>;
 
 /** The file of the form; undefined where a URL is given. @throws InvalidParametersError */
-const fileOf = (
-  context: ActionContext,
-  view: SourceView,
-  { url }: ReplaceParameters,
-): UploadedFile | undefined => {
+const fileOf = (context: ActionContext, view: SourceView, { url }: ReplaceParameters) => {
   const [file, another] = filesOf(context, view);
   if (file === undefined && url === undefined) throw invalidParameter('files', 'No file was sent.');
   if (file !== undefined && url !== undefined)

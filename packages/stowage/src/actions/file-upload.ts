@@ -4,7 +4,6 @@ import { carryOut } from '../changes/carry-out.ts';
 import type { Stored } from '../changes/change.ts';
 import { checkUpload, policyFor } from '../changes/new-name.ts';
 import { keepRoom, type KeptRoom } from '../changes/quota.ts';
-import type { UploadedFile } from '../changes/uploaded-file.ts';
 import { invalidParameter, pathField, sourceField, textField } from '../parameters/fields.ts';
 import { hasShapeOf } from '../pictures/engine.ts';
 import { variantSizesOf } from '../pictures/kept/sizes.ts';
@@ -131,11 +130,7 @@ const noFiles = (otherField: string | undefined): string =>
     : `No files were sent: the field "${otherField.slice(0, 100)}" is not one for uploads. Use "files[]".`;
 
 /** @throws InvalidParametersError when the form holds no files */
-const requireFiles = (
-  context: ActionContext,
-  view: SourceView,
-  { url, responseType }: UploadParameters,
-): readonly UploadedFile[] => {
+const requireFiles = (context: ActionContext, view: SourceView, { url, responseType }: UploadParameters) => {
   const files = filesOf(context, view, responseType);
   if (files.length > 0) return files;
   throw invalidParameter('files', url === undefined ? noFiles(context.otherField) : MEANT_REMOTE);

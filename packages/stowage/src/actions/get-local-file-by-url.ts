@@ -4,7 +4,6 @@ import { AccessDeniedError, NotFoundError } from '../errors/errors.ts';
 import { addressField } from '../parameters/fields.ts';
 import type { Source } from '../sources/source.ts';
 import type { SourcePath } from '../storage/source-path.ts';
-import type { Item } from '../view/folder-view.ts';
 import { type ActionContext, defineAction } from './action.ts';
 import { entryShownAt, filesOfPublicUrl, itemAt, type PublicFile } from './public-files.ts';
 
@@ -24,10 +23,7 @@ const candidatesFor = (sources: readonly Source[], url: string): PublicFile[] =>
 };
 
 /** The file that a public URL means, or whose thumbnail or variant it means. */
-const check = async (
-  context: ActionContext,
-  { source, path }: PublicFile,
-): Promise<'denied' | 'missing' | Item> => {
+const check = async (context: ActionContext, { source, path }: PublicFile) => {
   if (!isAllowed(context.views, path)) return 'denied';
   const view = await context.views.of(source);
   try {

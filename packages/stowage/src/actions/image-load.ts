@@ -16,11 +16,7 @@ const CHUNK_BYTES = 48 * 1024;
  * A data URL of at most `most` bytes, streamed: memory use is one chunk for a picture of any size. Destroys
  * the stream in every case.
  */
-async function* dataUrl(
-  name: string,
-  { stream, stat: { size } }: ReadResult,
-  most: number,
-): AsyncGenerator<string> {
+async function* dataUrl(name: string, { stream, stat: { size } }: ReadResult, most: number) {
   let waiting: Buffer = Buffer.alloc(0);
   let seen = 0;
   let hasBegun = false;

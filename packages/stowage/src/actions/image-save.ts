@@ -25,11 +25,7 @@ export const requireSvg = async (
 };
 
 /** The extension for a target without one: that of `name`, else by the content. */
-const missingExtension = async (
-  context: ActionContext,
-  upload: UploadedFile,
-  name: string | undefined,
-): Promise<string> => {
+const missingExtension = async (context: ActionContext, upload: UploadedFile, name: string | undefined) => {
   const given = name === undefined ? '' : splitExtension(name).extension;
   if (given !== '') return given;
   const { services, signal } = context;
@@ -111,11 +107,7 @@ const verified = async (
 };
 
 /** Whether the picture replaces an existing file, the one that `name` names. */
-const isOverwrite = async (
-  view: SourceView,
-  path: SourcePath,
-  name: string | undefined,
-): Promise<boolean> => {
+const isOverwrite = async (view: SourceView, path: SourcePath, name: string | undefined) => {
   if (path.name !== name) return false;
   return (await view.find(KEY, path, 'file').catch(ifMissing)) !== undefined;
 };

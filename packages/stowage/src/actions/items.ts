@@ -52,12 +52,7 @@ const findToMove = (way: Way, path: SourcePath, expected: EntryKind): Promise<It
   way.from.findEither(path, expected, (kind) => requireWay(way, 'MOVE', path, kind));
 
 /** Returns the new name of the item. */
-const transferOne = async (
-  context: ActionContext,
-  type: 'copy' | 'move',
-  way: Way,
-  item: Item,
-): Promise<string | undefined> => {
+const transferOne = async (context: ActionContext, type: 'copy' | 'move', way: Way, item: Item) => {
   const { from, to, folder } = way;
   const { stat, path: wanted } = item;
   // Also detects another spelling where the store ignores letter case, and another source with the same

@@ -80,9 +80,7 @@ async function* visibleIn(
 }
 
 /** Merges sorted lists, newest first, and reads ahead only one item of each. */
-async function* newestFirst(
-  lists: readonly AsyncGenerator<Found, void, undefined>[],
-): AsyncGenerator<Found, void, undefined> {
+async function* newestFirst(lists: readonly AsyncGenerator<Found, void, undefined>[]) {
   const heads = new Map<AsyncGenerator<Found, void, undefined>, Found>();
   const advance = async (list: AsyncGenerator<Found, void, undefined>): Promise<void> => {
     const { value } = await list.next();

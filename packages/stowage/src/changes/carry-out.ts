@@ -28,7 +28,7 @@ import { quota } from './quota.ts';
 import { contents, rights } from './rights.ts';
 import { store } from './store.ts';
 import { trash } from './trash.ts';
-import { inspected, type UploadedFile, withFileNameIf } from './uploaded-file.ts';
+import { inspected, withFileNameIf } from './uploaded-file.ts';
 
 /** The locations whose content a change removes or replaces, and folders that it copies. */
 const locationsOf = (change: Change): readonly Located[] => {
@@ -107,10 +107,7 @@ const lock: Stage = async (context, change, next) => {
 
 const INSPECTED_AT_ONCE = 4;
 
-const inspectForm = async (
-  context: StageContext,
-  { open, path: folder, files, isForm }: Create,
-): Promise<readonly UploadedFile[]> => {
+const inspectForm = async (context: StageContext, { open, path: folder, files, isForm }: Create) => {
   const seen = [...files];
   await forEachAtOnce(INSPECTED_AT_ONCE, files.entries(), async ([index, file]) => {
     const path = folder.child(sanitizeName(file.filename));

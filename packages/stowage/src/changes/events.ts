@@ -46,11 +46,7 @@ const originOf = (change: Change): Pick<ServiceEvent, 'from' | 'fromSource'> => 
 };
 
 /** The event for hooks and sinks; undefined when the change is reported as a part of another. */
-const eventOf = (
-  { requester }: ChangeContext,
-  change: Change,
-  { path, bytes, inspection }: Done,
-): ServiceEvent | undefined => {
+const eventOf = ({ requester }: ChangeContext, change: Change, { path, bytes, inspection }: Done) => {
   const type = typeOf(change);
   if (type === undefined) return undefined;
   const { requestId, role, subject } = requester;
@@ -92,11 +88,7 @@ const addressedBy = (change: Change, { path }: Done): { now?: Addressed; before?
     : { now, before: { source: from.source, path: item.path, kind: item.kind } };
 };
 
-const linksOf = (
-  { services: { thumbnails } }: StageContext,
-  change: Change,
-  done: Done,
-): Pick<ServiceEvent, 'links' | 'oldLinks'> => {
+const linksOf = ({ services: { thumbnails } }: StageContext, change: Change, done: Done) => {
   const { now, before } = addressedBy(change, done);
   return {
     links: now && addressesOf(thumbnails, now),

@@ -39,11 +39,7 @@ export const setWords = async (
 };
 
 /** Moves the texts of a moved file. Reads them after the move, which includes texts written during it. */
-const moveWords = async (
-  context: StageContext,
-  { from, open, item }: Transfer,
-  path: SourcePath,
-): Promise<void> => {
+const moveWords = async (context: StageContext, { from, open, item }: Transfer, path: SourcePath) => {
   if (await mayHaveWords(context, from, item.path, { isNow: true }))
     await context.services.about.moved(at(from, item.path), at(open, path));
   else if (from.source !== open.source || !item.path.parent.equals(path.parent))
@@ -155,12 +151,7 @@ const followByThumbnails = async (context: StageContext, change: Change, done: D
 };
 
 /** Texts first, then thumbnails, which depend on the focal point. */
-const follow = async (
-  context: StageContext,
-  change: Change,
-  done: Done,
-  copied: About | undefined,
-): Promise<Done> => {
+const follow = async (context: StageContext, change: Change, done: Done, copied: About | undefined) => {
   let { about } = done;
   try {
     about = await followByWords(context, change, done, copied);
@@ -194,10 +185,7 @@ const keepWords = async (context: StageContext, change: Change, error: unknown):
 };
 
 /** Finds texts left under a name that new content will get. Returns the function that removes them. */
-const leftWords = async (
-  context: StageContext,
-  change: Change,
-): Promise<(() => Promise<void>) | undefined> => {
+const leftWords = async (context: StageContext, change: Change) => {
   // Internal files of the service need no access key and have no texts.
   if (change.type !== 'put' || change.keys.length === 0) return undefined;
   const { services, log } = context;

@@ -6,7 +6,7 @@ import type { Settings } from '../config/settings.ts';
 import { ChangedMeanwhileError } from '../errors/errors.ts';
 import type { ReceivingPolicy } from '../pictures/engine.ts';
 import type { PictureFile } from '../pictures/picture-file.ts';
-import type { ReadResult, Stat } from '../storage/adapter.ts';
+import type { Stat } from '../storage/adapter.ts';
 import { streamOf } from '../storage/content.ts';
 import type { CopyFileOptions, ReplacedContent } from '../storage/copy-tree.ts';
 import { isSameVersion } from '../storage/entry.ts';
@@ -86,11 +86,7 @@ export const receiveUpload = async (
 };
 
 /** Reads the version of a file that `stat` describes. @throws ChangedMeanwhileError for another version */
-const readSame = async (
-  { storage, path }: StoreLocation,
-  stat: Stat,
-  signal: AbortSignal,
-): Promise<ReadResult> => {
+const readSame = async ({ storage, path }: StoreLocation, stat: Stat, signal: AbortSignal) => {
   const read = await storage.read(path, { signal });
   if (isSameVersion(stat, read.stat)) return read;
   read.stream.destroy();

@@ -194,11 +194,7 @@ export interface WantedName {
   readonly strategy: SameNameStrategy;
 }
 
-const putOver = async <Stored>(
-  { signal }: SearchContext,
-  { open, path }: WantedName,
-  put: Put<Stored>,
-): Promise<Stored> => {
+const putOver = async <Stored>({ signal }: SearchContext, { open, path }: WantedName, put: Put<Stored>) => {
   try {
     if (await isFree({ storage: storeOf(open), signal }, path)) return await put(path, true, true);
   } catch (error) {

@@ -72,11 +72,7 @@ export interface Planned extends NewContent {
  * was found (it may belong to another upload of the same content), or one that replaced another: the older
  * content is gone. Works without the request's signal, which may be the reason of the failure.
  */
-const withdraw = async (
-  context: StageContext,
-  open: SourceView,
-  stored: readonly Stored[],
-): Promise<void> => {
+const withdraw = async (context: StageContext, open: SourceView, stored: readonly Stored[]) => {
   for (const { path, stat, bytes, replaced, isFound = false } of stored) {
     if (replaced || isFound) continue;
     try {
@@ -185,12 +181,7 @@ const putFile = async (
 };
 
 /** As `putFile`, with the original that is kept beside the file. */
-const putWithOriginal = async (
-  context: StageContext,
-  change: Create,
-  plan: Planned,
-  isUsed: boolean,
-): Promise<Stored> => {
+const putWithOriginal = async (context: StageContext, change: Create, plan: Planned, isUsed: boolean) => {
   const { open, path: folder } = change;
   const { saveSameFileNameStrategy: wanted } = open.source.settings;
   const strategy = isUsed && wanted === 'replace' ? 'addNumber' : wanted;

@@ -27,11 +27,7 @@ export const verbOf = ({ type }: Pick<Transfer, 'type'>): 'MOVE' | 'COPY' | 'REN
   (({ move: 'MOVE', copy: 'COPY', rename: 'RENAME' }) as const)[type];
 
 /** Rejects the removal of a folder that another source has as its root, or below which its root is. */
-const requireNoOtherRoot = async (
-  { source }: SourceView,
-  path: SourcePath,
-  kind: EntryKind,
-): Promise<void> => {
+const requireNoOtherRoot = async ({ source }: SourceView, path: SourcePath, kind: EntryKind) => {
   if (kind === 'folder' && (await source.holdsOtherRoot(path)))
     throw new AccessDeniedError('The folder is or holds the root of another source.');
 };

@@ -34,11 +34,7 @@ import { tendTrash } from './tend-trash.ts';
 const by = ({ requester: { role, subject } }: ChangeContext): Remover => ({ role, subject });
 
 /** The texts about a file that goes into the trash. Unreadable ones stay beside it: they must not keep it. */
-const wordsAlong = async (
-  context: StageContext,
-  view: SourceView,
-  path: SourcePath,
-): ReturnType<typeof wordsOf> => {
+const wordsAlong = async (context: StageContext, view: SourceView, path: SourcePath) => {
   try {
     return await wordsOf(context, view, path);
   } catch (error) {

@@ -32,9 +32,7 @@ const OPTIONS = {
   version: { type: 'boolean', short: 'v' },
 } as const;
 
-const parse = (
-  words: readonly string[],
-): ReturnType<typeof parseArgs<{ options: typeof OPTIONS; allowPositionals: true }>> => {
+const parse = (words: readonly string[]) => {
   try {
     return parseArgs({ args: [...words], options: OPTIONS, allowPositionals: true });
   } catch (error) {

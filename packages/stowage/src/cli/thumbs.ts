@@ -57,12 +57,7 @@ class Thumbnails extends Progress {
 }
 
 /** Makes the thumbnails of a folder and everything below, one folder after the other. */
-const makeBelow = async (
-  source: Source,
-  start: SourcePath,
-  progress: Thumbnails,
-  signal: AbortSignal,
-): Promise<void> => {
+const makeBelow = async (source: Source, start: SourcePath, progress: Thumbnails, signal: AbortSignal) => {
   const pool = createImagePool({ memory: source.settings.imageMemory, threads: readThreadPoolSize() });
   const thumbnails = createThumbnails({ log: createSilentLogger(), pool });
   const waiting = [start];

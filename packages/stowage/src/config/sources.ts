@@ -118,10 +118,7 @@ const servingProblems = (
 };
 
 /** Problems of folders: originals would overwrite thumbnails. */
-const pictureProblems = (
-  where: readonly string[],
-  { uploadImages, thumbFolderName }: Settings,
-): readonly string[] => {
+const pictureProblems = (where: readonly string[], { uploadImages, thumbFolderName }: Settings) => {
   const { keepOriginal = false } = uploadImages ?? {};
   if (keepOriginal === false || keepOriginal.toLowerCase() !== thumbFolderName.toLowerCase()) return [];
   return [problemAt([...where, 'uploadImages', 'keepOriginal'], 'must not be the folder of thumbnails')];

@@ -8,7 +8,6 @@ import {
   messagesIn,
   nothingUploaded,
   toldIn,
-  type Language,
 } from '../errors/languages/languages.ts';
 import { type ErrorCode, type ErrorDetails, errorTable } from '../errors/table.ts';
 import { fromSystemError } from '../basics/files/system-errors.ts';
@@ -94,10 +93,7 @@ interface Wording {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const languageFor = ({
-  request: { headers },
-  language,
-}: RequestScope): { readonly language: Language; readonly headers: Wording['headers'] } | undefined => {
+const languageFor = ({ request: { headers }, language }: RequestScope) => {
   const named = typeof language === 'string' ? languageOf(language) : undefined;
   if (named !== undefined) return { language: named, headers: { 'content-language': named } };
   const accepted = acceptedLanguage(headers['accept-language'] ?? '');

@@ -67,10 +67,7 @@ const parseDate = (header = ''): number | undefined => {
   return Number.isNaN(time) ? undefined : seconds(time);
 };
 
-const modifiedSince = (
-  { modifiedAt, isRecent }: Comparable,
-  date: number | undefined,
-): boolean | undefined =>
+const modifiedSince = ({ modifiedAt, isRecent }: Comparable, date: number | undefined) =>
   modifiedAt === undefined || isRecent || date === undefined ? undefined : seconds(modifiedAt) > date;
 
 /**
@@ -118,9 +115,7 @@ const addValidators = (
   return Object.assign(headers, own);
 };
 
-const contentHeaders = (
-  response: Pick<FileResponseFields, 'contentType' | 'filename' | 'isInline'>,
-): Record<string, string> => ({
+const contentHeaders = (response: Pick<FileResponseFields, 'contentType' | 'filename' | 'isInline'>) => ({
   'content-type': response.contentType,
   'content-disposition': contentDisposition(
     response.isInline === true ? 'inline' : 'attachment',
@@ -132,11 +127,7 @@ const contentHeaders = (
 });
 
 /** The range that a GET requests. @throws StowageError RANGE_NOT_SATISFIABLE */
-const requestedRange = (
-  size: number | undefined,
-  version: Comparable,
-  request: HookRequest,
-): ByteRange | undefined => {
+const requestedRange = (size: number | undefined, version: Comparable, request: HookRequest) => {
   if (size === undefined || request.method !== 'GET' || !rangeStillApplies(request.headers, version))
     return undefined;
   const range = parseRange(request.headers['range'], size);

@@ -15,7 +15,7 @@ import {
   withCorsHeaders,
 } from './cors.ts';
 import { errorResponse, clientWording } from './error-response.ts';
-import type { ConnectorRequest, ConnectorResponse, Handle, RequestOutcome } from './message.ts';
+import type { ConnectorRequest, ConnectorResponse, Handle } from './message.ts';
 import type { Edge, PipelineDependencies } from './pipeline-dependencies.ts';
 import { readInput, type RequestInput } from './read-input.ts';
 import { type RepresentationRules, represented } from './representation.ts';
@@ -44,10 +44,7 @@ export type { PipelineDependencies } from './pipeline-dependencies.ts';
 const PING = 'ping';
 const pingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
 
-const readTarget = (
-  { actions, isMounted = false }: Edge,
-  { url, isExact = false }: ConnectorRequest,
-): Target => {
+const readTarget = ({ actions, isMounted = false }: Edge, { url, isExact = false }: ConnectorRequest) => {
   const target = parseTarget(url);
   if (!isMounted || isExact) return target;
   return withinMount(target, (name) => name === PING || actions.has(name));
@@ -143,10 +140,7 @@ const logResponse = (scope: RequestScope, response: ConnectorResponse): void => 
 /** As in nginx: neither a failure of the service nor a response. */
 const CLIENT_LEFT = 499;
 
-const outcomeOf = (
-  { edge, about, isFile, isTus }: RequestScope,
-  { status, headers }: ConnectorResponse,
-): RequestOutcome => {
+const outcomeOf = ({ edge, about, isFile, isTus }: RequestScope, { status, headers }: ConnectorResponse) => {
   const { action } = about;
   const length = headers['content-length'];
   return {
@@ -227,11 +221,7 @@ const CONDITIONS = [
 ];
 
 /** Undefined: the URL may be that of an action. @throws NotFoundError, or METHOD_NOT_ALLOWED */
-const rejectFile = async (
-  scope: RequestScope,
-  { all }: SourceSet,
-  served: ServedPath | undefined,
-): Promise<undefined> => {
+const rejectFile = async (scope: RequestScope, { all }: SourceSet, served: ServedPath | undefined) => {
   const { request, edge } = scope;
   const { method } = request;
   const isBelowUnknown = edge.isMounted === true && request.isExact !== true;

@@ -15,10 +15,7 @@ const MOST_CLIENTS = 100_000;
 const isRefusal = (thrown: unknown): thrown is RateLimiterRes =>
   typeof thrown === 'object' && thrown !== null && 'msBeforeNext' in thrown;
 
-const createCounters = async (
-  limits: Limits,
-  shared: RedisConnection | undefined,
-): Promise<ReadonlyMap<Load, RateLimiterAbstract>> => {
+const createCounters = async (limits: Limits, shared: RedisConnection | undefined) => {
   const { RateLimiterMemory, RateLimiterRedis } = await importOptional(
     'The setting rateLimits',
     'rate-limiter-flexible',

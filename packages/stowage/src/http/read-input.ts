@@ -124,10 +124,7 @@ export const READ_BEFORE =
   'Something in this server has read the body before the request reached the connector. Mount the connector before it.';
 
 /** Files that the host has parsed are received like those of a form. */
-const receiveParsed = async (
-  { fields, files }: ParsedBody,
-  { receiver, bounds }: FormReading,
-): Promise<FormContent> => {
+const receiveParsed = async ({ fields, files }: ParsedBody, { receiver, bounds }: FormReading) => {
   const seen = fromObject(typeof fields === 'object' && fields !== null ? fields : {}, bounds);
   const taker = receiver();
   const uploads: UploadedFile[] = [];

@@ -116,11 +116,7 @@ export const findAction = (actions: ReadonlyMap<string, Action>, name: string | 
   throw new UnknownActionError({ messages });
 };
 
-const valueResponse = async (
-  value: object,
-  { method }: HookRequest,
-  yieldToLoop: YieldToLoop,
-): Promise<ConnectorResponse> => {
+const valueResponse = async (value: object, { method }: HookRequest, yieldToLoop: YieldToLoop) => {
   const json = await writeJson(value, yieldToLoop);
   if (typeof json === 'string') return jsonResponse(200, json);
   if (method !== 'HEAD') return { status: 200, headers: jsonHeaders, body: json };

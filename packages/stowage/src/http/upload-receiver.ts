@@ -87,11 +87,7 @@ export class UploadReceiver implements FileReceiver {
   }
 
   /** Store and maximum size of the file, by what is known of its source so far. */
-  async #receiving(
-    { field, fields, content }: IncomingFile,
-    filename: string,
-    isUpload: boolean,
-  ): ReturnType<FileReceiver['accept']> {
+  async #receiving({ field, fields, content }: IncomingFile, filename: string, isUpload: boolean) {
     const { scope, sources, views } = this.#granted;
     const name = this.#text(fields, 'source');
     const source = views.first(name);

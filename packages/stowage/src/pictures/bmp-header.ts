@@ -67,12 +67,7 @@ const compressionOf = (code: number, bits: number): BitmapHeader['compression'] 
 };
 
 /** Masks are part of the larger headers; after the 40-byte header they take extra bytes. */
-const masksOf = (
-  bytes: Buffer,
-  at: number,
-  size: number,
-  fields: { code: number; bits: number },
-): { masks: ChannelMasks; extra: number } => {
+const masksOf = (bytes: Buffer, at: number, size: number, fields: { code: number; bits: number }) => {
   const { code, bits } = fields;
   const masked = code === BITFIELDS || code === ALPHA_BITFIELDS;
   if (!masked) return { masks: bits === 16 ? FIVE_BITS : EIGHT_BITS, extra: 0 };

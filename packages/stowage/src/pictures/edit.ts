@@ -199,12 +199,7 @@ export const ENCODERS: Readonly<Record<WritableFormat, (edited: Edited) => Promi
   ico: async ({ picture, size }) => encodeIco(await picture.png().toBuffer(), size),
 };
 
-const apply = (
-  sharp: SharpLibrary,
-  picture: Sharp,
-  original: OpenedPicture,
-  edit: Edit,
-): Sharp | Promise<Sharp> => {
+const apply = (sharp: SharpLibrary, picture: Sharp, original: OpenedPicture, edit: Edit) => {
   if (edit.kind === 'rotate')
     return original.frames > 1
       ? rotateFrames(sharp, picture, original, edit.rotation)

@@ -73,11 +73,7 @@ export const decodeUpright = async ({ decode, metadata }: OpenedPicture): Promis
   return (metadata?.orientation ?? 1) > 1 ? picture.autoOrient() : picture;
 };
 
-const requireDecodable = ({
-  width,
-  height,
-  frames,
-}: Pick<OpenedPicture, 'width' | 'height' | 'frames'>): void => {
+const requireDecodable = ({ width, height, frames }: Pick<OpenedPicture, 'width' | 'height' | 'frames'>) => {
   const pixels = width * height * frames;
   if (pixels >= 1 && pixels <= MAX_DECODED_PIXELS) return;
   throw new BrokenImageError({

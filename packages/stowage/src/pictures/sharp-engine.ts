@@ -38,11 +38,7 @@ export interface EngineQueues {
 /** Maximum number of pages of different sizes, which are read one by one. */
 const MAX_ODD_PAGES = 100;
 
-const encodeThumbnail = (
-  picture: Sharp,
-  { format, quality }: ThumbnailSpec,
-  { metadata }: OpenedPicture,
-): Sharp => {
+const encodeThumbnail = (picture: Sharp, { format, quality }: ThumbnailSpec, { metadata }: OpenedPicture) => {
   switch (format) {
     case 'jpeg':
       return picture.flatten({ background: '#ffffff' }).jpeg({ quality });

@@ -91,10 +91,7 @@ export interface SourceDependencies {
   readonly sweeps?: boolean | undefined;
 }
 
-const openStorage = async (
-  config: SourceConfig,
-  { factories, log, sweeps }: SourceDependencies,
-): Promise<StorageAdapter> => {
+const openStorage = async (config: SourceConfig, { factories, log, sweeps }: SourceDependencies) => {
   const factory = factories.get(config.storageAdapter);
   if (factory === undefined)
     throw new UnsupportedError({ detail: `no storage adapter named ${config.storageAdapter}` });

@@ -19,10 +19,7 @@ export interface ContentOptions {
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
 
-async function* checkedChunks(
-  content: Readable,
-  size: number | undefined,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* checkedChunks(content: Readable, size: number | undefined) {
   let seen = 0;
   for await (const chunk of content as AsyncIterable<Uint8Array | string>) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;

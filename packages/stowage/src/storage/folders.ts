@@ -50,9 +50,7 @@ export async function* walkFolder(
   }
 }
 
-async function* ifReadable(
-  pages: AsyncIterable<readonly Entry[]>,
-): AsyncGenerator<readonly Entry[], void, undefined> {
+async function* ifReadable(pages: AsyncIterable<readonly Entry[]>) {
   try {
     yield* pages;
   } catch (error) {

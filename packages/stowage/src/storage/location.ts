@@ -82,11 +82,7 @@ export const createLocationLocks = (longestWaitMs = LONGEST_WAIT_MS): LocationLo
         !(passesFiles === true && isOfFile === true) &&
         locations.some((location) => wanted.some((each) => overlaps(location, each))),
     );
-  const waitFor = async (
-    locations: readonly Located[],
-    options: LockOptions,
-    enter: () => void,
-  ): Promise<void> => {
+  const waitFor = async (locations: readonly Located[], options: LockOptions, enter: () => void) => {
     if (waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many operations wait for their turn' });
     const wait = async (limit: AbortSignal): Promise<void> => {
       const find = (): Holder | undefined => findHolder(locations, options);

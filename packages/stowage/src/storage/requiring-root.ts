@@ -89,10 +89,7 @@ export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Sto
       (failure: unknown) => failure,
     );
   };
-  async function* pagesOf(
-    pages: AsyncIterable<unknown>,
-    given: readonly unknown[],
-  ): AsyncGenerator<unknown, void, undefined> {
+  async function* pagesOf(pages: AsyncIterable<unknown>, given: readonly unknown[]) {
     try {
       yield* pages;
     } catch (error) {

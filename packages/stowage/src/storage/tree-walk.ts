@@ -226,11 +226,7 @@ class FolderByFolder {
   }
 }
 
-async function* walkFolderByFolder(
-  storage: ReadableStore,
-  folder: SourcePath,
-  options: TreeWalkOptions,
-): AsyncGenerator<WalkPage, void, undefined> {
+async function* walkFolderByFolder(storage: ReadableStore, folder: SourcePath, options: TreeWalkOptions) {
   const end = new AbortController();
   const signal = AbortSignal.any([end.signal, ...(options.signal === undefined ? [] : [options.signal])]);
   // Each running listing adds a listener.

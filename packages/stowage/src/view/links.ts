@@ -38,12 +38,7 @@ export const below = (folder: SourcePath, relative: string): SourcePath =>
     .map((name, index, names) => (names.length > 1 && index > 0 ? decodeURIComponent(name) : name))
     .reduce((path, name) => path.below(name), folder);
 
-const signatureOf = (
-  key: string,
-  { key: source, scope = '' }: Source,
-  path: SourcePath,
-  expires: number,
-): string =>
+const signatureOf = (key: string, { key: source, scope = '' }: Source, path: SourcePath, expires: number) =>
   createHmac('sha256', key)
     // JSON delimits the parts, so that different links never have the same text.
     .update(JSON.stringify([scope, source, path.toString(), expires]))

@@ -101,11 +101,7 @@ class Search {
   }
 
   /** The next event at a path after an arrival. Past departures never change: cached records suffice. */
-  async #after(
-    view: SourceView,
-    path: SourcePath,
-    at: number,
-  ): Promise<{ readonly since: number; readonly next: Step | undefined }> {
+  async #after(view: SourceView, path: SourcePath, at: number) {
     const nextIn = ({ steps }: Past): Step | undefined => steps.find((step) => step.at > at);
     const { movedRecords } = view.source;
     const known = async (): Promise<{ readonly since: number; readonly next: Step } | undefined> => {

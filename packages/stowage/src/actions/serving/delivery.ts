@@ -16,10 +16,7 @@ export const isShownInline = (contentType: string): boolean => SHOWN.test(conten
 const UNSHARED = /(?:^|[\s,])(?:private|no-store)(?![\w=-])/iu;
 
 /** In sources with access control no shared cache may store a file, even without the setting. */
-const cacheControlOf = ({
-  serve,
-  serveCacheControl,
-}: Pick<Settings, 'serve' | 'serveCacheControl'>): string => {
+const cacheControlOf = ({ serve, serveCacheControl }: Pick<Settings, 'serve' | 'serveCacheControl'>) => {
   if (serve === 'public') return serveCacheControl ?? 'public, no-cache';
   const own = serveCacheControl ?? 'no-cache';
   return UNSHARED.test(own) ? own : `private, ${own}`;
@@ -61,12 +58,7 @@ export interface Handover {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const toStore = async ({
-  file,
-  query,
-  contentType,
-  disposition,
-}: Handover): Promise<DelegatedResponse | undefined> => {
+const toStore = async ({ file, query, contentType, disposition }: Handover) => {
   const left = Math.max(0, secondsLeft(query));
   const lifetime = Math.min(URL_LIFETIME, Math.max(LEAST_URL_LIFETIME, left));
   const location = await file.temporaryUrl({ lifetime, contentType, disposition });
@@ -76,19 +68,12 @@ const toStore = async ({
 };
 
 /** Nginx decodes the path. */
-const toNginx = ({
-  settings: { deliveryPrefix = '' },
-  file,
-}: Handover): Readonly<Record<string, string>> => ({
+const toNginx = ({ settings: { deliveryPrefix = '' }, file }: Handover) => ({
   'x-accel-redirect': `${deliveryPrefix.replace(/\/$/u, '')}/${encodedPath(file.path)}`,
 });
 
 /** Apache takes the bytes of the path as they are, and gives every file the same ETag unless one is set. */
-const toApache = ({
-  settings,
-  file,
-  stat: { etag, modifiedAt },
-}: Handover): Readonly<Record<string, string>> => ({
+const toApache = ({ settings, file, stat: { etag, modifiedAt } }: Handover) => ({
   'x-sendfile': Buffer.from(file.pathBelow(settings.deliveryPrefix)).toString('latin1'),
   ...(etag === undefined ? {} : { etag }),
   ...(modifiedAt === undefined ? {} : { 'last-modified': new Date(modifiedAt).toUTCString() }),

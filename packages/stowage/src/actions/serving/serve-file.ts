@@ -115,11 +115,7 @@ interface Known {
 }
 
 /** A replacement is cached for a shorter time than the requested file. */
-const headersFor = (
-  settings: Source['settings'],
-  { isFailure }: Known,
-  contentType?: string,
-): Record<string, string> =>
+const headersFor = (settings: Source['settings'], { isFailure }: Known, contentType?: string) =>
   safetyHeaders(isFailure === true ? { ...settings, serveCacheControl: undefined } : settings, contentType);
 
 /**

@@ -58,11 +58,7 @@ const sizeAttributes = ({ attributes }: Tag, { width, height }: PictureSize): At
   );
 };
 
-const shownSize = (
-  { kind, preset = '' }: OwnLink,
-  item: Item,
-  size: PictureSize,
-): PictureSize | undefined => {
+const shownSize = ({ kind, preset = '' }: OwnLink, item: Item, size: PictureSize) => {
   const { imagePresets, thumbSize } = item.source.settings;
   if (kind === 'file') return size;
   if (kind === 'thumbnail') return sizeWithin({ width: thumbSize, height: thumbSize, fit: 'inside' }, size);

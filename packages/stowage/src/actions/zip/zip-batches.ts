@@ -4,7 +4,7 @@ import type { Entry } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import type { ReusedMemory, SourceView } from '../../view/source-view.ts';
 import type { EntryTable } from '../listing/entry-table.ts';
-import type { OpenedFile, WholeFile, ZipBatch, ZipEntry } from './zip-stream.ts';
+import type { OpenedFile, ZipBatch, ZipEntry } from './zip-stream.ts';
 
 /** Files up to this size are read whole. */
 const SMALL_BYTES = 256 * 1024;
@@ -44,10 +44,7 @@ const openFile = async (view: SourceView, path: SourcePath): Promise<OpenedFile>
   return { size, modifiedAt, content };
 };
 
-const readEach = (
-  view: SourceView,
-  paths: readonly SourcePath[],
-): Promise<readonly (WholeFile | undefined)[]> =>
+const readEach = (view: SourceView, paths: readonly SourcePath[]) =>
   Promise.all(
     paths.map(async (path) => {
       const opened = await openFile(view, path);
@@ -58,11 +55,7 @@ const readEach = (
     }),
   );
 
-const readAhead = async (
-  view: SourceView,
-  located: readonly Located[],
-  memory: ReusedMemory,
-): ReturnType<typeof readEach> => {
+const readAhead = async (view: SourceView, located: readonly Located[], memory: ReusedMemory) => {
   const small = located.filter(({ size, entry }) => entry.open !== undefined && isSmall(size));
   if (small.length === 0) return [];
   const bytesUpTo = small.reduce((sum, { size = 0 }) => sum + size, 0);

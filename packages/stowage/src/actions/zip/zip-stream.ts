@@ -156,9 +156,7 @@ const requireSize = ({ size }: OpenedFile, sum: ContentSum): void => {
 /** Batches that are read ahead, so that the disk works while others are sent. */
 const AHEAD = 4;
 
-async function* inOrder(
-  batches: Iterable<ZipBatch>,
-): AsyncGenerator<readonly (readonly [ZipEntry, WholeFile | undefined])[], void, undefined> {
+async function* inOrder(batches: Iterable<ZipBatch>) {
   const coming = batches[Symbol.iterator]();
   const waiting: { readonly batch: ZipBatch; readonly files: ReturnType<ZipBatch['readAhead']> }[] = [];
   try {
@@ -183,11 +181,7 @@ async function* inOrder(
   }
 }
 
-async function* piecesOf(
-  batches: Iterable<ZipBatch>,
-  most: number,
-  joiner: PartJoiner,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* piecesOf(batches: Iterable<ZipBatch>, most: number, joiner: PartJoiner) {
   const writer = new ZipWriter(most);
   for await (const entries of inOrder(batches)) {
     for (const [entry, read] of entries) {

@@ -52,10 +52,7 @@ const wholeFile = (stat: port.Stat, bytes: Uint8Array): port.ReadResult => ({
 });
 
 /** Opens an existing file for reading. @throws NotFoundError, WrongKindError */
-const openFile = async (
-  { walker }: LocalStore,
-  path: SourcePath,
-): Promise<{ readonly fd: number; readonly stat: port.Stat & { readonly etag: string } }> => {
+const openFile = async ({ walker }: LocalStore, path: SourcePath) => {
   if (path.isRoot) throw new WrongKindError();
   let opened: number | undefined;
   try {
@@ -73,11 +70,7 @@ const openFile = async (
   }
 };
 
-const readFile = async (
-  store: LocalStore,
-  path: SourcePath,
-  options: port.ReadOptions,
-): Promise<port.ReadResult> => {
+const readFile = async (store: LocalStore, path: SourcePath, options: port.ReadOptions) => {
   const { fd, stat } = await openFile(store, path);
   try {
     requireVersion(stat, options);
@@ -123,11 +116,7 @@ const readOperations = (store: LocalStore) =>
       ),
   }) satisfies Partial<port.StorageAdapter>;
 
-const commit = async (
-  staged: port.StagedFile,
-  path: SourcePath,
-  options: port.WriteOptions,
-): Promise<port.Stat> => {
+const commit = async (staged: port.StagedFile, path: SourcePath, options: port.WriteOptions) => {
   try {
     return await staged.commit(path, options);
   } finally {

@@ -48,12 +48,7 @@ const isMounted = async (folder: OpenFolder, area: OpenFolder): Promise<boolean>
   (await system.followedStat(folder.self)).dev !== (await system.followedStat(area.self)).dev;
 
 /** Moves the folder into the temporary area in one step. Returns false where it cannot be moved. */
-const takeAway = async (
-  folder: OpenFolder,
-  name: string,
-  area: OpenFolder,
-  taken: string,
-): Promise<boolean> => {
+const takeAway = async (folder: OpenFolder, name: string, area: OpenFolder, taken: string) => {
   try {
     await system.renameTo(folder.at(name), area.at(taken));
     return true;

@@ -28,11 +28,7 @@ const entryAt = (path: string, name: string, detail: ListRequest['detail']): Ent
 };
 
 /** The entries of the names, and the number of links, special and unreadable files among them. */
-const describe = (
-  folder: ScannedFolder,
-  names: readonly ListedName[],
-  detail: ListRequest['detail'],
-): { readonly rows: readonly KeyedEntry[]; readonly strange: number } => {
+const describe = (folder: ScannedFolder, names: readonly ListedName[], detail: ListRequest['detail']) => {
   const described = folder.readMany((path) => {
     const rows: KeyedEntry[] = [];
     let strange = 0;

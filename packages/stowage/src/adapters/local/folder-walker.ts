@@ -134,11 +134,7 @@ export class FolderWalker {
     }
   }
 
-  async #enter(
-    parent: OpenFolder,
-    segment: string,
-    options: EnterOptions,
-  ): Promise<{ folder: OpenFolder; diskName: string }> {
+  async #enter(parent: OpenFolder, segment: string, options: EnterOptions) {
     if (isReserved(segment)) throw options.create === true ? new UnsafeNameError() : new NotFoundError();
     for (const spelling of [
       () => segment,

@@ -151,11 +151,7 @@ async function* listDirectly(store: LocalStore, path: SourcePath, options: ListO
 }
 
 /** Lists with the thread. @throws ScanThreadMissing, errors of the system */
-const scanned = (
-  { root, walker, scans }: LocalStore,
-  diskNames: readonly string[],
-  options: ListOptions,
-): Pages => {
+const scanned = ({ root, walker, scans }: LocalStore, diskNames: readonly string[], options: ListOptions) => {
   const { detail = 'full' } = options;
   return scans.scan({ root, diskNames, detail, handles: walker.confinement.holds }, options);
 };

@@ -125,10 +125,7 @@ const isLookedAt = (entry: Dirent): boolean => Object.getPrototypeOf(entry) !== 
  * The entries of a folder, read in batches. From the first one that was or could not be looked at, only names,
  * those of earlier ones included; where only a few entries are wanted, not for the former reason.
  */
-async function* entriesIn(
-  folder: OpenFolder,
-  most: number,
-): AsyncGenerator<Dirent | string, void, undefined> {
+async function* entriesIn(folder: OpenFolder, most: number) {
   const bufferSize = Math.min(most + 1, BATCH);
   const directory = await system.openDirectory(folder.self, { encoding: 'utf8', bufferSize });
   try {

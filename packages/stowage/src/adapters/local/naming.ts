@@ -160,10 +160,7 @@ export const restoreName = async (taken: system.Name, folder: OpenFolder, name: 
 };
 
 /** Moves an entry, in one step, to a temporary name on the same file system, and passes that to `use`. */
-const take = async (
-  { area, folder, name }: Named,
-  use: (taken: system.Name) => Promise<void>,
-): Promise<void> => {
+const take = async ({ area, folder, name }: Named, use: (taken: system.Name) => Promise<void>) => {
   const takeBeside = async (): Promise<void> => {
     const beside = folder.at(`${besidePrefix(area.instance)}${randomUUID()}`);
     await system.renameTo(folder.at(name), beside);

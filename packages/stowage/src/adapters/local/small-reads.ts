@@ -55,12 +55,7 @@ const readFile = (path: string, into: Filled): Read | undefined => {
 };
 
 /** Reads files of a folder during the time slice, and at least one; undefined for files that are left out. */
-const readIn = (
-  folder: FolderToScan,
-  names: readonly string[],
-  into: Filled,
-  slice: TimeSlice,
-): readonly (Read | undefined)[] => {
+const readIn = (folder: FolderToScan, names: readonly string[], into: Filled, slice: TimeSlice) => {
   const before = into.used;
   const readAll = (path: string): (Read | undefined)[] => {
     into.used = before;

@@ -106,12 +106,7 @@ class StagedTemp implements port.StagedFile {
    * that replace the same name are serialized, so that the version checked for `ifMatch` is the one that is
    * replaced; another process may act between two system calls.
    */
-  async #nameIn(
-    folder: OpenFolder,
-    name: string,
-    options: CommitOptions,
-    content: system.Name = this.#path,
-  ): Promise<void> {
+  async #nameIn(folder: OpenFolder, name: string, options: CommitOptions, content: system.Name = this.#path) {
     if (options.createOnly === true) return nameFile(content, folder, name, true);
     await this.#store.locks.hold(await lockKey(folder, name), options, async () => {
       await takeRights(content, folder.at(name));
@@ -163,11 +158,7 @@ const inArea = async (
   }
 };
 
-const filled = async (
-  { folder, isExact }: TempLease,
-  name: string,
-  fill: (fd: number) => Promise<void>,
-): Promise<BigIntStats> => {
+const filled = async ({ folder, isExact }: TempLease, name: string, fill: (fd: number) => Promise<void>) => {
   const path = folder.at(name);
   const fd = await system.attempt('stage', {}, () => system.createFile(path));
   try {
@@ -209,11 +200,7 @@ export const stageCopy = (
   inArea(store, near, (lease, name) => filled(lease, name, (fd) => store.copy(from, fd, signal)));
 
 /** Links a local file into the area, unless files there inherit the group of the folder. */
-const linkInto = async (
-  folder: OpenFolder,
-  name: string,
-  file: port.LocalFile,
-): Promise<BigIntStats | undefined> => {
+const linkInto = async (folder: OpenFolder, name: string, file: port.LocalFile) => {
   if (((await system.followedStat(folder.self)).mode & SET_GROUP) !== 0n) return undefined;
   const path = folder.at(name);
   // On another file system, or without hard links, the file is copied.

@@ -60,12 +60,7 @@ const sweepArea = async (area: OpenFolder, walker: FolderWalker, now: number, lo
   }
 };
 
-const sweepFolder = async (
-  folder: OpenFolder,
-  walker: FolderWalker,
-  now: number,
-  log: Logger,
-): Promise<void> => {
+const sweepFolder = async (folder: OpenFolder, walker: FolderWalker, now: number, log: Logger) => {
   try {
     await closing(walker.confinement.openChild(folder, TEMP_PREFIX), (area) =>
       sweepArea(area, walker, now, log),

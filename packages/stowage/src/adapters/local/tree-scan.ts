@@ -208,11 +208,7 @@ class TreeScan {
     }
   }
 
-  #stepOf(
-    { raw, name, kind }: ListedName,
-    opened: ScannedFolder,
-    firstKey: string | undefined,
-  ): Step | undefined {
+  #stepOf({ raw, name, kind }: ListedName, opened: ScannedFolder, firstKey: string | undefined) {
     const isWanted = this.#holdsWords(name);
     if (!isWanted && kind === 'file') return undefined;
     const isSure = this.#request.namesOnly || !isWanted;

@@ -33,11 +33,7 @@ type Work<Result> = Generator<undefined, Result, undefined>;
  * The subfolders, if the link count shows that all are among the `likely` ones; undefined otherwise.
  * @param known by device, whether its link counts show them
  */
-const onlyFolders = (
-  { self }: ScannedFolder,
-  likely: readonly string[],
-  known: Map<number, boolean>,
-): readonly string[] | undefined => {
+const onlyFolders = ({ self }: ScannedFolder, likely: readonly string[], known: Map<number, boolean>) => {
   const { dev, nlink } = fs.statSync(self);
   if (nlink < 2 || nlink > 2 + likely.length) return undefined;
   const isSure = known.get(dev) ?? COUNTS_FOLDERS.has(fs.statfsSync(self).type);

@@ -12,12 +12,7 @@ const SIDE_BY_SIDE = 16;
 // The entry is gone, or is no longer a file or folder: as if the copy had started a moment later.
 const ifVanished = ifCode('ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO');
 
-const copyBytes = async (
-  fd: number,
-  to: OpenFolder,
-  name: string,
-  signal: AbortSignal | undefined,
-): Promise<void> => {
+const copyBytes = async (fd: number, to: OpenFolder, name: string, signal: AbortSignal | undefined) => {
   const target = await system.createFile(to.at(name));
   await writeChunks(target, chunksOfFile(fd, signal)).finally((): unknown => system.closeFile(target));
 };
@@ -34,11 +29,7 @@ const copyOne = async (
   await copying.finally((): unknown => system.closeFile(source.fd));
 };
 
-const copyFiles = async (
-  from: OpenFolder,
-  to: OpenFolder,
-  signal: AbortSignal | undefined,
-): Promise<readonly SeenName[]> => {
+const copyFiles = async (from: OpenFolder, to: OpenFolder, signal: AbortSignal | undefined) => {
   const folders: SeenName[] = [];
   // The handles of both folders are in use until the last copy has ended.
   await inParallel(SIDE_BY_SIDE, async (add) => {
@@ -91,9 +82,7 @@ const ifGoneOrOpen = ifCode('ENOENT', 'EBUSY');
 const ifGoneOrHeld = ifCode('ENOENT', 'ENOTEMPTY', 'EEXIST');
 
 /** Up to a batch of entries, whatever their names: all must be removed. */
-const readBatch = async (
-  directory: system.ByteDirectory,
-): Promise<readonly { readonly name: Buffer; readonly isFolder: boolean }[]> => {
+const readBatch = async (directory: system.ByteDirectory) => {
   const batch: { name: Buffer; isFolder: boolean }[] = [];
   while (batch.length < BATCH) {
     const entry = await directory.read();
@@ -136,11 +125,7 @@ interface Raised {
 }
 
 /** Moves subfolders back into their parents, which are still in the area, the deepest first. */
-const lowerAll = async (
-  confinement: Confinement,
-  area: OpenFolder,
-  raised: readonly Raised[],
-): Promise<void> => {
+const lowerAll = async (confinement: Confinement, area: OpenFolder, raised: readonly Raised[]) => {
   for (const { name, from } of raised.toReversed()) {
     if (from === undefined) continue;
     await system.closing(confinement.openChild(area, from.parent), (parent) =>
@@ -179,12 +164,7 @@ export const removeFlattened = async (
 };
 
 /** Empties a folder of the area and pushes its subfolders on the stack. Returns false when it is missing. */
-const raiseAll = async (
-  confinement: Confinement,
-  area: OpenFolder,
-  parent: string,
-  stack: Raised[],
-): Promise<boolean> => {
+const raiseAll = async (confinement: Confinement, area: OpenFolder, parent: string, stack: Raised[]) => {
   const folder = await confinement.openChild(area, parent).catch(ifGone);
   if (folder === undefined) return false;
   const raise = async (child: system.Name): Promise<boolean> => {

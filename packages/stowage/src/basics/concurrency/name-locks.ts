@@ -24,11 +24,7 @@ export interface NameLocks {
 /** Creates the locks; memory is bounded by the running operations. */
 export const createNameLocks = (): NameLocks => {
   const locks = new Map<string, { readonly slots: Slots; users: number }>();
-  const holdOne = async <T>(
-    key: string,
-    signal: AbortSignal | undefined,
-    work: () => Promise<T>,
-  ): Promise<T> => {
+  const holdOne = async <T>(key: string, signal: AbortSignal | undefined, work: () => Promise<T>) => {
     const lock = locks.get(key) ?? { slots: createSlots(1, MAY_WAIT), users: 0 };
     locks.set(key, lock);
     lock.users += 1;

@@ -27,11 +27,7 @@ const GZIP_NAME = /\.(?:t?gz|svgz)$/iu;
  * The encodings of a response, in the order of application; empty for plain content. Web servers also label
  * archives (`.tar.gz`) with the compression that is a part of the file; as in browsers, those stay compressed.
  */
-const encodingsOf = (
-  header: string | undefined,
-  type: string | undefined,
-  { url }: Target,
-): readonly string[] => {
+const encodingsOf = (header: string | undefined, type: string | undefined, { url }: Target) => {
   const encodings = (header ?? '')
     .toLowerCase()
     .split(',')

@@ -77,11 +77,7 @@ const probeOne = async (
 };
 
 /** Checks every source. One that hangs or fails does not end the checks of the others. */
-const probeAll = async (
-  patient: Patient,
-  addresses: Addresses,
-  signal: AbortSignal,
-): Promise<readonly Findings[]> =>
+const probeAll = async (patient: Patient, addresses: Addresses, signal: AbortSignal) =>
   Promise.all(
     patient.sources.map(async (config) => {
       const findings = new Findings(config.name);
@@ -109,10 +105,7 @@ const closeAll = async (all: readonly { close(): Promise<void> }[]): Promise<voi
 };
 
 /** The definition with only these sources; those of the environment stay unchanged. */
-const withSources = (
-  { config, ...rest }: ServiceDefinition,
-  sources: readonly SourceConfig[],
-): ServiceDefinition => {
+const withSources = ({ config, ...rest }: ServiceDefinition, sources: readonly SourceConfig[]) => {
   const keys = sources.map(({ key }) => key);
   const written = Object.entries(config?.sources ?? {}).filter(([key]) => keys.includes(key));
   return config?.sources === undefined || config.sources === null

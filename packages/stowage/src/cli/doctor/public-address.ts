@@ -46,10 +46,7 @@ const beginningOf = async (response: Response): Promise<string> => {
 };
 
 /** URL of the probe for browsers; undefined when the base URL is only a path and the host is unknown. */
-const linkOf = (
-  { app, config: { name, baseurl = '' }, probe }: Search,
-  { service, page }: Addresses,
-): URL | undefined => {
+const linkOf = ({ app, config: { name, baseurl = '' }, probe }: Search, { service, page }: Addresses) => {
   const base = page ?? service?.origin;
   if (baseurl.startsWith('/') && base === undefined) return undefined;
   const url = new URL(`${baseurl}${probe.name}`, base);
@@ -74,11 +71,7 @@ const fixOf = (status: number, text: string, { key, storageAdapter }: SourceConf
     : 'Let the web server read the folder: its user needs the right to enter it and all folders above.';
 };
 
-const checkResponse = async (
-  url: URL,
-  response: Response,
-  { config, probe, findings }: Search,
-): Promise<void> => {
+const checkResponse = async (url: URL, response: Response, { config, probe, findings }: Search) => {
   const { status, headers } = response;
   const text = await beginningOf(response);
   const at = `${url.origin}${url.pathname}`;

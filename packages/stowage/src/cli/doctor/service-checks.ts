@@ -62,11 +62,7 @@ const checkPing = async ({ url, onlyPOST, findings, signal }: RunningService): P
   return true;
 };
 
-const askPing = async (
-  url: URL,
-  signal: AbortSignal,
-  init: RequestInit,
-): Promise<{ readonly status: number; readonly headers: Headers; readonly text: string }> => {
+const askPing = async (url: URL, signal: AbortSignal, init: RequestInit) => {
   const response = await ask(new URL('ping', url), signal, init);
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
@@ -116,12 +112,7 @@ const checkFormSize = async (service: RunningService): Promise<void> => {
   }
 };
 
-const checkPreflight = (
-  { status, headers }: Response,
-  page: string,
-  isSure: boolean,
-  findings: Findings,
-): void => {
+const checkPreflight = ({ status, headers }: Response, page: string, isSure: boolean, findings: Findings) => {
   const allowed = headers.get('access-control-allow-origin');
   if (status === 200 && allowed === page) return findings.ok('cors', `pages of ${page} may use the service`);
   if (allowed?.includes(',') === true)

@@ -93,11 +93,7 @@ const isReference = (value: PlainObject): boolean => {
   return others.length === 0 && (key === 'env' || key === 'file');
 };
 
-const checkSecrets = async (
-  { config }: ServiceDefinition,
-  file: string | undefined,
-  findings: Findings,
-): Promise<void> => {
+const checkSecrets = async ({ config }: ServiceDefinition, file: string | undefined, findings: Findings) => {
   const secrets = secretsIn(config);
   if (secrets.length === 0 || file === undefined || /\.[cm]?[jt]s$/u.test(file)) return;
   const { mode } = await stat(file);

@@ -60,11 +60,7 @@ const isOverruledBy = (rule: ReadRule, later: ReadRule): boolean => {
   );
 };
 
-const roleProblem = (
-  role: string,
-  others: readonly string[],
-  roles: RuleSurroundings['roles'],
-): Pick<SettingRisk, 'text' | 'fix'> | undefined => {
+const roleProblem = (role: string, others: readonly string[], roles: RuleSurroundings['roles']) => {
   if (/[,;|]/u.test(role) || role !== role.trim())
     return {
       text: `is ${JSON.stringify(role)}, and a rule is about one role`,
@@ -89,10 +85,7 @@ const namesOf = ({ key, name, storageAdapter, root }: SourceConfig): readonly (r
 ];
 
 /** The source whose name a rule's path seems to begin with. The path is correct if a folder has that name. */
-const sourceIn = async (
-  folder: readonly string[],
-  sources: readonly SourceConfig[],
-): Promise<readonly string[] | undefined> => {
+const sourceIn = async (folder: readonly string[], sources: readonly SourceConfig[]) => {
   const found = sources
     .flatMap(namesOf)
     .find((name) => name.length > 0 && name.every((segment, index) => segment === folder[index]));
@@ -102,12 +95,7 @@ const sourceIn = async (
   return found;
 };
 
-const risksOf = (
-  rules: readonly ReadRule[],
-  rule: ReadRule,
-  index: number,
-  { roles }: RuleSurroundings,
-): readonly SettingRisk[] => {
+const risksOf = (rules: readonly ReadRule[], rule: ReadRule, index: number, { roles }: RuleSurroundings) => {
   const at = `accessControl.${String(index)}`;
   const earlier = rules.slice(0, index).flatMap((other) => other.role ?? []);
   const problem = rule.role === undefined ? undefined : roleProblem(rule.role, earlier, roles);

@@ -35,11 +35,7 @@ const strangeIn = (root: string): string | undefined => {
     : undefined;
 };
 
-const strangeRoot = (
-  { key, settings }: SourceConfig,
-  root: string,
-  strange: string,
-): readonly SettingRisk[] => [
+const strangeRoot = ({ key, settings }: SourceConfig, root: string, strange: string) => [
   {
     key: `sources.${key}.root`,
     text: `${root} ${strange}: users of the source can list and change all of it${settings.serve === 'public' ? ', and everybody can download it' : ''}`,
@@ -128,11 +124,7 @@ const unusedOptionsRisks = ({ key, storageAdapter, unusedOptions }: SourceConfig
  * Warnings about originals with all their metadata in a root that a web server publishes. Servers hide dot
  * folders.
  */
-const originalRisks = ({
-  key,
-  baseurl,
-  settings: { uploadImages },
-}: SourceConfig): readonly SettingRisk[] => {
+const originalRisks = ({ key, baseurl, settings: { uploadImages } }: SourceConfig) => {
   const { metadata = '', keepOriginal = false } = uploadImages ?? {};
   const isPublished = baseurl !== undefined && keepOriginal !== false && !keepOriginal.startsWith('.');
   return riskIf(

@@ -131,10 +131,7 @@ const writeBody = async (
 };
 
 /** Adds the host's own `Vary` headers: without them a shared cache could mix responses of its users. */
-const withHostVary = (
-  response: ServerResponse,
-  headers: ConnectorResponse['headers'],
-): ConnectorResponse['headers'] => {
+const withHostVary = (response: ServerResponse, headers: ConnectorResponse['headers']) => {
   const ofHost = response.getHeader('vary');
   if (ofHost === undefined || headers['vary'] === undefined) return headers;
   return { ...headers, vary: [ofHost, headers['vary']].flat().join(', ') };

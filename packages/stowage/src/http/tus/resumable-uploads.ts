@@ -147,11 +147,7 @@ export class ResumableUploads {
    * Serializes the requests of this process for one upload. A new one interrupts the previous one: a client
    * that reconnects has lost the connection of its older request, which may take minutes to detect.
    */
-  async #alone<Result>(
-    id: string,
-    { signal, stop: interrupt }: TusRequest,
-    work: () => Promise<Result>,
-  ): Promise<Result> {
+  async #alone<Result>(id: string, { signal, stop: interrupt }: TusRequest, work: () => Promise<Result>) {
     for (let holder = this.#holders.get(id); holder !== undefined; holder = this.#holders.get(id)) {
       if (holder.waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many requests for one upload' });
       holder.waiting += 1;

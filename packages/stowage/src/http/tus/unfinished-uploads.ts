@@ -63,11 +63,7 @@ const lengthOf = (chunks: readonly Uint8Array[]): number =>
 /**
  * Writes all of the chunks; a single system call may write only some. @throws StorageFullError and the like
  */
-const writeAt = async (
-  handle: FileHandle,
-  chunks: readonly Uint8Array[],
-  position: number,
-): Promise<void> => {
+const writeAt = async (handle: FileHandle, chunks: readonly Uint8Array[], position: number) => {
   try {
     let { bytesWritten: done } = await handle.writev(chunks, position);
     for (const total = lengthOf(chunks); done < total;) {

@@ -68,11 +68,7 @@ export interface WebhookParts {
   readonly number: number;
 }
 
-const headersFor = (
-  secrets: readonly string[],
-  id: string,
-  body: string,
-): Readonly<Record<string, string>> => {
+const headersFor = (secrets: readonly string[], id: string, body: string) => {
   const timestamp = String(Math.floor(Date.now() / 1000));
   // With the time, so that an old delivery cannot be replayed.
   const signed = `${timestamp}.${body}`;

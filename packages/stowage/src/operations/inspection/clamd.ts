@@ -36,10 +36,7 @@ const responseOf = async (socket: Socket): Promise<string> => {
 };
 
 /** The data sent to clamd. `progress` records whether all content was sent, and an error of the content. */
-async function* framed(
-  content: Readable,
-  progress: { isWhole: boolean; failure?: unknown },
-): AsyncGenerator<Buffer, void, undefined> {
+async function* framed(content: Readable, progress: { isWhole: boolean; failure?: unknown }) {
   yield INSTREAM;
   try {
     for await (const chunk of content as AsyncIterable<Uint8Array>) {

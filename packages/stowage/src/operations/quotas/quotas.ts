@@ -147,10 +147,7 @@ export class Quotas {
     await Promise.allSettled(this.#counts.values());
   }
 
-  #change<Result>(
-    key: string,
-    change: (account: Account, now: number) => readonly [Account, Result],
-  ): Promise<Result> {
+  #change<Result>(key: string, change: (account: Account, now: number) => readonly [Account, Result]) {
     return this.#records.change<Account, Result>(`quota:${key}`, (found, now) => {
       const account = found ?? this.#withOwn({ counts: 0, dueAt: 0, reserved: {} }, key, now);
       return change(accountAt(account, this.#own, now), now);
@@ -174,12 +171,7 @@ export class Quotas {
   }
 
   /** Runs the reserved change, and ends the reservation. When it fails, restores the reservation `before`. */
-  async #settling<T>(
-    own: KeptRoom,
-    change: () => Measure,
-    work: () => Promise<T>,
-    before?: KeptRoom,
-  ): Promise<T> {
+  async #settling<T>(own: KeptRoom, change: () => Measure, work: () => Promise<T>, before?: KeptRoom) {
     const { id, key } = own;
     this.#own.set(id, own);
     let done = NOTHING;

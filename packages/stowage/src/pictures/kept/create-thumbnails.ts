@@ -58,10 +58,7 @@ const pathsOf = (
   return { pictures: [...inFolder(file?.thumbnail), ...variants], icons: inFolder(file?.icon, folder?.icon) };
 };
 
-const targetsOf = async (
-  { svgGenerator }: ViewContext,
-  location: SourceLocation,
-): Promise<Derived<Target>> => {
+const targetsOf = async ({ svgGenerator }: ViewContext, location: SourceLocation) => {
   const { pictures, icons } = pathsOf(svgGenerator !== undefined, location);
   if (pictures.length + icons.length === 0) return { pictures: [], icons: [] };
   const store = await derivedStoreOf(location.source);

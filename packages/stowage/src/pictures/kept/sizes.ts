@@ -62,11 +62,7 @@ const partReader =
     return inMemory(read, length, signal);
   };
 
-const sizeOf = async (
-  engine: ImagePool['engine'],
-  name: string,
-  readPart: ReadPart,
-): Promise<PictureSize | undefined> => {
+const sizeOf = async (engine: ImagePool['engine'], name: string, readPart: ReadPart) => {
   const header = await readPart(0, HEADER_BYTES);
   if (extensionOf(name) === 'svg') return (await import('../svg/svg-size.ts')).svgSize(header);
   const size = await engine.size(header);

@@ -85,10 +85,7 @@ const blankKeywords = (data: Buffer): void => {
  *
  * @see https://www.adobe.com/devnet-apps/photoshop/fileformatashtml/ Image Resources Section
  */
-function* resourcesIn(
-  resources: Buffer,
-  budget: ParseBudget,
-): Generator<{ readonly id: number; readonly content: Buffer; readonly end: number }, void, undefined> {
+function* resourcesIn(resources: Buffer, budget: ParseBudget) {
   let at = 0;
   while (at + 12 <= resources.length && SIGNATURES.has(resources.toString('latin1', at, at + 4))) {
     budget.spendItems();

@@ -28,10 +28,7 @@ const SHOWN: ReadonlySet<string> = new Set(['ftyp', 'meta', 'mdat', 'moov', 'fre
 /** Types of items that are not pictures: EXIF data, texts, and others without a type of their own. */
 const DATA_TYPES: ReadonlySet<string> = new Set(['Exif', 'mime', 'uri ']);
 
-const itemsIn = (
-  file: Buffer,
-  budget: ParseBudget,
-): readonly { readonly type: string; readonly at: number }[] => {
+const itemsIn = (file: Buffer, budget: ParseBudget) => {
   const found: { type: string; at: number }[] = [];
   for (let box = file.indexOf('infe'); box >= 0; box = file.indexOf('infe', box + 4)) {
     budget.spendItems();

@@ -87,11 +87,7 @@ const cleanJoined = (parts: readonly Buffer[], clean: (whole: Buffer) => boolean
   for (const part of parts) at += whole.copy(part, 0, at, at + part.length);
 };
 
-const inOrder = (
-  segments: readonly Buffer[],
-  headerBytes: number,
-  numberOf: (segment: Buffer) => number,
-): readonly Buffer[] =>
+const inOrder = (segments: readonly Buffer[], headerBytes: number, numberOf: (segment: Buffer) => number) =>
   segments
     .filter((content) => content.length > headerBytes)
     .sort((one, other) => numberOf(one) - numberOf(other))

@@ -120,11 +120,7 @@ const cameraCaption = (description: Buffer | undefined, make: Buffer | undefined
 };
 
 /** A text of IPTC data, or that of XMP data where it begins alike and the IPTC field of so many bytes is full. */
-const wholeOf = (
-  iptc: string | undefined,
-  xmp: string | undefined,
-  mostBytes: number,
-): string | undefined => {
+const wholeOf = (iptc: string | undefined, xmp: string | undefined, mostBytes: number) => {
   // A letter that did not fit is missing, and spaces at the end are.
   const isFull = Buffer.byteLength(iptc ?? '') > mostBytes - 6;
   return iptc === undefined || (isFull && xmp?.startsWith(iptc) === true) ? xmp : iptc;

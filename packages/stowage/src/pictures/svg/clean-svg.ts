@@ -106,12 +106,7 @@ const isHarmlessAnimation = (value: string): boolean =>
   INNOCENT.test(value) ||
   (isPlain(value.replaceAll(/url\(\s*#[\w.:-]+\s*\)/giu, '')) && value.split(';').every(isHarmlessPart));
 
-const cleanOwn = (
-  element: string,
-  name: string,
-  value: string,
-  onRemoved: () => void,
-): string | undefined => {
+const cleanOwn = (element: string, name: string, value: string, onRemoved: () => void) => {
   if (name === 'href') return cleanReference(element, value);
   if (name === 'style') return cleanStyleAttribute(value, onRemoved) || undefined;
   if (PRESENTATION.has(name)) return isHarmlessValue(value) ? value : undefined;
@@ -126,11 +121,7 @@ const cleanOwn = (
  * The cleaned attribute, with the name that is written; undefined when it is removed. `onRemoved` is called
  * when a part of its value is removed.
  */
-const cleanAttribute = (
-  element: string,
-  { uri, local, value }: SvgAttribute,
-  onRemoved: () => void,
-): { readonly name: string; readonly value: string } | undefined => {
+const cleanAttribute = (element: string, { uri, local, value }: SvgAttribute, onRemoved: () => void) => {
   if (uri === '') {
     const cleaned = cleanOwn(element, local, value, onRemoved);
     return cleaned === undefined ? undefined : { name: local, value: cleaned };

@@ -214,11 +214,7 @@ export class AboutKeeper {
     return records;
   }
 
-  async #recordsIn(
-    store: ReadableStore,
-    folder: SourcePath,
-    signal?: AbortSignal,
-  ): Promise<ReadonlySet<string>> {
+  async #recordsIn(store: ReadableStore, folder: SourcePath, signal?: AbortSignal) {
     const names = new Set<string>();
     const options = { detail: 'names', mayMiss: true, signal } as const;
     for await (const page of pagesOf(store, aboutPaths.all(folder), options))
@@ -226,12 +222,7 @@ export class AboutKeeper {
     return names;
   }
 
-  async #read(
-    store: ReadableStore,
-    record: SourcePath,
-    entry: Entry,
-    signal: AbortSignal | undefined,
-  ): Promise<WrittenAbout> {
+  async #read(store: ReadableStore, record: SourcePath, entry: Entry, signal: AbortSignal | undefined) {
     const [key, version] = [this.#keyOf(store, record), versionOf(entry)];
     const known = this.#known.get(key);
     if (known?.version === version) return known.written;

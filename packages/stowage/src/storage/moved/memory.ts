@@ -44,10 +44,7 @@ export interface MemoryUse {
 const byAge = (one: Entry, other: Entry): number => (one.modifiedAt ?? 0) - (other.modifiedAt ?? 0);
 
 /** Number of records, and the oldest of them by their modification time. */
-const listOldest = async (
-  store: StorageAdapter,
-  signal: AbortSignal,
-): Promise<{ readonly count: number; readonly oldest: readonly Entry[] }> => {
+const listOldest = async (store: StorageAdapter, signal: AbortSignal) => {
   let count = 0;
   let found: Entry[] = [];
   for await (const page of pagesOf(store, movedPaths.all, { signal })) {
@@ -75,11 +72,7 @@ const isDue = ({ amount, sweptAt }: SweptStore, policy: MemoryPolicy): boolean =
 };
 
 /** Removes records beyond the limits of age and number. Returns how many are left. */
-const sweepRecords = async (
-  store: StorageAdapter,
-  policy: MemoryPolicy,
-  signal: AbortSignal,
-): Promise<number> => {
+const sweepRecords = async (store: StorageAdapter, policy: MemoryPolicy, signal: AbortSignal) => {
   const { count, oldest } = await listOldest(store, signal);
   const end = Date.now() - policy.days * DAY_MS;
   const surplus = count - mostOf(policy);
@@ -111,11 +104,7 @@ export const createNameMemory = (log: Logger) => {
   /** Every event of this process gets a later time. */
   const now = (): number => (latest = Math.max(Date.now(), latest + 1));
 
-  const noteOne = async (
-    { use, path, change }: Noted,
-    read: ReadHistory | undefined,
-    at: number,
-  ): Promise<void> => {
+  const noteOne = async ({ use, path, change }: Noted, read: ReadHistory | undefined, at: number) => {
     const { store, policy, hold } = use;
     let known = read;
     const isNew = await untilNotOvertaken(async () => {

@@ -131,11 +131,7 @@ const takeIn = async <T>(
 
 type Operation = (...given: readonly unknown[]) => Promise<unknown>;
 
-const plainOperations = (
-  inner: StorageAdapter,
-  plan: FaultPlan,
-  hidden: readonly OptionalOperation[],
-): Pick<StorageAdapter, PlainOperation> => {
+const plainOperations = (inner: StorageAdapter, plan: FaultPlan, hidden: readonly OptionalOperation[]) => {
   const names = (Object.keys(PLAIN) as PlainOperation[]).filter(
     (name) => inner[name] !== undefined && !hidden.some((other) => other === name),
   );

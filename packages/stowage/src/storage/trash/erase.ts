@@ -83,11 +83,7 @@ const LONGEST_MS = 60 * 60 * 1000;
 const NAME = /^(taken|doomed)-(.*)$/u;
 
 /** Moves an entry of a trash that was moved away back into the trash. */
-const bringBack = async (
-  storage: StorageAdapter,
-  taken: SourcePath,
-  { kind, name }: Entry,
-): Promise<void> => {
+const bringBack = async (storage: StorageAdapter, taken: SourcePath, { kind, name }: Entry) => {
   const [from, to] = [taken.child(name), trashPaths.all.child(name)];
   if (kind === 'file') return storage.moveFile(from, to, { createOnly: true });
   try {

@@ -177,11 +177,7 @@ export class AzureObjects extends Uploads implements Objects {
    * The copy that an earlier attempt started, whose response was lost.
    * @throws NotFoundError (the source), AlreadyExistsError, and the rejection itself
    */
-  async #begunBefore(
-    { from, to, etag, createOnly }: Copy,
-    refusal: unknown,
-    options: OperationOptions,
-  ): Promise<BegunCopy> {
+  async #begunBefore({ from, to, etag, createOnly }: Copy, refusal: unknown, options: OperationOptions) {
     options.signal?.throwIfAborted();
     const isTaken = refusal instanceof ChangedMeanwhileError;
     if (!isTaken && !(refusal instanceof BusyError)) throw refusal;
@@ -194,12 +190,7 @@ export class AzureObjects extends Uploads implements Objects {
   }
 
   /** The existing copy of an object under another key; undefined when the key holds another object. */
-  async #copyOf(
-    from: string,
-    { size }: ObjectFacts,
-    to: string,
-    options: OperationOptions,
-  ): Promise<BegunCopy | undefined> {
+  async #copyOf(from: string, { size }: ObjectFacts, to: string, options: OperationOptions) {
     const made = await this.#properties(to, options);
     const isWhole = made?.copyStatus === 'pending' || made?.contentLength === size;
     const url = await this.#requests.locally(
@@ -214,11 +205,7 @@ export class AzureObjects extends Uploads implements Objects {
    * Waits for a copy that the service has not completed immediately; within one account, copies take the same
    * time for large and small blobs. Aborts and removes a copy that takes too long or is no longer needed.
    */
-  async #awaitCopy(
-    to: string,
-    copyId: string | undefined,
-    { signal }: OperationOptions,
-  ): Promise<string | undefined> {
+  async #awaitCopy(to: string, copyId: string | undefined, { signal }: OperationOptions) {
     const until = Date.now() + COPY_PATIENCE * this.#options.readTimeout * 1000;
     try {
       for (;;) {

@@ -75,12 +75,7 @@ export const accountOf = (address: string): string | undefined => {
   return /^\/([^/]+)\/?$/u.exec(pathname)?.[1];
 };
 
-const problemsOfLogin = ({
-  accountUrl,
-  connectionString,
-  accountKey,
-  sasToken,
-}: AzureOptions): readonly string[] => {
+const problemsOfLogin = ({ accountUrl, connectionString, accountKey, sasToken }: AzureOptions) => {
   if ((accountUrl === undefined) === (connectionString === undefined))
     return ['accountUrl: one of accountUrl and connectionString is needed'];
   if (accountKey !== undefined && sasToken !== undefined)

@@ -139,10 +139,7 @@ export class Removals {
   }
 
   /** Returns the remaining objects or, when this request showed that batches are unsupported, its error. */
-  async #removeTogether(
-    objects: readonly ObjectToRemove[],
-    options: OperationOptions,
-  ): Promise<{ readonly left: readonly NotRemoved[] } | { readonly refusal?: Error }> {
+  async #removeTogether(objects: readonly ObjectToRemove[], options: OperationOptions) {
     const { batches } = this.#objects;
     if (batches === undefined || !this.#sendsBatches) return {};
     const left: NotRemoved[] = [];
@@ -161,11 +158,7 @@ export class Removals {
     return { left: [...left.filter(({ failure }) => failure !== undefined), ...again] };
   }
 
-  async #removeSingly(
-    objects: readonly ObjectToRemove[],
-    options: OperationOptions,
-    refusal?: Error,
-  ): Promise<readonly NotRemoved[]> {
+  async #removeSingly(objects: readonly ObjectToRemove[], options: OperationOptions, refusal?: Error) {
     const left: NotRemoved[] = [];
     await forEachAtOnce(SINGLES_AT_ONCE, objects, async ({ key, etag }) => {
       try {

@@ -274,10 +274,7 @@ export class Folders {
   }
 
   /** The objects that still exist, nearly always found with one listing. */
-  async #lookAgain(
-    objects: readonly ListedObject[],
-    { prefix, size, after }: Page,
-  ): Promise<ReadonlyMap<string, ObjectFacts>> {
+  async #lookAgain(objects: readonly ListedObject[], { prefix, size, after }: Page) {
     const found = new Map<string, ObjectFacts>();
     if (objects.length === 0) return found;
     const how = after === undefined ? { size } : { size, after };

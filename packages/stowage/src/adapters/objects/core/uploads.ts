@@ -105,11 +105,7 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   }
 
   /** Reads the content of a single request, if it may be that small. Waits for memory before reading. */
-  async #readFirst(
-    { size }: Upload,
-    reader: ContentReader,
-    { signal }: OperationOptions,
-  ): Promise<HeldBytes | undefined> {
+  async #readFirst({ size }: Upload, reader: ContentReader, { signal }: OperationOptions) {
     if (size !== undefined && size > PART_BYTES) return undefined;
     const free = await this.#memory.take(signal);
     try {

@@ -11,7 +11,7 @@ import type { OperationOptions, TemporaryUrlOptions } from '../../../storage/ada
 import { capabilitiesOf } from '../../capabilities.ts';
 import { generationOf, versionOf, type Resource } from './errors.ts';
 import { GcsBucket, WRITE_MARK } from './requests.ts';
-import { jsonOf, type GcsResponse, type GcsRequest, type Query } from './connection.ts';
+import { jsonOf, type GcsRequest, type Query } from './connection.ts';
 import { signedUrlOf } from './login.ts';
 import { resumableUpload } from './write.ts';
 
@@ -24,11 +24,7 @@ const preconditionOf = ({ createOnly, ifMatch }: Pick<UploadTarget, 'createOnly'
 });
 
 /** Attributes and content in one body, with a boundary that the content cannot predict. */
-const multipartOf = (
-  attributes: { readonly contentType: string },
-  bytes: Buffer,
-  boundary: string,
-): readonly Buffer[] => {
+const multipartOf = (attributes: { readonly contentType: string }, bytes: Buffer, boundary: string) => {
   const json = `--${boundary}\r\ncontent-type: application/json\r\n\r\n${JSON.stringify(attributes)}\r\n`;
   const before = `${json}--${boundary}\r\ncontent-type: ${attributes.contentType}\r\n\r\n`;
   return [Buffer.from(before), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)];
@@ -133,11 +129,7 @@ export class GcsObjects extends GcsBucket implements Objects {
     }
   }
 
-  #post(
-    operation: string,
-    signal: AbortSignal | undefined,
-    request: Omit<GcsRequest, 'method'>,
-  ): Promise<GcsResponse> {
+  #post(operation: string, signal: AbortSignal | undefined, request: Omit<GcsRequest, 'method'>) {
     return this.client.send(operation, signal, () => ({ method: 'POST', ...request }));
   }
 }

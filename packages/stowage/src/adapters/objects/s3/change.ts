@@ -113,21 +113,14 @@ export class Copier {
    * The ETag of a copy that an earlier attempt with a lost response has made.
    * @throws AlreadyExistsError
    */
-  async #ownCopy(
-    copy: Copy,
-    refusal: ChangedMeanwhileError,
-    options: OperationOptions,
-  ): Promise<string | undefined> {
+  async #ownCopy(copy: Copy, refusal: ChangedMeanwhileError, options: OperationOptions) {
     const made = attemptsOf(refusal) > 1 ? await this.#findCopy(copy, options) : undefined;
     if (made === undefined) throw new AlreadyExistsError({ cause: refusal });
     return made.etag;
   }
 
   /** The ETag of the target, where it is a copy of the source. */
-  async #findCopy(
-    { from, to }: Copy,
-    options: OperationOptions,
-  ): Promise<{ readonly etag: string | undefined } | undefined> {
+  async #findCopy({ from, to }: Copy, options: OperationOptions) {
     const [source, target] = await Promise.all([from, to].map((key) => this.#bucket.findHead(key, options)));
     if (source === undefined || target === undefined || source.ContentLength !== target.ContentLength)
       return undefined;
@@ -159,11 +152,7 @@ export class Copier {
     return hash.digest('base64');
   }
 
-  async #copyWhole(
-    copy: Copy,
-    conditional: boolean,
-    { signal }: OperationOptions,
-  ): Promise<string | undefined> {
+  async #copyWhole(copy: Copy, conditional: boolean, { signal }: OperationOptions) {
     const { from, to, storageClass } = copy;
     const input = {
       ...storedAs(this.#bucket, storageClass),

@@ -46,10 +46,7 @@ const outcomeOf = async (work: () => Promise<unknown>): Promise<'stored' | 'refu
 const isObeyed = async (write: () => Promise<unknown>): Promise<boolean> =>
   (await outcomeOf(write)) === 'stored' && (await outcomeOf(write)) === 'refused';
 
-const matchOf = async (
-  etag: string,
-  put: (condition: Condition) => Promise<unknown>,
-): Promise<Support['match']> => {
+const matchOf = async (etag: string, put: (condition: Condition) => Promise<unknown>) => {
   const stores = async (IfMatch: string): Promise<string> => outcomeOf(() => put({ IfMatch }));
   if ((await stores('"00000000000000000000000000000000"')) !== 'refused') return undefined;
   for (const match of ['quoted', 'bare'] as const)

@@ -128,11 +128,7 @@ const configOf = (
  * tenants do not each request the role of the machine.
  * @throws UnsupportedError when the SDK is not installed, and errors of the SDK for invalid options
  */
-const createClient = async (
-  options: S3Options,
-  services: KnownServices,
-  agents: SharedAgents,
-): Promise<S3> => {
+const createClient = async (options: S3Options, services: KnownServices, agents: SharedAgents) => {
   const sdk = await loadSdk();
   const located: Located = { region: options.region };
   const client = new sdk.S3(configOf(options, located, services, agents));

@@ -61,10 +61,7 @@ export class S3Objects extends S3Uploads implements Objects {
     return this.bucket.requests.close();
   }
 
-  async #removeBatch(
-    objects: readonly ObjectToRemove[],
-    { signal }: port.OperationOptions,
-  ): Promise<readonly NotRemoved[]> {
+  async #removeBatch(objects: readonly ObjectToRemove[], { signal }: port.OperationOptions) {
     const alone = objects.filter(({ key }) => NOT_IN_XML.test(key));
     const left: NotRemoved[] = alone.map(({ key }) => ({ key, failure: undefined }));
     const Objects = objects

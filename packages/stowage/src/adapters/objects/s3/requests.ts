@@ -214,11 +214,7 @@ export class Bucket {
   }
 
   /** The content of a file is opened again for each attempt. */
-  async #put(
-    input: PutObjectCommandInput,
-    content: Uint8Array | SizedContent,
-    { signal }: OperationOptions,
-  ): Promise<string | undefined> {
+  async #put(input: PutObjectCommandInput, content: Uint8Array | SizedContent, { signal }: OperationOptions) {
     try {
       const output = await this.requests.send(`PutObject ${String(input.Key)}`, signal, (s3, http) =>
         content instanceof Uint8Array

@@ -83,10 +83,7 @@ export class SharedListings {
         this.#running.delete(running);
   }
 
-  async *#joinOrRun(
-    location: StoreLocation,
-    options: ListOptions,
-  ): AsyncGenerator<readonly Entry[], void, undefined> {
+  async *#joinOrRun(location: StoreLocation, options: ListOptions) {
     const { storage, path } = location;
     for (;;) {
       // Never a listing of another store, which may have other permissions.
@@ -104,10 +101,7 @@ export class SharedListings {
     }
   }
 
-  async *#run(
-    { storage, path }: StoreLocation,
-    options: ListOptions,
-  ): AsyncGenerator<readonly Entry[], void, undefined> {
+  async *#run({ storage, path }: StoreLocation, options: ListOptions) {
     let settle: (outcome: Outcome) => void = () => undefined;
     let fail: (error: unknown) => void = () => undefined;
     const outcome = new Promise<Outcome>((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Client, ConnectConfig, SFTPWrapper } from 'ssh2';
+import type { Client, SFTPWrapper } from 'ssh2';
 import { importOptional } from '../../../errors/optional-package.ts';
 import { systemCode } from '../../../basics/files/system-errors.ts';
 import { StorageDeniedError, StorageTimeoutError, StorageUnavailableError } from '../../../errors/errors.ts';
@@ -33,11 +33,7 @@ const hostKeysOf = async ({ host, port, hostKey, knownHostsFile }: SftpOptions):
   return { accepted: [hostKey ?? []].flat().flatMap(parseHostKeys), revoked: [] };
 };
 
-const configOf = async (
-  options: SftpOptions,
-  keys: KnownHost,
-  hostVerifier: (key: Buffer) => boolean,
-): Promise<ConnectConfig> => {
+const configOf = async (options: SftpOptions, keys: KnownHost, hostVerifier: (key: Buffer) => boolean) => {
   const { host, port, username, password, passphrase, privateKeyFile, timeout } = options;
   const privateKey =
     privateKeyFile === undefined

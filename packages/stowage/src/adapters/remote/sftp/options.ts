@@ -11,10 +11,7 @@ const hostKeyText = option.text.refine(
 );
 
 /** Requires exactly one of these keys. */
-const exactlyOne = (
-  options: Readonly<Record<string, unknown>>,
-  keys: readonly [string, ...string[]],
-): readonly { readonly path: string; readonly message: string }[] => {
+const exactlyOne = (options: Readonly<Record<string, unknown>>, keys: readonly [string, ...string[]]) => {
   const [first, ...others] = keys.filter((key) => options[key] !== undefined);
   if (first === undefined)
     return [{ path: keys[0], message: `is required, or ${keys.slice(1).join(' or ')}` }];

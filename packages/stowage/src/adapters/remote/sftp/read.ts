@@ -18,12 +18,7 @@ export interface OpenFile {
   readonly path: SourcePath;
 }
 
-const readPiece = async (
-  session: Session,
-  { handle, path }: OpenFile,
-  start: number,
-  length: number,
-): Promise<Buffer> => {
+const readPiece = async (session: Session, { handle, path }: OpenFile, start: number, length: number) => {
   const buffer = Buffer.allocUnsafe(length);
   let seen = 0;
   // A server may send less than requested.

@@ -82,12 +82,7 @@ export const writeNew = (
   derived: boolean,
 ): Promise<Found> => storeNew(session, path, derived, (file) => sendChunks(session, file, chunks));
 
-const copyOnServer = async (
-  session: Session,
-  source: OpenFile,
-  target: OpenFile,
-  size: number,
-): Promise<void> => {
+const copyOnServer = async (session: Session, source: OpenFile, target: OpenFile, size: number) => {
   for (let at = 0; at < size; at += COPIED_AT_ONCE) {
     const length = Math.min(COPIED_AT_ONCE, size - at);
     await session.change<void>('copy-data', source.path, (sftp, done) =>

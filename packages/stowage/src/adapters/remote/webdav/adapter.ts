@@ -54,11 +54,7 @@ const shownIn = async (
   return [shown, page.length - shown.length];
 };
 
-async function* list(
-  store: Store,
-  folder: SourcePath,
-  options: port.ListOptions,
-): AsyncGenerator<readonly port.Entry[], void, undefined> {
+async function* list(store: Store, folder: SourcePath, options: port.ListOptions) {
   await store.prepare(folder, options);
   let aliases = 0;
   try {

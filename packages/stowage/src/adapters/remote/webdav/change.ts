@@ -36,12 +36,7 @@ export const isGone = async ({ resources }: Store, path: SourcePath): Promise<bo
 
 type Move = Change & { readonly overwrite: 'F' | 'T' };
 
-const moveOnce = (
-  store: Store,
-  { from, to }: Names,
-  kind: 'file' | 'folder',
-  change: Move,
-): Promise<number> => {
+const moveOnce = (store: Store, { from, to }: Names, kind: 'file' | 'folder', change: Move) => {
   const outcome = async (): Promise<Outcome> => {
     if (!(await isGone(store, from))) return 'untouched';
     return (await store.resources.exists(to, {})) ? 'done' : 'unknown';
@@ -60,12 +55,7 @@ const comeBack = async (store: Store, { from, to }: Names, kind: 'file' | 'folde
  * Moves an item. AList and OpenList first move it to the other folder under its old name, and replace an item
  * of that name there: then it gets a hidden name before. Returns the last status.
  */
-const move = async (
-  store: Store,
-  { from, to }: Names,
-  kind: 'file' | 'folder',
-  change: Move,
-): Promise<number> => {
+const move = async (store: Store, { from, to }: Names, kind: 'file' | 'folder', change: Move) => {
   const keepsName = from.parent.equals(to.parent) || from.name === to.name || isTempName(from.name);
   if (keepsName || !(await store.resources.exists(to.parent.below(from.name), change)))
     return moveOnce(store, { from, to }, kind, change);
@@ -93,12 +83,7 @@ const reserved = (
 ): Promise<void> => store.lock(to, options, () => store.reservations.hold(to, options, work));
 
 /** Renames a hidden entry, if it exists, back to its name, or to a numbered one when that has been taken. */
-const giveBack = async (
-  store: Store,
-  hidden: SourcePath,
-  path: SourcePath,
-  kind: 'file' | 'folder',
-): Promise<boolean> => {
+const giveBack = async (store: Store, hidden: SourcePath, path: SourcePath, kind: 'file' | 'folder') => {
   const [numbered, give] =
     kind === 'folder' ? [folderCopyNames, giveFolderName] : ([fileCopyNames, giveName] as const);
   if (await isGone(store, hidden)) return true;
@@ -226,11 +211,7 @@ export const remove = (
   });
 
 /** Counts all entries of the server, including those that listings leave out. @throws NotEmptyError */
-const requireEmpty = async (
-  { resources }: Store,
-  path: SourcePath,
-  options: OperationOptions,
-): Promise<void> => {
+const requireEmpty = async ({ resources }: Store, path: SourcePath, options: OperationOptions) => {
   for await (const batch of resources.members(path, options)) {
     const isEmpty = batch.every(({ isSelf, stat, serverTime }) => {
       if (isSelf) return true;

@@ -138,12 +138,7 @@ export class Propfind {
     return { found, date: response.headers['date'] };
   }
 
-  #request(
-    path: SourcePath,
-    kind: 'file' | 'folder',
-    depth: '0' | '1',
-    signal: AbortSignal | undefined,
-  ): DavRequest {
+  #request(path: SourcePath, kind: 'file' | 'folder', depth: '0' | '1', signal: AbortSignal | undefined) {
     const headers = { ...XML, depth };
     return { method: 'PROPFIND', path, url: this.#urlOf(path, kind), headers, body: PROPERTIES, signal };
   }

@@ -47,11 +47,7 @@ interface Content {
 }
 
 /** The requested part of a body. Some servers send more: the whole file, or all from the start on. */
-const contentOf = (
-  asked: DavRequest,
-  { body }: DavResponse,
-  { range, part, stat, isReplaced }: Content,
-): Readable => {
+const contentOf = (asked: DavRequest, { body }: DavResponse, { range, part, stat, isReplaced }: Content) => {
   const isLonger = range !== undefined && part?.end !== range.end;
   const first = part?.start ?? 0;
   const wanted = isLonger ? Readable.from(cutOut(body, first, range), { objectMode: false }) : body;
@@ -89,10 +85,7 @@ const requireContent = async (asked: DavRequest, response: DavResponse): Promise
  * The part of the file in a response; undefined for the whole file.
  * @throws CorruptError for a part that does not begin where `range` does
  */
-const partFor = (
-  range: ByteRange | undefined,
-  { status, headers, body }: DavResponse,
-): ByteRange | undefined => {
+const partFor = (range: ByteRange | undefined, { status, headers, body }: DavResponse) => {
   if (status !== 206) return undefined;
   const [, start, end] = /^bytes (\d+)-(\d+)/iu.exec(headers['content-range'] ?? '') ?? [];
   if (Number(start) === range?.start) return { start: Number(start), end: Number(end) };

@@ -90,11 +90,7 @@ export class Reservations {
   }
 
   /** Time of the reservation, in milliseconds since 1970; undefined when the server supports none. */
-  async #reserve(
-    folder: SourcePath,
-    target: SourcePath,
-    options: OperationOptions,
-  ): Promise<number | undefined> {
+  async #reserve(folder: SourcePath, target: SourcePath, options: OperationOptions) {
     let end: number | undefined;
     let mayBeOwnSince = Number.POSITIVE_INFINITY;
     for (let attempt = 1; this.#works !== false; attempt += 1) {
@@ -160,11 +156,7 @@ export class Reservations {
     }
   }
 
-  async #isRefusedTwice(
-    folder: SourcePath,
-    since: number,
-    options: OperationOptions,
-  ): Promise<boolean | undefined> {
+  async #isRefusedTwice(folder: SourcePath, since: number, options: OperationOptions) {
     const again = await this.#make(folder, options);
     if (isSuccess(again)) return false;
     const found = await this.#resources.age(folder, options);

@@ -109,12 +109,7 @@ const sendTo = async (
 };
 
 /** Writes content to a temporary name, then moves it over its target: incomplete content is never visible. */
-const putFile = async (
-  store: Store,
-  path: SourcePath,
-  body: Content,
-  options: WriteOptions,
-): Promise<Stat> => {
+const putFile = async (store: Store, path: SourcePath, body: Content, options: WriteOptions) => {
   await store.prepare(path, options, true);
   return withTemp(store, path.parent, 'file', async (temp) => {
     const written = await sendTo(store, temp, path, { body, signal: options.signal });

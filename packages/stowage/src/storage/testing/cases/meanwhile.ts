@@ -47,10 +47,7 @@ const changed = (adapter: StorageAdapter, operations: Partial<StorageAdapter>): 
   });
 
 /** A store with concurrent writers: `act` runs once, right after the first file of a copy was stored. */
-const interrupted = (
-  adapter: StorageAdapter,
-  act: (made: SourcePath) => Promise<unknown>,
-): StorageAdapter => {
+const interrupted = (adapter: StorageAdapter, act: (made: SourcePath) => Promise<unknown>) => {
   let isFirst = true;
   return changed(adapter, {
     copyFile: async (from, to, options) => {
