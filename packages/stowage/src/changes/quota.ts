@@ -1,13 +1,6 @@
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
 import type { Settings } from '../config/settings.ts';
-import {
-  BusyError,
-  MovedInPartError,
-  type QuotaExceededError,
-  StorageDeniedError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import { doesNotFit, fits, type KeptRoom, type Need, notEnoughRoom } from '../operations/quotas/account.ts';
 import type { Quotas, QuotaTarget } from '../operations/quotas/quotas.ts';
 import type { Source } from '../sources/source.ts';
@@ -64,7 +57,7 @@ export const roomIn = async (
 export const outOfRoom = (
   { quota, saveSameFileNameStrategy }: Pick<Settings, 'quota' | 'saveSameFileNameStrategy'>,
   room: number,
-): QuotaExceededError =>
+): errors.QuotaExceededError =>
   notEnoughRoom(quota?.bytes, saveSameFileNameStrategy === 'replace' ? undefined : room);
 
 /** Longest wait for the usage: the first count of a large source takes longer. */
@@ -116,9 +109,9 @@ export const keepsReplaced = ({ source: { settings } }: SourceView): boolean =>
   settings.trash?.keepReplaced === true;
 
 /** Errors after which the change may have been done, wholly or in part. */
-const UNCERTAIN = [StorageUnavailableError, StorageTimeoutError, MovedInPartError];
+const UNCERTAIN = [errors.StorageUnavailableError, errors.StorageTimeoutError, errors.MovedInPartError];
 /** The same for a change of many files: the store may have done a part before it rejected the rest. */
-const PARTIAL = [...UNCERTAIN, StorageDeniedError, BusyError];
+const PARTIAL = [...UNCERTAIN, errors.StorageDeniedError, errors.BusyError];
 
 /** Runs a change of known size. After an uncertain outcome, or an abort, the source is counted again. */
 const orCountAgain =

@@ -15,12 +15,7 @@ import { searchIn, takeFreeName } from './names.ts';
 import { sizeOf } from './quota.ts';
 import { requireContents, requireRights } from './rights.ts';
 import { relocate, transferAcross } from './transfer.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  MovedInPartError,
-  NotFoundError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import type { Stat } from '../storage/adapter.ts';
 import { streamOf } from '../storage/content.ts';
 import { copyFolder } from '../storage/folders.ts';
@@ -32,8 +27,8 @@ const makeFolder = async ({ signal, done }: StageContext, { open, path }: MakeFo
   try {
     await storeOf(open).makeFolder(path, { signal });
   } catch (error) {
-    throw error instanceof AlreadyExistsError
-      ? new AlreadyExistsError({ details: { name: path.name }, cause: error })
+    throw error instanceof errors.AlreadyExistsError
+      ? new errors.AlreadyExistsError({ details: { name: path.name }, cause: error })
       : error;
   }
   done.push({ path });
@@ -49,7 +44,7 @@ const remove = async ({ signal, done }: StageContext, { open, path, kind, seen }
 
 /** Whether a partly moved folder exists at its target. A file may be at either path, or at both. */
 const hasArrived = async ({ open, item, path }: Transfer, error: unknown): Promise<boolean> => {
-  if (!(error instanceof MovedInPartError) || item.kind === 'file') return false;
+  if (!(error instanceof errors.MovedInPartError) || item.kind === 'file') return false;
   const found = await storeOf(open)
     .stat(path)
     .catch(() => undefined);
@@ -114,7 +109,7 @@ const putOver = async (
   bytes: Buffer,
   version: Stat,
 ): Promise<Stat> => {
-  if (createOnly === true) throw new NotFoundError();
+  if (createOnly === true) throw new errors.NotFoundError();
   const storage = storeOf(open);
   if (storage.capabilities.ifMatch && version.etag !== undefined)
     return storage.write(path, streamOf(bytes), {
@@ -126,7 +121,7 @@ const putOver = async (
   const staged = await stageContent(storage, streamOf(bytes), { near: path.parent, signal });
   try {
     const now = await storage.stat(path, { signal });
-    if (!isSameVersion(version, now)) throw new ChangedMeanwhileError();
+    if (!isSameVersion(version, now)) throw new errors.ChangedMeanwhileError();
     return await staged.commit(path, { replaces: now, signal });
   } finally {
     await staged.discard();

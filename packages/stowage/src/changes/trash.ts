@@ -1,13 +1,6 @@
 import { fileCopyNames, folderCopyNames } from '../basics/content/file-name.ts';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
-import {
-  AlreadyExistsError,
-  BusyError,
-  ifMissing,
-  ifRefused,
-  isRefusal,
-  NotFoundError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import { isUnreadable } from '../storage/records.ts';
 import type { SourcePath } from '../storage/source-path.ts';
 import { eraseId, takeAll } from '../storage/trash/erase.ts';
@@ -53,13 +46,13 @@ const keepOld = async (context: StageContext, change: Put, next: Next): ReturnTy
   const { signal } = context;
   const { open, path } = change;
   const storage = storeOf(open);
-  let old = await storage.stat(path, { signal }).catch(ifMissing);
+  let old = await storage.stat(path, { signal }).catch(errors.ifMissing);
   if (old === undefined) {
     try {
       // A store that fails to show a file for a moment must not overwrite it without a copy.
       return await next({ ...change, createOnly: true });
     } catch (error) {
-      if (!(error instanceof AlreadyExistsError)) throw error;
+      if (!(error instanceof errors.AlreadyExistsError)) throw error;
       old = await storage.stat(path, { signal });
     }
   }
@@ -70,7 +63,7 @@ const keepOld = async (context: StageContext, change: Put, next: Next): ReturnTy
     tendTrash(context, open, kept.bytes);
     return undefined;
   } catch (error) {
-    if (isRefusal(error) && (await isStill(storage, path, old)))
+    if (errors.isRefusal(error) && (await isStill(storage, path, old)))
       await eraseId(storage, kept.id).catch(() => undefined);
     throw error;
   }
@@ -93,7 +86,7 @@ const bringBack = async (context: StageContext, change: Restore): Promise<void> 
       const isNoFolder = record.kind === 'file' && (await open.isSeenNoFolder(path));
       await takeFromTrash(storage, record, path, { isNoFolder, signal });
     } catch (error) {
-      if (!(error instanceof AlreadyExistsError && path.equals(wanted))) throw error;
+      if (!(error instanceof errors.AlreadyExistsError && path.equals(wanted))) throw error;
       twin ??= await twinOf(storage, record, wanted, { signal });
       if (twin === undefined) throw error;
     }
@@ -149,7 +142,7 @@ const eraseTogether = async (
   };
   const remove = async (): Promise<boolean> => {
     // Waits for a request that restores an item; a later one finds the item gone.
-    const taken = await services.locations.hold([all], context, take).catch(ifMissing);
+    const taken = await services.locations.hold([all], context, take).catch(errors.ifMissing);
     // Another request may have taken it first, or removed the parent of its new path at that moment.
     if (taken === undefined) return (await listIds(storage, { signal })).length === 0;
     // Only now, since items that arrived meanwhile are in the trash again; also when the client has left.
@@ -172,9 +165,9 @@ const eraseEach = async (
     try {
       context.done.push(...(await context.carry(part)));
     } catch (error) {
-      if (!isRefusal(error) && !(error instanceof BusyError)) throw error;
+      if (!errors.isRefusal(error) && !(error instanceof errors.BusyError)) throw error;
       // An item that has left the trash in the meantime is not a failure.
-      if (!(error instanceof NotFoundError) && failures.length === 0) failures.push(error);
+      if (!(error instanceof errors.NotFoundError) && failures.length === 0) failures.push(error);
     }
   };
   await forEachAtOnce(AT_ONCE, records, erase);
@@ -196,7 +189,7 @@ const emptyTrash = async (context: StageContext, change: EmptyTrash): Promise<vo
     if (some.length > 0) {
       // On a full disk the folder that takes them cannot be created. A trash that is a volume of its own, or
       // in a root that may not be written, cannot be renamed.
-      const isErased = await eraseTogether(context, change, some).catch(ifRefused);
+      const isErased = await eraseTogether(context, change, some).catch(errors.ifRefused);
       if (isErased !== true) await eraseEach(context, change, some, failures);
     }
   } else await eraseEach(context, change, records, failures);

@@ -2,13 +2,7 @@ import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import { inTimeLimit } from '../basics/concurrency/abort.ts';
-import {
-  AccessDeniedError,
-  BodyTooLargeError,
-  BrokenBodyError,
-  RequestTimeoutError,
-  StowageError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import { type BodyContext, type BodyTimes, bodyTimes, pour } from './body/pour.ts';
 import type { UploadedFile } from '../changes/uploaded-file.ts';
 import {
@@ -46,7 +40,7 @@ const collect = async (body: Readable, signal: AbortSignal, times: BodyTimes): P
     times,
     write: (chunk) => {
       length += chunk.length;
-      if (length > TEXT_LIMIT) throw new BodyTooLargeError();
+      if (length > TEXT_LIMIT) throw new errors.BodyTooLargeError();
       chunks.push(chunk);
       return undefined;
     },
@@ -57,11 +51,13 @@ const collect = async (body: Readable, signal: AbortSignal, times: BodyTimes): P
 const decompressed = async (bytes: Buffer, encoding: string): Promise<Buffer> => {
   const decompress = decompressors.get(encoding);
   if (decompress === undefined)
-    throw new BrokenBodyError('The encoding of the request body is not supported.');
+    throw new errors.BrokenBodyError('The encoding of the request body is not supported.');
   try {
     return await decompress(bytes, { maxOutputLength: TEXT_LIMIT });
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : error;
+    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+      ? new errors.BodyTooLargeError()
+      : error;
   }
 };
 
@@ -72,17 +68,17 @@ const decompressed = async (bytes: Buffer, encoding: string): Promise<Buffer> =>
  *   RequestTimeoutError
  */
 const readBoundedText = async (body: Readable, { headers, signal, times }: BodyContext): Promise<string> => {
-  if (Number(headers['content-length']) > TEXT_LIMIT) throw new BodyTooLargeError();
+  if (Number(headers['content-length']) > TEXT_LIMIT) throw new errors.BodyTooLargeError();
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
   const isPlain = encoding === '' || encoding === 'identity';
-  const late = (): Error => new RequestTimeoutError();
+  const late = (): Error => new errors.RequestTimeoutError();
   try {
     const sent = await inTimeLimit(times.textMs, signal, (limit) => collect(body, limit, times), late);
     const bytes = isPlain ? sent : await decompressed(sent, encoding);
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    if (error instanceof StowageError || signal.aborted) throw error;
-    throw new BrokenBodyError({ cause: error });
+    if (error instanceof errors.StowageError || signal.aborted) throw error;
+    throw new errors.BrokenBodyError({ cause: error });
   }
 };
 
@@ -112,10 +108,10 @@ const parseJsonBody = (text: string, bounds: TextBounds): RawParameters => {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new BrokenBodyError({ message: 'The request body is not valid JSON.', cause });
+    throw new errors.BrokenBodyError({ message: 'The request body is not valid JSON.', cause });
   }
   if (typeof value !== 'object' || value === null)
-    throw new BrokenBodyError('The request body must be a JSON object.');
+    throw new errors.BrokenBodyError('The request body must be a JSON object.');
   return Array.isArray(value) ? noParameters() : fromObject(value, bounds).all();
 };
 
@@ -157,7 +153,8 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   const { body, headers, parsedBody } = request;
   const contentType = headers['content-type'];
   if (parsedBody !== undefined) {
-    if (parsedBody.isMissing && bodyKind(contentType) !== undefined) throw new BrokenBodyError(READ_BEFORE);
+    if (parsedBody.isMissing && bodyKind(contentType) !== undefined)
+      throw new errors.BrokenBodyError(READ_BEFORE);
     return receiveParsed(parsedBody, reading);
   }
   const kind = body === undefined ? undefined : bodyKind(contentType);
@@ -167,7 +164,7 @@ const readBody = async ({ request, edge }: RequestScope, reading: FormReading): 
   if (kind === 'multipart') {
     return readMultipart(body, context, reading);
   }
-  if (hasForeignCharset(contentType)) throw new BrokenBodyError('The request body must be UTF-8.');
+  if (hasForeignCharset(contentType)) throw new errors.BrokenBodyError('The request body must be UTF-8.');
   const { bounds } = edge;
   const text = await readBoundedText(body, context);
   return {
@@ -197,7 +194,7 @@ export const readInput = async (granted: GrantedRequest, target: Target): Promis
   const query = parseQuery(target.query, bounds);
   const actionName = target.action ?? actionParameter(query);
   scope.noteAction(actionName);
-  if (actionName !== undefined && !granted.mayAllow(actionName)) throw new AccessDeniedError();
+  if (actionName !== undefined && !granted.mayAllow(actionName)) throw new errors.AccessDeniedError();
   await granted.count(actionName);
   const receiver = (): UploadReceiver => new UploadReceiver(granted, query, actionName);
   const { fields, uploads } = await readBody(scope, { receiver, bounds });

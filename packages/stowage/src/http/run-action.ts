@@ -10,13 +10,7 @@ import {
 import type { Logger } from '../basics/log/logger.ts';
 import { accessKeyOf, type Action, type ActionContext, type ActionResult } from '../actions/action.ts';
 import type { YieldToLoop } from '../basics/concurrency/time-slice.ts';
-import {
-  AccessDeniedError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  orUndefined,
-  UnknownActionError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import { parseParameters } from '../parameters/fields.ts';
 import type { RawValue } from '../parameters/raw.ts';
 import { SourcePath } from '../storage/source-path.ts';
@@ -96,7 +90,7 @@ export const manyResults = (
 };
 
 const folderOf = (path: RawValue | undefined): SourcePath =>
-  orUndefined(() => SourcePath.parse(typeof path === 'string' ? path : '')) ?? SourcePath.root;
+  errors.orUndefined(() => SourcePath.parse(typeof path === 'string' ? path : '')) ?? SourcePath.root;
 
 /**
  * The access check before an action: rejects when the rules deny it for `path` and everything below,
@@ -105,7 +99,7 @@ const folderOf = (path: RawValue | undefined): SourcePath =>
  */
 export const requireAccess = (granted: GrantedRequest, { actionName, parameters }: RequestInput): void => {
   if (actionName === undefined) return;
-  if (!granted.mayAllow(actionName, folderOf(parameters['path']))) throw new AccessDeniedError();
+  if (!granted.mayAllow(actionName, folderOf(parameters['path']))) throw new errors.AccessDeniedError();
 };
 
 /** @throws UnknownActionError */
@@ -113,7 +107,7 @@ export const findAction = (actions: ReadonlyMap<string, Action>, name: string | 
   const action = name === undefined ? undefined : actions.get(name);
   if (action !== undefined) return action;
   const messages = name === undefined ? ['No action is given.'] : [];
-  throw new UnknownActionError({ messages });
+  throw new errors.UnknownActionError({ messages });
 };
 
 const valueResponse = async (value: object, { method }: HookRequest, yieldToLoop: YieldToLoop) => {
@@ -145,7 +139,7 @@ export const runToResponse = async (
   try {
     return await fileResponse(result, request);
   } catch (error) {
-    const isOutdated = error instanceof ChangedMeanwhileError || error instanceof NotFoundError;
+    const isOutdated = error instanceof errors.ChangedMeanwhileError || error instanceof errors.NotFoundError;
     if (!isOutdated || starts === MOST_STARTS) throw error;
     return runToResponse(run, request, yieldToLoop, starts + 1);
   }
@@ -176,7 +170,7 @@ export const runAction = async (
     // The kind of the item is still unknown, so access is decided by the key of the action's name: a denial
     // takes precedence over the invalid parameters.
     const folder = folderOf(input.parameters['path']);
-    if (!context.views.mayAllow(accessKeyOf(action.name), folder)) throw new AccessDeniedError();
+    if (!context.views.mayAllow(accessKeyOf(action.name), folder)) throw new errors.AccessDeniedError();
     throw error;
   }
   let isAgain = false;

@@ -10,16 +10,7 @@ import {
   type TreePlan,
 } from './tree-plan.ts';
 import { forEachAtOnce } from '../basics/concurrency/queues.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  ContentsConflictError,
-  CorruptError,
-  ifMissing,
-  isRefusal,
-  NotFoundError,
-  WrongKindError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import type { OperationOptions, ReadResult, Stat, StorageAdapter } from './adapter.ts';
 import type { StoreLocation } from './location.ts';
 import type { SourcePath } from './source-path.ts';
@@ -79,11 +70,11 @@ const copyInside = async (
   signal: AbortSignal | undefined,
 ): Promise<CopiedFile> => {
   const source = await storage.stat(from, { signal });
-  if (source.kind === 'folder') throw new WrongKindError();
+  if (source.kind === 'folder') throw new errors.WrongKindError();
   await storage.copyFile(from, to, { createOnly: true, signal });
   // Without the signal, and again where that fails: the copy must be known so that it can be withdrawn.
   const find = () => storage.stat(to);
-  const copy = await find().catch(() => find().catch(ifMissing));
+  const copy = await find().catch(() => find().catch(errors.ifMissing));
   return { from, to, source, copy: copy?.kind === 'file' && copy.size === source.size ? copy : undefined };
 };
 
@@ -100,7 +91,7 @@ const copyThrough = async (
     .finally((): unknown => replaced?.release?.());
   if (size !== undefined && copy.size !== undefined && copy.size !== size) {
     await to.storage.removeFile(to.path, { ifUnchanged: copy });
-    throw new CorruptError({ detail: `wrote ${String(copy.size)} of ${String(size)} bytes` });
+    throw new errors.CorruptError({ detail: `wrote ${String(copy.size)} of ${String(size)} bytes` });
   }
   return { from: from.path, to: to.path, source: read.stat, copy };
 };
@@ -122,7 +113,7 @@ export const copyFileTo = (
 export const isGone = ({ storage, path }: StoreLocation): Promise<boolean> =>
   storage.stat(path).then(
     () => false,
-    (error: unknown) => error instanceof NotFoundError,
+    (error: unknown) => error instanceof errors.NotFoundError,
   );
 
 /** A store may briefly report a file as missing, and responses may get lost: retry. */
@@ -137,7 +128,7 @@ const withdraw = async (location: StoreLocation, remove: () => Promise<void>): P
     try {
       return await remove();
     } catch (error) {
-      if (error instanceof NotFoundError ? await isGone(location) : isRefusal(error)) return;
+      if (error instanceof errors.NotFoundError ? await isGone(location) : errors.isRefusal(error)) return;
     }
   }
 };
@@ -179,10 +170,12 @@ const versionOf = ({ name, kind, size, modifiedAt, changedAt, etag }: Stat): Sta
 
 /** A conflict inside the target must not lead to another attempt with another name for the whole folder. */
 const asConflict = (error: unknown): Error => {
-  if (error instanceof AlreadyExistsError || error instanceof WrongKindError) {
-    return new ContentsConflictError({ cause: error });
+  if (error instanceof errors.AlreadyExistsError || error instanceof errors.WrongKindError) {
+    return new errors.ContentsConflictError({ cause: error });
   }
-  return error instanceof NotFoundError ? new ChangedMeanwhileError({ cause: error }) : (error as Error);
+  return error instanceof errors.NotFoundError
+    ? new errors.ChangedMeanwhileError({ cause: error })
+    : (error as Error);
 };
 
 /** Copies the planned items. Creating the target folder decides about its name. Withdraws all on failure. */
@@ -211,7 +204,7 @@ export const copyPlanned = async (
     const source = { storage: from.storage, path: paths.from };
     const copying = copyFileTo(source, { storage: to.storage, path: paths.to }, options);
     const made = await copying.catch((error: unknown) => {
-      if (!isRefusal(error)) uncertain ??= error as Error;
+      if (!errors.isRefusal(error)) uncertain ??= error as Error;
       throw error;
     });
     const [read, stored] = [versionOf(made.source), made.copy && versionOf(made.copy)];
@@ -221,7 +214,7 @@ export const copyPlanned = async (
     for (const folder of plan.folders.slice(1)) {
       await to.storage.makeFolder(folder.to, { signal }).catch((error: unknown) => {
         // The folder may have been created with its response lost. Withdrawing removes empty folders only.
-        if (!(error instanceof AlreadyExistsError)) folders.push(folder.to);
+        if (!(error instanceof errors.AlreadyExistsError)) folders.push(folder.to);
         throw error;
       });
       folders.push(folder.to);

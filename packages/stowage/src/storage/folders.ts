@@ -1,10 +1,4 @@
-import {
-  IntoItselfError,
-  NotFoundError,
-  StorageDeniedError,
-  UnsupportedError,
-  WrongKindError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import type { ListOptions, StorageAdapter, TransferOptions } from './adapter.ts';
 import { copyTree } from './copy-tree.ts';
 import { containsLocation } from './location.ts';
@@ -54,8 +48,8 @@ async function* ifReadable(pages: AsyncIterable<readonly Entry[]>) {
   try {
     yield* pages;
   } catch (error) {
-    const isGone = error instanceof NotFoundError || error instanceof WrongKindError;
-    if (!isGone && !(error instanceof StorageDeniedError)) throw error;
+    const isGone = error instanceof errors.NotFoundError || error instanceof errors.WrongKindError;
+    if (!isGone && !(error instanceof errors.StorageDeniedError)) throw error;
   }
 }
 
@@ -68,12 +62,12 @@ const transferBy =
       { storage, path: from },
       { storage, path: to },
     ];
-    if (containsLocation(source, target)) throw new IntoItselfError();
+    if (containsLocation(source, target)) throw new errors.IntoItselfError();
     try {
       if (storage[own] !== undefined) return await storage[own](from, to, options);
     } catch (error) {
       // Some servers rename files, and no folders (SFTP in front of S3).
-      if (!(error instanceof UnsupportedError)) throw error;
+      if (!(error instanceof errors.UnsupportedError)) throw error;
     }
     await byPort(source, target, options);
   };

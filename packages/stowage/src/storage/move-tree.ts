@@ -1,12 +1,6 @@
 import { SpillFile, planTree, type TreePlan } from './tree-plan.ts';
 import { createLimiter } from '../basics/concurrency/queues.ts';
-import {
-  ChangedMeanwhileError,
-  ContentsConflictError,
-  isRefusal,
-  MovedInPartError,
-  NotFoundError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import type { StorageAdapter } from './adapter.ts';
 import {
   copyFileTo,
@@ -53,15 +47,15 @@ const removeOriginal = async (
     if (file.copy === undefined || found.kind !== 'file' || !isSameVersion(file.copy, found))
       return { outcome: 'changed' };
   } catch (error) {
-    return error instanceof NotFoundError ? { outcome: 'changed' } : { outcome: 'refused', error };
+    return error instanceof errors.NotFoundError ? { outcome: 'changed' } : { outcome: 'refused', error };
   }
   try {
     await from.removeFile(file.from, { ifUnchanged: file.source });
     return { outcome: 'removed' };
   } catch (error) {
-    if (error instanceof NotFoundError) return { outcome: 'missed' };
-    if (error instanceof ChangedMeanwhileError) return { outcome: 'changed' };
-    return { outcome: isRefusal(error) ? 'refused' : 'unknown', error };
+    if (error instanceof errors.NotFoundError) return { outcome: 'missed' };
+    if (error instanceof errors.ChangedMeanwhileError) return { outcome: 'changed' };
+    return { outcome: errors.isRefusal(error) ? 'refused' : 'unknown', error };
   }
 };
 
@@ -78,8 +72,8 @@ const isSeen = async ({ storage, path }: StoreLocation): Promise<boolean> => {
 };
 
 /** The error of a move for which it is unknown whether the original was removed. */
-export const originalMayStay = (cause?: unknown): MovedInPartError =>
-  new MovedInPartError({
+export const originalMayStay = (cause?: unknown): errors.MovedInPartError =>
+  new errors.MovedInPartError({
     message: 'The file was copied, but its original may not have been removed.',
     cause,
   });
@@ -99,7 +93,7 @@ export const moveFileTo = async (
   const file = await copyFileTo(from, to, options);
   try {
     const found = await from.storage.stat(from.path, { signal: options.signal });
-    if (!isSameVersion(file.source, found)) throw new ChangedMeanwhileError();
+    if (!isSameVersion(file.source, found)) throw new errors.ChangedMeanwhileError();
     options.signal?.throwIfAborted();
   } catch (error) {
     await withdrawFile(to.storage, file);
@@ -112,7 +106,7 @@ export const moveFileTo = async (
   const isRefused = outcome === 'changed' || outcome === 'refused';
   if (!isRefused || !isStill) throw originalMayStay(error);
   await withdrawFile(to.storage, file);
-  throw (error ?? new ChangedMeanwhileError()) as Error;
+  throw (error ?? new errors.ChangedMeanwhileError()) as Error;
 };
 
 interface RemovedOriginals {
@@ -167,7 +161,7 @@ const removeOriginals = async (
 const refuseOmitted = (omitted: number): void => {
   if (omitted === 0) return;
   const what = omitted === 1 ? '1 item in it has a name' : `${omitted} items in it have names`;
-  throw new ContentsConflictError(`The folder cannot be moved: ${what} that this service cannot use.`);
+  throw new errors.ContentsConflictError(`The folder cannot be moved: ${what} that this service cannot use.`);
 };
 
 /**
@@ -210,7 +204,7 @@ const removeCopied = async (
   }
   if (removed.isAllTaken) {
     await withdrawCopy(to.storage, { folders: copied.folders, files: () => [] });
-    throw new ChangedMeanwhileError({ detail: 'another writer took everything in the folder' });
+    throw new errors.ChangedMeanwhileError({ detail: 'another writer took everything in the folder' });
   }
   try {
     await onCopied?.(copied.files);
@@ -219,5 +213,6 @@ const removeCopied = async (
     stayed.cause ??= error;
   }
   if (stayed.cause === undefined) await removeFolders(from.storage, plan, derivedFrom, stayed);
-  if (countOf(stayed) > 0) throw new MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
+  if (countOf(stayed) > 0)
+    throw new errors.MovedInPartError({ message: messageOf(stayed), cause: stayed.cause });
 };

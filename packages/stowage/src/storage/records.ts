@@ -2,14 +2,7 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { withoutCase } from '../basics/content/file-name.ts';
 import { systemCode } from '../basics/files/system-errors.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  ifNoSuch,
-  isRefusal,
-  NotFoundError,
-  StowageError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import type { Stat, StorageAdapter } from './adapter.ts';
 import { boundedText, streamOf } from './content.ts';
 import type { Entry, ListOptions, OperationOptions, ReadableStore } from './readable.ts';
@@ -66,7 +59,7 @@ export const readRecord = async (
     const { stat, stream } = await store.read(path, { signal });
     return { text: await boundedText(stream, MOST_RECORD_BYTES), version: stat };
   } catch (error) {
-    return ifNoSuch(error);
+    return errors.ifNoSuch(error);
   }
 };
 
@@ -82,7 +75,7 @@ export const parsedRecord = <Value>(
   try {
     return parse(JSON.parse(text));
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof StowageError)
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof errors.StowageError)
       return undefined;
     throw error;
   }
@@ -111,13 +104,13 @@ const MOST_TRIES = 8;
 
 /** Whether the error may last: the store denies a record, or the disk is damaged there. */
 export const isUnreadable = (error: unknown): boolean =>
-  isRefusal(error) || (error instanceof StowageError && systemCode(error.cause) === 'EIO');
+  errors.isRefusal(error) || (error instanceof errors.StowageError && systemCode(error.cause) === 'EIO');
 
 /** Whether the error can come from a concurrent change of the record or its folder. */
 const isOvertaken = (error: unknown): boolean =>
-  error instanceof ChangedMeanwhileError ||
-  error instanceof AlreadyExistsError ||
-  error instanceof NotFoundError;
+  error instanceof errors.ChangedMeanwhileError ||
+  error instanceof errors.AlreadyExistsError ||
+  error instanceof errors.NotFoundError;
 
 /** Retries a few times after concurrent changes: other writers create and remove records too. */
 export const untilNotOvertaken = async <Result>(
@@ -146,7 +139,7 @@ export async function* pagesOf(
   try {
     yield* store.list(folder, options);
   } catch (error) {
-    ifNoSuch(error);
+    errors.ifNoSuch(error);
   }
 }
 
@@ -173,7 +166,8 @@ export const findNames = async (
   if (names !== 'all' && names.size === 0) return found;
   if (store.statMany && names !== 'all' && names.size <= MOST_SINGLE) {
     const options = { signal, mayMiss: true };
-    for (const entry of (await store.statMany(folder, [...names], options).catch(ifNoSuch)) ?? []) add(entry);
+    for (const entry of (await store.statMany(folder, [...names], options).catch(errors.ifNoSuch)) ?? [])
+      add(entry);
   } else {
     const options = { signal, detail: 'versions', mayJoin: true, mayMiss: true } as const;
     for await (const page of pagesOf(store, folder, options)) page.forEach(add);

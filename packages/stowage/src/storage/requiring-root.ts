@@ -1,10 +1,5 @@
 import { inTimeLimit, orAborted } from '../basics/concurrency/abort.ts';
-import {
-  NotFoundError,
-  StorageDeniedError,
-  StorageUnavailableError,
-  UnsupportedError,
-} from '../errors/errors.ts';
+import * as errors from '../errors/errors.ts';
 import type { StagedFile, StatOptions, StorageAdapter } from './adapter.ts';
 import { SourcePath } from './source-path.ts';
 
@@ -33,8 +28,8 @@ const checkRoot = async (adapter: StorageAdapter): Promise<void> => {
     );
   } catch (cause) {
     // The store responds, but grants no access to its root itself.
-    if (cause instanceof StorageDeniedError || cause instanceof UnsupportedError) return;
-    throw new StorageUnavailableError({ detail: 'the root of the source does not respond', cause });
+    if (cause instanceof errors.StorageDeniedError || cause instanceof errors.UnsupportedError) return;
+    throw new errors.StorageUnavailableError({ detail: 'the root of the source does not respond', cause });
   }
 };
 
@@ -78,10 +73,13 @@ const createRootChecks = (adapter: StorageAdapter): (() => Promise<void>) => {
 export const requiringRoot = <Store extends StorageAdapter>(adapter: Store): Store => {
   const checks = createRootChecks(adapter);
   const failureOf = async (error: unknown, given: readonly unknown[]): Promise<unknown> => {
-    if (!(error instanceof NotFoundError)) return error;
+    if (!(error instanceof errors.NotFoundError)) return error;
     const [path] = given;
     if (path instanceof SourcePath && path.isRoot)
-      return new StorageUnavailableError({ detail: 'the root of the source is missing', cause: error });
+      return new errors.StorageUnavailableError({
+        detail: 'the root of the source is missing',
+        cause: error,
+      });
     const { signal, mayMiss } = optionsIn(given);
     if (mayMiss === true) return error;
     return orAborted(checks(), signal).then(

@@ -1,13 +1,6 @@
 import { contentDisposition } from '../../basics/content/file-name.ts';
 import { mimeTypeOf } from '../../basics/content/file-type.ts';
-import {
-  AccessDeniedError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  StorageDeniedError,
-  StowageError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { Thumbnails } from '../../pictures/kept/thumbnails.ts';
 import type { Source } from '../../sources/source.ts';
 import type { Stat } from '../../storage/entry.ts';
@@ -64,7 +57,7 @@ const seenByAsker = async (item: Item, { view, viewsFor }: ServingRequest): Prom
     return (await (await viewsFor(true)).of(item.source)).stored(item.path, item.stat);
   } catch (error) {
     // A denied requester learns only that the old name is not in use.
-    if (error instanceof StowageError && error.status < 500) return undefined;
+    if (error instanceof errors.StowageError && error.status < 500) return undefined;
     throw error;
   }
 };
@@ -183,7 +176,7 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
   try {
     return await work();
   } catch (error) {
-    if (error instanceof WrongKindError) throw new NotFoundError({ cause: error });
+    if (error instanceof errors.WrongKindError) throw new errors.NotFoundError({ cause: error });
     throw error;
   }
 };
@@ -193,10 +186,10 @@ const asMissing = async <Result>(work: () => Promise<Result>): Promise<Result> =
  * and lets the request start again. @throws ChangedMeanwhileError, or the error itself
  */
 export const makingAnew =
-  (show: (refusal: StorageDeniedError) => ReturnType<Thumbnails['show']>) =>
+  (show: (refusal: errors.StorageDeniedError) => ReturnType<Thumbnails['show']>) =>
   async (error: unknown): Promise<never> => {
-    if (!(error instanceof StorageDeniedError) || (await show(error)).kind !== 'stored') throw error;
-    throw new ChangedMeanwhileError({ cause: error });
+    if (!(error instanceof errors.StorageDeniedError) || (await show(error)).kind !== 'stored') throw error;
+    throw new errors.ChangedMeanwhileError({ cause: error });
   };
 
 /** Sends a file, or the thumbnail or variant of an entry. @throws the errors of `serveFile` */
@@ -222,7 +215,7 @@ const serveThere = async (
     const onError = makingAnew((refusal) => thumbnails.show(source, entry, stat, { ...options, refusal }));
     return sendStored(request, item.drawn(shown.path), { ...shown, onError });
   }
-  if (item.kind !== 'file') throw new NotFoundError();
+  if (item.kind !== 'file') throw new errors.NotFoundError();
   return sendStored(request, item.file, { stat: item.stat, isFailure: shown.isFailure });
 };
 
@@ -239,16 +232,17 @@ export const serveFile = async (
   const { view, query } = request;
   const { source } = view;
   const served = pathOfSegments(request.segments);
-  if (served === undefined) throw new NotFoundError();
+  if (served === undefined) throw new errors.NotFoundError();
   const shownBy = entryShownBy(source, served);
   const shown = { entry: served, ...shownBy, isDrawn: shownBy !== undefined };
   if (source.settings.serve === 'signed' && services.links.signatureIn(source, served, query) !== 'valid')
-    throw new AccessDeniedError();
+    throw new errors.AccessDeniedError();
   view.require(shown.preset === undefined ? FILE_KEYS : VARIANT_KEYS, shown.entry, 'file');
   try {
     return await serveThere(services, request, shown);
   } catch (error) {
-    const moved = error instanceof NotFoundError ? await followMoved(services, request, shown) : undefined;
+    const moved =
+      error instanceof errors.NotFoundError ? await followMoved(services, request, shown) : undefined;
     if (moved === undefined) throw error;
     return moved;
   }

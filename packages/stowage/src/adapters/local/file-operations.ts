@@ -1,11 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  StorageDeniedError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { OperationOptions, PutOptions, RemoveFileOptions } from '../../storage/adapter.ts';
 import { isSameVersion } from '../../storage/entry.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
@@ -33,8 +27,8 @@ const MOST_REPLACED = 100;
 /** The stats of a file. @throws NotFoundError also for links and special files, WrongKindError for folders */
 const requireFile = async (folder: OpenFolder, name: string): Promise<BigIntStats> => {
   const stats = await exactLstat(folder.at(name));
-  if (stats.isDirectory()) throw new WrongKindError();
-  if (!stats.isFile()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+  if (stats.isDirectory()) throw new errors.WrongKindError();
+  if (!stats.isFile()) throw new errors.NotFoundError({ detail: 'neither a file nor a folder' });
   return stats;
 };
 
@@ -43,7 +37,7 @@ export const makeFolder = async (
   path: SourcePath,
   options: OperationOptions,
 ): Promise<void> => {
-  if (path.isRoot) throw new AlreadyExistsError();
+  if (path.isRoot) throw new errors.AlreadyExistsError();
   await store.walker.within(path.parent, { create: true }, async ({ folder }) => {
     const name = await store.walker.newDiskName(folder, path.name);
     options.signal?.throwIfAborted();
@@ -58,7 +52,7 @@ export const removeFile = async (
   options: RemoveFileOptions,
 ): Promise<void> => {
   const { ifUnchanged: seen, signal } = options;
-  if (path.isRoot) throw new WrongKindError();
+  if (path.isRoot) throw new errors.WrongKindError();
   const isSeen = (stats: BigIntStats): boolean => {
     const now = statOf(path.name, stats);
     return seen === undefined || (now !== undefined && now.kind === 'file' && isSameVersion(seen, now));
@@ -70,7 +64,7 @@ export const removeFile = async (
     await locks.hold(await lockKey(folder, name), { signal }, async () => {
       // Does not follow a link or folder swapped in now: the link itself is removed, and a folder fails.
       if (seen === undefined) return unlinkFile(folder.at(name));
-      if (!isSeen(stats)) throw new ChangedMeanwhileError();
+      if (!isSeen(stats)) throw new errors.ChangedMeanwhileError();
       await removeExpected({ area: await areas.near(path.parent), folder, name }, isSeen);
     });
   });
@@ -103,7 +97,7 @@ const moveNew = async (source: Named, target: Named, found: BigIntStats): Promis
   try {
     await removeExpected(source, isMoved);
   } catch (error) {
-    if (error instanceof ChangedMeanwhileError) return;
+    if (error instanceof errors.ChangedMeanwhileError) return;
     // The file must not remain at both locations: it may keep its old name, or another move may have taken it.
     const withdraw = (): Promise<void> => removeExpected(target, isSameFile(linked));
     const left = await exactLstat(from).catch(() => undefined);
@@ -164,14 +158,14 @@ export const moveFile = async (
   options: PutOptions,
 ): Promise<void> => {
   const { walker, areas, locks } = store;
-  if (from.isRoot) throw new WrongKindError();
+  if (from.isRoot) throw new errors.WrongKindError();
   refuseTarget(to, options);
   await walker.within(from.parent, {}, async (origin) => {
     const name = await walker.diskName(origin.folder, from.name);
     const source = { folder: origin.folder, name, area: await areas.near(from.parent) };
     await requireFile(source.folder, source.name);
     if (from.equals(to)) {
-      if (options.createOnly === true) throw new AlreadyExistsError();
+      if (options.createOnly === true) throw new errors.AlreadyExistsError();
       return;
     }
     await walker.within(to.parent, { create: true }, async ({ folder }) => {
@@ -192,5 +186,5 @@ export const moveFile = async (
 
 /** Rejects the root, which can be neither moved nor removed. */
 export const refuseRoot = (path: SourcePath): void => {
-  if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be moved or removed' });
+  if (path.isRoot) throw new errors.StorageDeniedError({ detail: 'the root cannot be moved or removed' });
 };

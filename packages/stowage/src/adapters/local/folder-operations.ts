@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import {
-  AlreadyExistsError,
-  BusyError,
-  IntoItselfError,
-  NotEmptyError,
-  NotFoundError,
-  StorageDeniedError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { OperationOptions } from '../../storage/adapter.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 import { systemCode } from '../../basics/files/system-errors.ts';
@@ -24,8 +16,8 @@ import type { LocalStore } from './local-store.ts';
 /** @throws NotFoundError also for links and special files, WrongKindError for a file */
 const requireFolder = async (folder: OpenFolder, name: string): Promise<void> => {
   const stats = await system.lstatOf(folder.at(name));
-  if (stats.isFile()) throw new WrongKindError();
-  if (!stats.isDirectory()) throw new NotFoundError({ detail: 'neither a file nor a folder' });
+  if (stats.isFile()) throw new errors.WrongKindError();
+  if (!stats.isDirectory()) throw new errors.NotFoundError({ detail: 'neither a file nor a folder' });
 };
 
 /** @throws StorageDeniedError for a folder that is a mount point or contains one */
@@ -40,7 +32,7 @@ const refuseMounts = async (folder: OpenFolder, name: string): Promise<void> => 
   const holdsMount = mounts.some((mount) => mount === path || mount.startsWith(`${path}/`));
   // On systems without a list of mounts, the device number shows it.
   if (holdsMount || parent.dev !== own.dev)
-    throw new StorageDeniedError({ detail: 'a file system is mounted on the folder or in it' });
+    throw new errors.StorageDeniedError({ detail: 'a file system is mounted on the folder or in it' });
 };
 
 /** Whether an open folder is on another file system than the store's temporary files. */
@@ -82,7 +74,7 @@ const isRemovedByThread = async (
   try {
     return await scans.run('remove', root, { area: area.self, name });
   } catch (error) {
-    if (error instanceof ScanThreadMissing || error instanceof BusyError) return false;
+    if (error instanceof ScanThreadMissing || error instanceof errors.BusyError) return false;
     throw error;
   }
 };
@@ -146,7 +138,7 @@ export const removeEmptyFolder = async (
     await requireFolder(folder, name);
     options.signal?.throwIfAborted();
     await system.removeEmpty(folder.at(name)).catch((error: unknown) => {
-      throw isTaken(error) ? new NotEmptyError() : error;
+      throw isTaken(error) ? new errors.NotEmptyError() : error;
     });
   });
 };
@@ -174,8 +166,8 @@ export const moveFolder = async (
   return walker.within(from.parent, {}, async (origin) => {
     const fromName = await walker.diskName(origin.folder, from.name);
     await requireFolder(origin.folder, fromName);
-    if (to.isRoot || from.equals(to)) throw new AlreadyExistsError();
-    if (from.contains(to)) throw new IntoItselfError();
+    if (to.isRoot || from.equals(to)) throw new errors.AlreadyExistsError();
+    if (from.contains(to)) throw new errors.IntoItselfError();
     return walker.within(to.parent, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, to.name);
       options.signal?.throwIfAborted();
@@ -202,12 +194,12 @@ export const copyFolder = async (
   const { walker } = store;
   const { confinement } = walker;
   return walker.within(from, { file: 'wrong-kind' }, async (source) => {
-    if (to.isRoot) throw new AlreadyExistsError();
-    if (from.contains(to)) throw new IntoItselfError();
+    if (to.isRoot) throw new errors.AlreadyExistsError();
+    if (from.contains(to)) throw new errors.IntoItselfError();
     return walker.within(to.parent, { create: true }, async ({ folder }) => {
       const name = await walker.newDiskName(folder, to.name);
       // Only saves work; the final rename decides about the name.
-      if (await system.isThere(folder.at(name))) throw new AlreadyExistsError();
+      if (await system.isThere(folder.at(name))) throw new errors.AlreadyExistsError();
       const lease = await (await store.areas.near(to.parent)).lease();
       const built = randomUUID();
       try {

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, type BigIntStats } from 'node:fs';
 import type { Readable } from 'node:stream';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  CorruptError,
-  NotFoundError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type * as port from '../../storage/adapter.ts';
 import { SourcePath } from '../../storage/source-path.ts';
 import { succeeds, systemCode } from '../../basics/files/system-errors.ts';
@@ -51,13 +45,13 @@ class StagedTemp implements port.StagedFile {
   async commit(target: SourcePath, options: CommitOptions = {}): Promise<port.Stat> {
     return system.attempt('commit', options, async () => {
       if (this.#ended)
-        throw new NotFoundError({ detail: 'the staged content was committed or discarded before' });
+        throw new errors.NotFoundError({ detail: 'the staged content was committed or discarded before' });
       refuseTarget(target, options);
       const stats = await this.#giveName(target, options);
       this.#ended = true;
       await this.#lease.release();
       const stat = system.statOf(target.name, stats);
-      if (stat === undefined) throw new CorruptError({ detail: 'the stored file is not a file' });
+      if (stat === undefined) throw new errors.CorruptError({ detail: 'the stored file is not a file' });
       return stat;
     });
   }
@@ -119,7 +113,7 @@ class StagedTemp implements port.StagedFile {
 /** @throws ChangedMeanwhileError */
 const requireVersion = async (path: system.Name, etag: string): Promise<void> => {
   const stats = await system.exactLstat(path).catch(() => undefined);
-  if (stats?.isFile() !== true || system.etagOf(stats) !== etag) throw new ChangedMeanwhileError();
+  if (stats?.isFile() !== true || system.etagOf(stats) !== etag) throw new errors.ChangedMeanwhileError();
 };
 
 /** Gives new content the permissions of the file that it replaces, plus read and write for this process. */
@@ -132,7 +126,8 @@ const takeRights = async (from: system.Name, target: system.Name): Promise<void>
 
 /** Rejects the root as a target of a write. */
 export const refuseTarget = (target: SourcePath, options: port.PutOptions): void => {
-  if (target.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+  if (target.isRoot)
+    throw options.createOnly === true ? new errors.AlreadyExistsError() : new errors.WrongKindError();
 };
 
 export interface StagingOptions extends Pick<port.WriteOptions, 'derived'> {
@@ -225,5 +220,5 @@ export const stageFile = async (
   });
   if (staged.size === file.size) return staged;
   await staged.discard();
-  throw new CorruptError({ detail: 'the file has another size than it should have' });
+  throw new errors.CorruptError({ detail: 'the file has another size than it should have' });
 };

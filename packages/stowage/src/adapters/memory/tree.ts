@@ -1,11 +1,4 @@
-import {
-  AlreadyExistsError,
-  IntoItselfError,
-  NotFoundError,
-  StorageDeniedError,
-  StorageFullError,
-  WrongKindError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { SourcePath } from '../../storage/source-path.ts';
 
 /** Limits the bytes in memory. */
@@ -15,7 +8,7 @@ export const createBudget = (maxBytes: number) => {
     /** @throws StorageFullError when fewer bytes are left. */
     take: (bytes: number): void => {
       if (used + bytes > maxBytes)
-        throw new StorageFullError({ detail: `the memory store holds ${maxBytes} bytes` });
+        throw new errors.StorageFullError({ detail: `the memory store holds ${maxBytes} bytes` });
       used += bytes;
     },
     give: (bytes: number): void => {
@@ -74,21 +67,21 @@ export class Tree {
   /** @throws NotFoundError */
   get(path: SourcePath): Node {
     const node = this.find(path);
-    if (node === undefined) throw new NotFoundError();
+    if (node === undefined) throw new errors.NotFoundError();
     return node;
   }
 
   /** @throws NotFoundError, WrongKindError */
   getFile(path: SourcePath): FileNode {
     const node = this.get(path);
-    if (node.kind !== 'file') throw new WrongKindError();
+    if (node.kind !== 'file') throw new errors.WrongKindError();
     return node;
   }
 
   /** @throws NotFoundError, WrongKindError */
   getFolder(path: SourcePath): FolderNode {
     const node = this.get(path);
-    if (node.kind !== 'folder') throw new WrongKindError();
+    if (node.kind !== 'folder') throw new errors.WrongKindError();
     return node;
   }
 
@@ -98,8 +91,8 @@ export class Tree {
    */
   putFile(path: SourcePath, file: FileNode, createOnly: boolean): void {
     const old = this.find(path);
-    if (old !== undefined && createOnly) throw new AlreadyExistsError();
-    if (old?.kind === 'folder') throw new WrongKindError();
+    if (old !== undefined && createOnly) throw new errors.AlreadyExistsError();
+    if (old?.kind === 'folder') throw new errors.WrongKindError();
     const parent = this.#makeFolders(path.parent);
     if (old === undefined) this.#budget.take(entryCost(path.name));
     else this.#budget.give(old.bytes.length);
@@ -108,15 +101,15 @@ export class Tree {
 
   /** @throws AlreadyExistsError, WrongKindError (a file is where a folder must be) */
   makeFolder(path: SourcePath): void {
-    if (this.find(path) !== undefined) throw new AlreadyExistsError();
+    if (this.find(path) !== undefined) throw new errors.AlreadyExistsError();
     this.#makeFolders(path);
   }
 
   /** Removes an entry and its contents. @throws NotFoundError, WrongKindError, StorageDeniedError (root) */
   remove(path: SourcePath, kind: Node['kind']): void {
     const node = this.get(path);
-    if (node.kind !== kind) throw new WrongKindError();
-    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    if (node.kind !== kind) throw new errors.WrongKindError();
+    if (path.isRoot) throw new errors.StorageDeniedError({ detail: 'the root cannot be removed' });
     this.#detach(path);
     this.#giveBack(node);
   }
@@ -125,10 +118,10 @@ export class Tree {
   move(from: SourcePath, to: SourcePath, kind: Node['kind'], createOnly: boolean): void {
     const node = kind === 'file' ? this.getFile(from) : this.getFolder(from);
     const old = this.find(to);
-    if (old !== undefined && createOnly) throw new AlreadyExistsError();
+    if (old !== undefined && createOnly) throw new errors.AlreadyExistsError();
     if (old === node) return;
-    if (kind === 'folder' && from.contains(to)) throw new IntoItselfError();
-    if (old?.kind === 'folder') throw new WrongKindError();
+    if (kind === 'folder' && from.contains(to)) throw new errors.IntoItselfError();
+    if (old?.kind === 'folder') throw new errors.WrongKindError();
     const parent = this.#makeFolders(to.parent);
     if (old === undefined) this.#budget.take(entryCost(to.name));
     else this.#budget.give(old.bytes.length);
@@ -158,7 +151,7 @@ export class Tree {
         child = makeNode(this.#now());
         folder.children.set(segment, child);
       }
-      if (child.kind !== 'folder') throw new WrongKindError();
+      if (child.kind !== 'folder') throw new errors.WrongKindError();
       folder = child;
     }
     return folder;

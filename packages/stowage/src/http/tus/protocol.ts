@@ -1,11 +1,5 @@
 import type { Readable } from 'node:stream';
-import {
-  BodyTooLargeError,
-  InvalidParametersError,
-  TusVersionError,
-  UnsupportedError,
-  UnsupportedMediaTypeError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { KeptRoom } from '../../operations/quotas/account.ts';
 
 /** The version of the protocol. @see https://tus.io/protocols/resumable-upload */
@@ -28,13 +22,13 @@ const MAX_METADATA = 4096;
 const METADATA_KEY = /^[\x21-\x2b\x2d-\x7e]{1,100}$/u;
 const BASE64 = /^(?:[\d+/A-Za-z]{4})*(?:[\d+/A-Za-z]{2}==|[\d+/A-Za-z]{3}=)?$/u;
 
-const invalid = (header: string, reason: string): InvalidParametersError =>
-  new InvalidParametersError(`${header}: ${reason}.`);
+const invalid = (header: string, reason: string): errors.InvalidParametersError =>
+  new errors.InvalidParametersError(`${header}: ${reason}.`);
 
 /** @throws TusVersionError unless the client uses this version */
 export const requireVersion = (headers: TusHeaders): void => {
   if (headers['tus-resumable'] !== TUS_VERSION)
-    throw new TusVersionError({ headers: { 'Tus-Version': TUS_VERSION } });
+    throw new errors.TusVersionError({ headers: { 'Tus-Version': TUS_VERSION } });
 };
 
 const hasPartType = (headers: TusHeaders): boolean =>
@@ -87,8 +81,10 @@ const refuseExtensions = (headers: TusHeaders): void => {
   const deferred = headers['upload-defer-length'];
   if (deferred !== undefined && deferred !== '1') throw invalid('Upload-Defer-Length', 'must be 1');
   if (concat !== undefined)
-    throw new UnsupportedError('Concatenation is not supported: switch parallel uploads off in the client.');
-  if (deferred !== undefined) throw new UnsupportedError('Deferred lengths are not supported.');
+    throw new errors.UnsupportedError(
+      'Concatenation is not supported: switch parallel uploads off in the client.',
+    );
+  if (deferred !== undefined) throw new errors.UnsupportedError('Deferred lengths are not supported.');
 };
 
 /** A POST, which creates an upload. */
@@ -119,16 +115,17 @@ export const readCreation = (headers: TusHeaders): Creation => {
  */
 export const readPartOffset = (headers: TusHeaders): number => {
   const offset = readBytes(headers, 'Upload-Offset');
-  if (!hasPartType(headers)) throw new UnsupportedMediaTypeError(`Content-Type: must be ${PART_TYPE}.`);
+  if (!hasPartType(headers))
+    throw new errors.UnsupportedMediaTypeError(`Content-Type: must be ${PART_TYPE}.`);
   if (offset === undefined) throw invalid('Upload-Offset', 'is required');
   refuseExtensions(headers);
   if (readBytes(headers, 'Upload-Length') !== undefined)
-    throw new UnsupportedError('Deferred lengths are not supported.');
+    throw new errors.UnsupportedError('Deferred lengths are not supported.');
   return offset;
 };
 
-export const partTooLong = (): BodyTooLargeError =>
-  new BodyTooLargeError('The upload is longer than was announced.');
+export const partTooLong = (): errors.BodyTooLargeError =>
+  new errors.BodyTooLargeError('The upload is longer than was announced.');
 
 /** The owner of an upload: no other client can see or continue it. */
 export interface Owner {

@@ -3,14 +3,7 @@ import { join } from 'node:path';
 import { orAborted, withOwnSignal } from '../../basics/concurrency/abort.ts';
 import type { Logger } from '../../basics/log/logger.ts';
 import type { Settings } from '../../config/settings.ts';
-import {
-  BusyError,
-  InvalidParametersError,
-  isHttpError,
-  OffsetConflictError,
-  ShuttingDownError,
-  StowageError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { Quotas } from '../../operations/quotas/quotas.ts';
 import {
   partTooLong,
@@ -44,7 +37,7 @@ interface Storing {
 
 /** Whether a retry could succeed. */
 const mayPass = (error: unknown): boolean => {
-  if (!(error instanceof StowageError) && !isHttpError(error)) return true;
+  if (!(error instanceof errors.StowageError) && !errors.isHttpError(error)) return true;
   return [408, 429].includes(error.status) || (error.status >= 500 && error.status !== 501);
 };
 
@@ -72,7 +65,7 @@ export class ResumableUploads {
    * @throws NotFoundError for uploads of others; the errors of the protocol, and those of `check` and `store`
    */
   async handle(request: TusRequest): Promise<TusResponse> {
-    if (this.#closing.signal.aborted) throw new ShuttingDownError();
+    if (this.#closing.signal.aborted) throw new errors.ShuttingDownError();
     const { id, method, headers } = request;
     if (id === undefined) return this.#create(request);
     const known = await this.#uploads.find(id);
@@ -87,7 +80,7 @@ export class ResumableUploads {
   /** Aborts running storage operations, whose bytes stay, and resolves when they have ended. */
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
-    this.#closing.abort(new ShuttingDownError());
+    this.#closing.abort(new errors.ShuttingDownError());
     await Promise.all([...this.#storing.values()].map(({ ended }) => ended));
   }
 
@@ -118,7 +111,7 @@ export class ResumableUploads {
     const offset = readPartOffset(request.headers);
     const { upload, position } = await this.#alone(id, request, async () => {
       const upload = await this.#found(id);
-      if ((await this.#uploads.offset(upload)) !== offset) throw new OffsetConflictError();
+      if ((await this.#uploads.offset(upload)) !== offset) throw new errors.OffsetConflictError();
       return { upload, position: await this.#append(upload, offset, request) };
     });
     const headers = { 'upload-offset': String(position) };
@@ -149,9 +142,10 @@ export class ResumableUploads {
    */
   async #alone<Result>(id: string, { signal, stop: interrupt }: TusRequest, work: () => Promise<Result>) {
     for (let holder = this.#holders.get(id); holder !== undefined; holder = this.#holders.get(id)) {
-      if (holder.waiting >= MAY_WAIT) throw new BusyError({ detail: 'too many requests for one upload' });
+      if (holder.waiting >= MAY_WAIT)
+        throw new errors.BusyError({ detail: 'too many requests for one upload' });
       holder.waiting += 1;
-      holder.interrupt(new OffsetConflictError({ detail: 'another request continues the upload' }));
+      holder.interrupt(new errors.OffsetConflictError({ detail: 'another request continues the upload' }));
       await orAborted(holder.ended, signal);
     }
     const working = work();
@@ -220,8 +214,8 @@ export class ResumableUploads {
   async #remove(id: string): Promise<void> {
     const upload = await this.#uploads.find(id);
     if (upload?.answer !== undefined)
-      throw new InvalidParametersError('This upload is finished: its file is stored.');
-    if (this.#storing.has(id)) throw new BusyError({ detail: 'the upload is being stored' });
+      throw new errors.InvalidParametersError('This upload is finished: its file is stored.');
+    if (this.#storing.has(id)) throw new errors.BusyError({ detail: 'the upload is being stored' });
     await this.#uploads.remove(id);
   }
 

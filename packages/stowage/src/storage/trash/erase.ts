@@ -1,12 +1,4 @@
-import {
-  AlreadyExistsError,
-  ifMissing,
-  ifOnly,
-  isRefusal,
-  MovedInPartError,
-  NotEmptyError,
-  NotFoundError,
-} from '../../errors/errors.ts';
+import * as errors from '../../errors/errors.ts';
 import type { OperationOptions, StorageAdapter, Entry } from '../adapter.ts';
 import { streamOf } from '../content.ts';
 import type { SourcePath } from '../source-path.ts';
@@ -18,19 +10,20 @@ export const isHalfErased = async (
   storage: StorageAdapter,
   id: TrashId,
   options: OperationOptions,
-): Promise<boolean> => (await storage.stat(trashPaths.erased(id), options).catch(ifMissing)) !== undefined;
+): Promise<boolean> =>
+  (await storage.stat(trashPaths.erased(id), options).catch(errors.ifMissing)) !== undefined;
 
 /** Marks an id as erased: renames its record to the mark, or writes the mark where there is no record. */
 const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   try {
     await storage.moveFile(trashPaths.record(id), trashPaths.erased(id), { isNoFolder: true });
   } catch (error) {
-    if (error instanceof MovedInPartError) return;
-    if (!(error instanceof NotFoundError)) throw error;
+    if (error instanceof errors.MovedInPartError) return;
+    if (!(error instanceof errors.NotFoundError)) throw error;
     const options = { size: 2, createOnly: true, isNoFolder: true };
     await storage
       .write(trashPaths.erased(id), streamOf(Buffer.from('{}')), options)
-      .catch(ifOnly(AlreadyExistsError));
+      .catch(errors.ifOnly(errors.AlreadyExistsError));
   }
 };
 
@@ -41,9 +34,9 @@ const mark = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
 export const eraseId = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
   await mark(storage, id);
   // The folder has an unguessable name that the trash created: all its contents belong to the id.
-  await storage.removeFolder(trashPaths.items(id)).catch(ifMissing);
+  await storage.removeFolder(trashPaths.items(id)).catch(errors.ifMissing);
   // The mark is removed last, together with files that the store has created late.
-  await storage.removeFolder(trashPaths.of(id)).catch(ifMissing);
+  await storage.removeFolder(trashPaths.of(id)).catch(errors.ifMissing);
 };
 
 /** Removes an empty folder. Returns false when there is none, as in stores without folders. */
@@ -52,14 +45,14 @@ const removeIfThere = async (storage: StorageAdapter, path: SourcePath): Promise
     await storage.removeEmptyFolder(path, { mayMiss: true });
     return true;
   } catch (error) {
-    ifMissing(error);
+    errors.ifMissing(error);
     return false;
   }
 };
 
 /** Removes the record of an id whose item has certainly left the trash. */
 export const forgetRecord = async (storage: StorageAdapter, id: TrashId): Promise<void> => {
-  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
+  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(errors.ifMissing);
   if (await removeIfThere(storage, trashPaths.items(id))) await removeIfThere(storage, trashPaths.of(id));
 };
 
@@ -71,10 +64,10 @@ export const forgetId = async (storage: StorageAdapter, id: TrashId): Promise<vo
   try {
     await removeIfThere(storage, trashPaths.items(id));
   } catch (error) {
-    if (error instanceof NotEmptyError) return;
+    if (error instanceof errors.NotEmptyError) return;
     throw error;
   }
-  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(ifMissing);
+  await storage.removeFile(trashPaths.record(id), { mayMiss: true }).catch(errors.ifMissing);
   await removeIfThere(storage, trashPaths.of(id));
 };
 
@@ -89,7 +82,7 @@ const bringBack = async (storage: StorageAdapter, taken: SourcePath, { kind, nam
   try {
     await moveFolder(storage, from, to);
   } catch (error) {
-    if (!(error instanceof AlreadyExistsError) || !isTrashId(name)) throw error;
+    if (!(error instanceof errors.AlreadyExistsError) || !isTrashId(name)) throw error;
     // An item is arriving, which has created the folder anew.
     const record = trashPaths.record(name);
     await storage.moveFile(from.child(record.name), record, { createOnly: true });
@@ -125,20 +118,22 @@ export const takeAll = async (
     await moveFolder(storage, taken, removable);
     return removable;
   } catch (cause) {
-    if (!isRefusal(cause)) throw cause;
+    if (!errors.isRefusal(cause)) throw cause;
     try {
       await bringBackFrom(storage, taken, () => true);
       await removeIfThere(storage, taken);
     } catch {
       // The items are no longer in the trash, until a sweep moves them back.
-      throw new MovedInPartError({ detail: 'the trash was taken in part', cause });
+      throw new errors.MovedInPartError({ detail: 'the trash was taken in part', cause });
     }
     throw cause;
   }
 };
 
 const removeParent = (storage: StorageAdapter, options: OperationOptions): Promise<void> =>
-  storage.removeEmptyFolder(trashPaths.emptied, options).catch(ifOnly(NotEmptyError, NotFoundError));
+  storage
+    .removeEmptyFolder(trashPaths.emptied, options)
+    .catch(errors.ifOnly(errors.NotEmptyError, errors.NotFoundError));
 
 /** Removes a trash that was moved away. */
 export const removeEmptied = async (
@@ -147,7 +142,7 @@ export const removeEmptied = async (
   { signal }: OperationOptions,
 ): Promise<void> => {
   // A sweep may have removed it already.
-  await storage.removeFolder(folder, { signal }).catch(ifMissing);
+  await storage.removeFolder(folder, { signal }).catch(errors.ifMissing);
   await removeParent(storage, { signal });
 };
 
@@ -177,14 +172,14 @@ export const sweepEmptied = async (storage: StorageAdapter, options: OperationOp
         try {
           await sweepOne(storage, name, options);
         } catch (error) {
-          if (!isRefusal(error)) throw error;
+          if (!errors.isRefusal(error)) throw error;
           // Another instance may have removed it.
-          if (!(error instanceof NotFoundError)) refusal ??= error;
+          if (!(error instanceof errors.NotFoundError)) refusal ??= error;
         }
       }
   } catch (error) {
     // There are no emptied trashes.
-    return ifMissing(error);
+    return errors.ifMissing(error);
   }
   await removeParent(storage, options);
   return refusal;

@@ -2,16 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BlobGetPropertiesResponse, BlockBlobUploadOptions } from '@azure/storage-blob';
-import {
-  AlreadyExistsError,
-  BusyError,
-  ChangedMeanwhileError,
-  CorruptError,
-  ifMissing,
-  NotFoundError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { capabilitiesOf } from '../../capabilities.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import {
@@ -101,7 +92,7 @@ export class AzureObjects extends Uploads implements Objects {
       const how = { ...conditions, ...http, maxRetryRequests: 0 };
       const output = await container.getBlobClient(key).download(start, count, how);
       const body = output.readableStreamBody as Readable | undefined;
-      if (body === undefined) throw new CorruptError({ detail: 'a response with a blob has no body' });
+      if (body === undefined) throw new errors.CorruptError({ detail: 'a response with a blob has no body' });
       const length = output.contentLength;
       return { facts: fullFactsOf(output, wholeSize(output.contentRange) ?? length), length, body };
     });
@@ -153,7 +144,9 @@ export class AzureObjects extends Uploads implements Objects {
     const removal = this.#requests.send(`Delete ${key}`, signal, ({ container }, http) =>
       container.getBlobClient(key).delete({ ...conditions, ...http }),
     );
-    await (etag === undefined ? removal.catch(ifMissing) : this.settleRemoval(removal, key, { signal }));
+    await (etag === undefined
+      ? removal.catch(errors.ifMissing)
+      : this.settleRemoval(removal, key, { signal }));
   }
 
   close(): Promise<void> {
@@ -179,14 +172,14 @@ export class AzureObjects extends Uploads implements Objects {
    */
   async #begunBefore({ from, to, etag, createOnly }: Copy, refusal: unknown, options: OperationOptions) {
     options.signal?.throwIfAborted();
-    const isTaken = refusal instanceof ChangedMeanwhileError;
-    if (!isTaken && !(refusal instanceof BusyError)) throw refusal;
+    const isTaken = refusal instanceof errors.ChangedMeanwhileError;
+    if (!isTaken && !(refusal instanceof errors.BusyError)) throw refusal;
     const source = await this.find(from, options);
-    if (source === undefined) throw new NotFoundError({ cause: refusal });
+    if (source === undefined) throw new errors.NotFoundError({ cause: refusal });
     if (!createOnly || (etag !== undefined && source.etag !== etag)) throw refusal;
     const made = attemptsOf(refusal) > 1 ? await this.#copyOf(from, source, to, options) : undefined;
     if (made !== undefined) return made;
-    throw isTaken ? new AlreadyExistsError({ cause: refusal }) : refusal;
+    throw isTaken ? new errors.AlreadyExistsError({ cause: refusal }) : refusal;
   }
 
   /** The existing copy of an object under another key; undefined when the key holds another object. */
@@ -211,12 +204,13 @@ export class AzureObjects extends Uploads implements Objects {
       for (;;) {
         await sleep(COPY_POLL_MS, undefined, { signal }).catch(() => undefined);
         signal?.throwIfAborted();
-        if (Date.now() > until) throw new StorageTimeoutError({ detail: 'a copy is not made in time' });
+        if (Date.now() > until)
+          throw new errors.StorageTimeoutError({ detail: 'a copy is not made in time' });
         const found = await this.#properties(to, {});
         const status = found?.copyId === copyId ? found?.copyStatus : undefined;
         if (status === 'success') return strongEtag(found?.etag);
         if (status !== 'pending')
-          throw new StorageUnavailableError({ detail: `a copy is ${status ?? 'lost'}` });
+          throw new errors.StorageUnavailableError({ detail: `a copy is ${status ?? 'lost'}` });
       }
     } catch (error) {
       await this.#endCopy(to, copyId);
@@ -278,6 +272,6 @@ export class AzureObjects extends Uploads implements Objects {
   #properties(key: string, { signal }: OperationOptions): Promise<BlobGetPropertiesResponse | undefined> {
     return this.#requests
       .send(`Head ${key}`, signal, ({ container }, http) => container.getBlobClient(key).getProperties(http))
-      .catch(ifMissing);
+      .catch(errors.ifMissing);
   }
 }

@@ -1,12 +1,6 @@
 import type { Readable } from 'node:stream';
 import { Spellings } from '../../support/spellings.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  StorageDeniedError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
 import { folderNamed, isSameVersion } from '../../../storage/entry.ts';
@@ -67,13 +61,13 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     return this.#lookup.inAnySpelling(path, options, async () => {
       const isFolder = options.expects === 'folder' && (await this.#lookup.isFolder(path, options));
       if (isFolder) return folderNamed(path.name);
-      if (options.expects === 'folder' && options.mayMiss === true) throw new NotFoundError();
+      if (options.expects === 'folder' && options.mayMiss === true) throw new errors.NotFoundError();
       const key = this.keys.of(path);
       const found = await this.#objects.find(key, options);
       if (found !== undefined) return this.#lookup.found(path, key, found).stat;
       const isAll = options.expects === 'folder' || (options.expects === 'file' && options.mayMiss === true);
       if (!isAll && (await this.#lookup.isFolder(path, options))) return folderNamed(path.name);
-      throw new NotFoundError();
+      throw new errors.NotFoundError();
     });
   }
 
@@ -94,14 +88,14 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
 
   async read(path: SourcePath, options: port.ReadOptions = {}): Promise<port.ReadResult> {
     options.signal?.throwIfAborted();
-    if (path.isRoot) throw new WrongKindError();
+    if (path.isRoot) throw new errors.WrongKindError();
     return this.#lookup.inAnySpelling(path, options, async () => {
       try {
         const key = this.keys.of(path);
         const statOf = (facts: ObjectFacts): port.Stat => this.#lookup.found(path, key, facts).stat;
         return await openObject(this.#objects, key, statOf, options);
       } catch (error) {
-        if (!(error instanceof NotFoundError) || options.mayMiss === true) throw error;
+        if (!(error instanceof errors.NotFoundError) || options.mayMiss === true) throw error;
         return this.#lookup.reject(path, 'file', options);
       }
     });
@@ -138,7 +132,8 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     // Most services remove any version: the lock keeps writes of this process from happening after the check.
     await this.#objects.locks.hold(this.keys.of(path), { signal }, async () => {
       const { key, stat } = await this.#lookup.requireFile(path, { signal, seen });
-      if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat)) throw new ChangedMeanwhileError();
+      if (ifUnchanged !== undefined && !isSameVersion(ifUnchanged, stat))
+        throw new errors.ChangedMeanwhileError();
       await this.#removals.remove({ key, etag: isDecided ? stat.etag : undefined }, { signal });
     });
     this.#spellings.forget(path);
@@ -146,14 +141,14 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
 
   async removeFolder(path: SourcePath, options: port.OperationOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    if (path.isRoot) throw new errors.StorageDeniedError({ detail: 'the root cannot be removed' });
     await this.#lookup.withFolder(path, options, (folder) => this.#folders.remove(folder, options));
     this.#spellings.forget(path);
   }
 
   async removeEmptyFolder(path: SourcePath, options: port.RemoveOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
-    if (path.isRoot) throw new StorageDeniedError({ detail: 'the root cannot be removed' });
+    if (path.isRoot) throw new errors.StorageDeniedError({ detail: 'the root cannot be removed' });
     const remove = (folder: string): Promise<void> => this.#folders.removeEmpty(folder, options);
     if (options.mayMiss === true) return remove(this.keys.ofFolder(path));
     await this.#lookup.withFolder(path, options, remove);
@@ -200,7 +195,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     try {
       return await this.#objects.signedUrl(key, options);
     } catch (error) {
-      if (!(error instanceof StorageDeniedError)) throw error;
+      if (!(error instanceof errors.StorageDeniedError)) throw error;
       this.#refusedUntil = Date.now() + REFUSED_MS;
       return undefined;
     }
@@ -245,7 +240,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
     const { createOnly = false, signal } = options;
     const source = await this.#lookup.requireFile(from, options);
     if (from.equals(to)) {
-      if (createOnly) throw new AlreadyExistsError();
+      if (createOnly) throw new errors.AlreadyExistsError();
       return undefined;
     }
     const { key, isCheckedFree } = await this.#lookup.freeForCopy(to, options);
@@ -264,7 +259,7 @@ export class ObjectStoreAdapter implements port.StorageAdapter {
 
   /** @throws AlreadyExistsError for the root, UnsafeNameError, UnsafePathError */
   #newFolder(path: SourcePath): NewFolder {
-    if (path.isRoot) throw new AlreadyExistsError();
+    if (path.isRoot) throw new errors.AlreadyExistsError();
     return { key: this.keys.ofNewFolder(path), file: this.keys.of(path) };
   }
 

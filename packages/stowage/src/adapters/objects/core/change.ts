@@ -1,10 +1,4 @@
-import {
-  ChangedMeanwhileError,
-  StorageDeniedError,
-  StorageUnavailableError,
-  StowageError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { originalMayStay } from '../../../storage/move-tree.ts';
 import { PART_BYTES, type Objects, type NotRemoved, type ObjectToRemove } from './objects.ts';
@@ -65,11 +59,11 @@ export class Removals {
     if ('left' in result) return result.left;
     const [first, ...others] = objects;
     const { refusal } = result;
-    if (first === undefined || !(refusal instanceof StorageDeniedError))
+    if (first === undefined || !(refusal instanceof errors.StorageDeniedError))
       return this.#removeSingly(objects, options, refusal);
     // Some services check the permission for batches at the bucket, and that for single removals at the key.
     await this.#objects.remove(first.key, options, first.etag).catch((error: unknown) => {
-      throw error instanceof StorageDeniedError ? refusal : error;
+      throw error instanceof errors.StorageDeniedError ? refusal : error;
     });
     return this.#removeSingly(others, options, refusal);
   }
@@ -88,7 +82,8 @@ export class Removals {
       const left = await this.#objects.find(source.key, {}).catch(() => 'unknown' as const);
       if (left === undefined) return;
       // After "busy", an attempt without a response may still succeed: the copy may be the only object left.
-      const isRefused = error instanceof StorageDeniedError || error instanceof ChangedMeanwhileError;
+      const isRefused =
+        error instanceof errors.StorageDeniedError || error instanceof errors.ChangedMeanwhileError;
       if (!isRefused || left === 'unknown') throw originalMayStay(error);
       const isAlone = !created || (await this.#withdrawCopy(target).catch(() => false));
       throw isAlone ? error : originalMayStay(error);
@@ -103,7 +98,7 @@ export class Removals {
     const isDecided = this.#objects.decides.remove;
     if (!isDecided && size > PART_BYTES) {
       const now = await this.#objects.find(key, {});
-      if (now !== undefined && now.etag !== etag) throw new ChangedMeanwhileError();
+      if (now !== undefined && now.etag !== etag) throw new errors.ChangedMeanwhileError();
     }
     await this.remove({ key, etag: isDecided ? etag : undefined }, {});
   }
@@ -147,7 +142,8 @@ export class Removals {
       for (let start = 0; start < objects.length; start += batches.most)
         left.push(...(await batches.remove(objects.slice(start, start + batches.most), options)));
     } catch (error) {
-      if (!(error instanceof UnsupportedError || error instanceof StorageDeniedError)) throw error;
+      if (!(error instanceof errors.UnsupportedError || error instanceof errors.StorageDeniedError))
+        throw error;
       return { refusal: error };
     }
     const untold = new Set(left.flatMap(({ key, failure }) => (failure === undefined ? key : [])));
@@ -165,7 +161,7 @@ export class Removals {
         await this.#objects.remove(key, options, etag);
       } catch (error) {
         options.signal?.throwIfAborted();
-        if (!(error instanceof StowageError)) throw error;
+        if (!(error instanceof errors.StowageError)) throw error;
         left.push({ key, failure: error });
       }
     });
@@ -194,7 +190,7 @@ export const folderRemoval = (removals: Removals) => {
       const all = await removals.removeAll(objects, options);
       removed += objects.length - all.length;
       for (const left of all) {
-        if (left.failure instanceof ChangedMeanwhileError) changed += 1;
+        if (left.failure instanceof errors.ChangedMeanwhileError) changed += 1;
         else if ((failed += 1) <= NAMED) failures.push(left);
       }
     },
@@ -205,8 +201,8 @@ export const folderRemoval = (removals: Removals) => {
       const more = failed - messages.length;
       if (more > 0) messages.push(`${more} more could not be removed.`);
       const detail = failures.map(({ key, failure }) => `${key}: ${String(failure?.detail)}`).join('; ');
-      const isDenied = failures.every(({ failure }) => failure instanceof StorageDeniedError);
-      throw new (isDenied ? StorageDeniedError : StorageUnavailableError)({ messages, detail });
+      const isDenied = failures.every(({ failure }) => failure instanceof errors.StorageDeniedError);
+      throw new (isDenied ? errors.StorageDeniedError : errors.StorageUnavailableError)({ messages, detail });
     },
   };
 };

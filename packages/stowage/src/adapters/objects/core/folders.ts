@@ -1,13 +1,5 @@
 import { forEachAtOnce, inParallel } from '../../../basics/concurrency/queues.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  MovedInPartError,
-  NotEmptyError,
-  NotFoundError,
-  StorageDeniedError,
-  UnsafePathError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { digestOf, isKeyTooLong, versionOf } from './keys.ts';
 import { hasBelow } from './lookup.ts';
@@ -66,7 +58,7 @@ export class Folders {
         this.#objects.find(file, options),
         hasBelow(this.#objects, key, options),
       ]);
-      if (found !== undefined || below) throw new AlreadyExistsError();
+      if (found !== undefined || below) throw new errors.AlreadyExistsError();
       options.signal?.throwIfAborted();
       // Without the signal: only a completed request shows whether the object must be removed.
       await this.#objects.putFolder(key, true, {});
@@ -97,14 +89,14 @@ export class Folders {
       const remover = folderRemoval(this.#removals);
       const isCopied = (object: ListedObject): boolean => transfer.copied.has(versionOf(object));
       const left = await this.#removeVersions(from, isCopied, remover).catch(async (cause: unknown) => {
-        const isDenied = cause instanceof StorageDeniedError && remover.removed === 0;
+        const isDenied = cause instanceof errors.StorageDeniedError && remover.removed === 0;
         const isWhole = isDenied && (await this.#isWhole(transfer).catch(() => false));
         if (isWhole && (await this.#undo(transfer))) throw cause;
-        throw new MovedInPartError({ message: REMAINS, cause });
+        throw new errors.MovedInPartError({ message: REMAINS, cause });
       });
       if (left === 0) return;
       const [items, they] = left === 1 ? ['1 item', 'it was'] : [`${left} items`, 'they were'];
-      throw new MovedInPartError(
+      throw new errors.MovedInPartError(
         `${items} stayed in the old folder: ${they} added or changed during the move.`,
       );
     });
@@ -123,8 +115,8 @@ export class Folders {
       await remover.remove(objects.map(this.#seen), options);
     }
     remover.check();
-    if (remover.changed > 0) throw new ChangedMeanwhileError();
-    if (!isFound) throw new NotFoundError();
+    if (remover.changed > 0) throw new errors.ChangedMeanwhileError();
+    if (!isFound) throw new errors.NotFoundError();
   }
 
   /**
@@ -136,11 +128,12 @@ export class Folders {
     let found: ListedObject | undefined;
     let hasLeft = false;
     for await (const { objects } of this.#objects.pages(folder, options, { size: 2 })) {
-      if (objects.some((object) => object.key !== folder && !isLeft(object))) throw new NotEmptyError();
+      if (objects.some((object) => object.key !== folder && !isLeft(object)))
+        throw new errors.NotEmptyError();
       hasLeft ||= objects.some(isLeft);
       found ??= objects[0];
     }
-    if (found === undefined) throw new NotFoundError();
+    if (found === undefined) throw new errors.NotFoundError();
     if (hasLeft) await this.#removeVersions(folder, isLeft);
     await this.#objects.remove(folder, options, this.#seen(found).etag);
   }
@@ -179,13 +172,13 @@ export class Folders {
   async #copyOne(transfer: Transfer, object: ListedObject, options: OperationOptions): Promise<void> {
     const { key: from, size = 0, etag, storageClass } = object;
     const to = transfer.to + from.slice(transfer.from.length);
-    if (isKeyTooLong(to)) throw new UnsafePathError('The path is too long.');
+    if (isKeyTooLong(to)) throw new errors.UnsafePathError('The path is too long.');
     // An object with content that another tool stored for the folder itself replaces the created one.
     const createOnly = from !== transfer.from;
     // The folder was created for this copy: one lookup detects objects that others have added since.
     const isCheckedFree = createOnly && !this.#objects.decides.copy;
     if (isCheckedFree && (await this.#objects.find(to, options)) !== undefined)
-      throw new AlreadyExistsError();
+      throw new errors.AlreadyExistsError();
     try {
       const copy = { from, to, size, etag, storageClass, createOnly, isCheckedFree };
       const made = await this.#objects.copy(copy, options);
@@ -193,10 +186,11 @@ export class Folders {
       transfer.copied.add(versionOf(object));
     } catch (error) {
       // Removed by others after it was listed: there is nothing to copy.
-      if (error instanceof NotFoundError && (await this.#objects.find(from, options)) === undefined) return;
+      if (error instanceof errors.NotFoundError && (await this.#objects.find(from, options)) === undefined)
+        return;
       // The key was free, so an object after a lost response is this copy.
       const found =
-        error instanceof AlreadyExistsError
+        error instanceof errors.AlreadyExistsError
           ? undefined
           : await this.#objects.find(to, {}).catch(() => undefined);
       if (found?.size === size) transfer.made.add(digestOf(to, found.etag));

@@ -1,11 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { NameLocks } from '../../../basics/concurrency/name-locks.ts';
-import {
-  CorruptError,
-  NotFoundError,
-  StorageUnavailableError,
-  type StowageError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
 import { isSegment, type SourcePath } from '../../../storage/source-path.ts';
@@ -112,7 +107,7 @@ export interface ObjectToRemove {
 /** An object that still exists, by its key. `failure` is undefined if unknown; a single removal shows it. */
 export interface NotRemoved {
   readonly key: string;
-  readonly failure: StowageError | undefined;
+  readonly failure: errors.StowageError | undefined;
 }
 
 export interface Batches {
@@ -132,13 +127,13 @@ export async function* pagesOf(
   do {
     const { next, ...page } = await ask(token).catch((error: unknown) => {
       // The root of a source always exists, so a missing bucket is an outage.
-      throw error instanceof NotFoundError
-        ? new StorageUnavailableError({ detail: 'there is no such bucket', cause: error })
+      throw error instanceof errors.NotFoundError
+        ? new errors.StorageUnavailableError({ detail: 'there is no such bucket', cause: error })
         : error;
     });
     // Checked before the caller processes the page.
     if (next !== undefined && next === token)
-      throw new CorruptError({ detail: 'the service does not report how the listing continues' });
+      throw new errors.CorruptError({ detail: 'the service does not report how the listing continues' });
     token = next;
     yield { ...page, isLast: token === undefined };
   } while (token !== undefined);

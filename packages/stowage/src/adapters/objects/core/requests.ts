@@ -1,13 +1,7 @@
 import type { Readable } from 'node:stream';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import type { Slots } from '../../../basics/concurrency/queues.ts';
-import {
-  BusyError,
-  type ErrorsByCode,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  StowageError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { errorOfStatus, pause, retryAfter } from '../../remote/core/http.ts';
 import { createConnectionSlots } from '../../remote/core/connections.ts';
 import type { Download, ObjectFacts } from './objects.ts';
@@ -70,7 +64,7 @@ export class FailedRequest extends Error {
 }
 
 export const failedRequest = (error: unknown): FailedRequest | undefined =>
-  error instanceof StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
+  error instanceof errors.StowageError && error.cause instanceof FailedRequest ? error.cause : undefined;
 
 export const attemptsOf = (error: unknown): number => failedRequest(error)?.attempts ?? 1;
 
@@ -79,7 +73,7 @@ export const isPassing = (error: unknown): boolean => {
   const failed = failedRequest(error);
   if (failed === undefined) return false;
   // Some services report that they are busy by a code alone.
-  if (error instanceof BusyError || error instanceof StorageTimeoutError) return true;
+  if (error instanceof errors.BusyError || error instanceof errors.StorageTimeoutError) return true;
   return failed.status === undefined ? LOST.has(failed.code ?? '') : PASSING.has(failed.status);
 };
 
@@ -98,7 +92,7 @@ export interface Service<Client> {
   /** Facts of a library's error that may be logged. */
   readonly failureOf: (error: unknown) => Failure;
   /** Codes that are more specific than the status, and statuses of responses without such a code. */
-  readonly meanings: ErrorsByCode<string>;
+  readonly meanings: errors.ErrorsByCode<string>;
 }
 
 /** Passes the signal to a library. */
@@ -208,7 +202,7 @@ export class Requests<Client> {
     // A signal for each request: a shared one may have very many listeners, which causes warnings.
     const abortSignal = signal === undefined ? undefined : AbortSignal.any([signal]);
     const running = async (): Promise<T> => {
-      if (this.#isClosed) throw new StorageUnavailableError({ detail: 'the store was closed' });
+      if (this.#isClosed) throw new errors.StorageUnavailableError({ detail: 'the store was closed' });
       const client = await this.#client.get(this.#service.connect);
       return work(client, abortSignal === undefined ? {} : { abortSignal });
     };
@@ -221,8 +215,8 @@ export class Requests<Client> {
   }
 
   /** Converts an error by its code if that is known, else by its status. StowageErrors stay as they are. */
-  #errorOf(error: unknown, operation: string): StowageError {
-    if (error instanceof StowageError) return error;
+  #errorOf(error: unknown, operation: string): errors.StowageError {
+    if (error instanceof errors.StowageError) return error;
     const cause = new FailedRequest(this.#service.failureOf(error));
     const { code, status, note } = cause;
     const reasons = [code, status, note].filter((fact) => fact !== undefined).join(', ');

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { createSlots } from '../../../basics/concurrency/queues.ts';
-import {
-  AlreadyExistsError,
-  BusyError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  StorageUnavailableError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { OperationOptions } from '../../../storage/adapter.ts';
 import { ContentReader, sendParts, type HeldBytes, type Part, type PartLimits } from './parts.ts';
 import { PART_BYTES, type ObjectFacts, type Objects, type Upload, type Uploaded } from './objects.ts';
@@ -57,8 +51,8 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
       return await this.locks.hold(upload.key, options, () => this.#send(upload, options));
     } catch (error) {
       const isTaken =
-        error instanceof ChangedMeanwhileError && upload.createOnly && upload.ifMatch === undefined;
-      throw isTaken ? new AlreadyExistsError({ cause: error }) : error;
+        error instanceof errors.ChangedMeanwhileError && upload.createOnly && upload.ifMatch === undefined;
+      throw isTaken ? new errors.AlreadyExistsError({ cause: error }) : error;
     }
   }
 
@@ -66,7 +60,9 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     try {
       await this.put({ key, createOnly, ifMatch: undefined }, Buffer.alloc(0), options);
     } catch (error) {
-      throw error instanceof ChangedMeanwhileError ? new AlreadyExistsError({ cause: error }) : error;
+      throw error instanceof errors.ChangedMeanwhileError
+        ? new errors.AlreadyExistsError({ cause: error })
+        : error;
     }
   }
 
@@ -95,11 +91,14 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
     try {
       await removal;
     } catch (error) {
-      const isMissed = error instanceof NotFoundError;
-      if (!isMissed && !(error instanceof ChangedMeanwhileError)) throw error;
+      const isMissed = error instanceof errors.NotFoundError;
+      if (!isMissed && !(error instanceof errors.ChangedMeanwhileError)) throw error;
       if ((await this.find(key, options)) === undefined) return;
       throw isMissed
-        ? new StorageUnavailableError({ detail: 'a removal finds nothing where something is', cause: error })
+        ? new errors.StorageUnavailableError({
+            detail: 'a removal finds nothing where something is',
+            cause: error,
+          })
         : error;
     }
   }
@@ -137,7 +136,7 @@ export abstract class Uploads implements Pick<Objects, 'locks' | 'upload' | 'put
   async #avoidRefusal({ key, createOnly, ifMatch }: Upload, options: OperationOptions): Promise<void> {
     if (!createOnly && ifMatch === undefined) return;
     const found = await this.find(key, options);
-    if (createOnly ? found !== undefined : found?.etag !== ifMatch) throw new ChangedMeanwhileError();
+    if (createOnly ? found !== undefined : found?.etag !== ifMatch) throw new errors.ChangedMeanwhileError();
   }
 }
 
@@ -183,7 +182,8 @@ export const markedWrite = async (
     if (found?.mark === mark) return found.etag;
     signal?.throwIfAborted();
     // Parts are gone when another upload has taken the key.
-    const isTaken = error instanceof BusyError && createOnly && ifMatch === undefined && found !== undefined;
-    throw isTaken ? new ChangedMeanwhileError({ cause: error }) : error;
+    const isTaken =
+      error instanceof errors.BusyError && createOnly && ifMatch === undefined && found !== undefined;
+    throw isTaken ? new errors.ChangedMeanwhileError({ cause: error }) : error;
   }
 };

@@ -1,10 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  CorruptError,
-  NotFoundError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { markedWrite, type PartedUpload, type UploadTarget } from '../core/uploads.ts';
 import type { Copy, Objects } from '../core/objects.ts';
 import type { OperationOptions, TemporaryUrlOptions } from '../../../storage/adapter.ts';
@@ -47,7 +42,7 @@ export class GcsObjects extends GcsBucket implements Objects {
       const response = await this.#post(`Put ${key}`, options.signal, { url, headers, body });
       const { size, generation } = jsonOf<Resource>(response);
       if (size !== undefined && Number(size) !== bytes.length)
-        throw new CorruptError({ detail: 'the service has stored another number of bytes' });
+        throw new errors.CorruptError({ detail: 'the service has stored another number of bytes' });
       return versionOf(generation);
     };
     return markedWrite(target, write, () => this.markOf(key), options);
@@ -67,9 +62,9 @@ export class GcsObjects extends GcsBucket implements Objects {
   /** The copy has all attributes of the source, and a mark of its own. */
   async copy({ from, to, etag, createOnly }: Copy, options: OperationOptions): Promise<string | undefined> {
     const source = await this.resource(from, `generation,${EDITABLE}`, options);
-    if (source === undefined) throw new NotFoundError();
+    if (source === undefined) throw new errors.NotFoundError();
     const { generation, ...attributes } = source;
-    if (etag !== undefined && versionOf(generation) !== etag) throw new ChangedMeanwhileError();
+    if (etag !== undefined && versionOf(generation) !== etag) throw new errors.ChangedMeanwhileError();
     const { storageClass = source.storageClass } = this.options;
     const query = {
       ifSourceGenerationMatch: generation,
@@ -82,11 +77,11 @@ export class GcsObjects extends GcsBucket implements Objects {
     try {
       return await markedWrite({ createOnly, ifMatch: undefined }, write, () => this.markOf(to), options);
     } catch (error) {
-      if (!(error instanceof ChangedMeanwhileError)) throw error;
+      if (!(error instanceof errors.ChangedMeanwhileError)) throw error;
       const now = await this.find(from, options);
-      if (now === undefined) throw new NotFoundError({ cause: error });
+      if (now === undefined) throw new errors.NotFoundError({ cause: error });
       throw createOnly && now.etag === versionOf(generation)
-        ? new AlreadyExistsError({ cause: error })
+        ? new errors.AlreadyExistsError({ cause: error })
         : error;
     }
   }
@@ -125,7 +120,7 @@ export class GcsObjects extends GcsBucket implements Objects {
       if (copied.done) return versionOf(copied.resource?.generation);
       rewriteToken = copied.rewriteToken;
       if (rewriteToken === undefined)
-        throw new CorruptError({ detail: 'the service does not report how the copy continues' });
+        throw new errors.CorruptError({ detail: 'the service does not report how the copy continues' });
     }
   }
 

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { HeadObjectCommandOutput, StorageClass } from '@aws-sdk/client-s3';
 import { createLimiter } from '../../../basics/concurrency/queues.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  StorageUnavailableError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { PART_BYTES, type Copy } from '../core/objects.ts';
 import { partBytes } from '../core/parts.ts';
 import { firstKey } from '../core/lookup.ts';
@@ -87,10 +81,11 @@ export class Copier {
       return await this.#copyWhole(copy, conditional, options);
     } catch (error) {
       await free?.(error);
-      if (conditional && error instanceof ChangedMeanwhileError) return this.#ownCopy(copy, error, options);
+      if (conditional && error instanceof errors.ChangedMeanwhileError)
+        return this.#ownCopy(copy, error, options);
       if (!conditional || !isUnknownCondition(error)) throw error;
       // AWS calls other things an invalid argument.
-      if (known.copy && !(error instanceof UnsupportedError)) throw error;
+      if (known.copy && !(error instanceof errors.UnsupportedError)) throw error;
       this.#sendsCondition = false;
       return this.#copyAtOnce(copy, options);
     }
@@ -105,7 +100,7 @@ export class Copier {
     if (isCheckedFree) return undefined;
     const asked = [this.#bucket.find(key, options), firstKey(this.#bucket, key, options)] as const;
     const [found, first] = await Promise.all(asked);
-    if (found !== undefined || first === key) throw new AlreadyExistsError();
+    if (found !== undefined || first === key) throw new errors.AlreadyExistsError();
     return undefined;
   }
 
@@ -113,9 +108,9 @@ export class Copier {
    * The ETag of a copy that an earlier attempt with a lost response has made.
    * @throws AlreadyExistsError
    */
-  async #ownCopy(copy: Copy, refusal: ChangedMeanwhileError, options: OperationOptions) {
+  async #ownCopy(copy: Copy, refusal: errors.ChangedMeanwhileError, options: OperationOptions) {
     const made = attemptsOf(refusal) > 1 ? await this.#findCopy(copy, options) : undefined;
-    if (made === undefined) throw new AlreadyExistsError({ cause: refusal });
+    if (made === undefined) throw new errors.AlreadyExistsError({ cause: refusal });
     return made.etag;
   }
 
@@ -171,11 +166,12 @@ export class Copier {
       if (etag !== undefined) return etag;
       // Ceph reports a copy that failed after its beginning as a success without an ETag.
       const made = await this.#findCopy(copy, {});
-      if (made === undefined) throw new StorageUnavailableError({ detail: 'a copy ended without an ETag' });
+      if (made === undefined)
+        throw new errors.StorageUnavailableError({ detail: 'a copy ended without an ETag' });
       return made.etag;
     } catch (error) {
       const isMissing = await this.#bucket.isMissing(error, from, { signal });
-      throw isMissing ? new NotFoundError({ cause: error }) : error;
+      throw isMissing ? new errors.NotFoundError({ cause: error }) : error;
     }
   }
 
@@ -226,16 +222,16 @@ export class Copier {
     options: OperationOptions,
   ): Promise<void> {
     const { copy, conditional, named, etag } = sent;
-    if (error instanceof UnsupportedError) {
+    if (error instanceof errors.UnsupportedError) {
       // Either the condition or the request is unsupported: the next attempt shows which.
       if (named === undefined) this.#copiesParts = false;
       this.#namesVersions = false;
       return;
     }
-    if (!(error instanceof ChangedMeanwhileError)) throw error;
+    if (!(error instanceof errors.ChangedMeanwhileError)) throw error;
     // Either the source has changed, or the target is taken.
     if (conditional && (await this.#bucket.find(copy.to, options)) !== undefined)
-      throw new AlreadyExistsError({ cause: error });
+      throw new errors.AlreadyExistsError({ cause: error });
     if (named === undefined || etag === undefined) throw error;
     await this.#bucket.requireVersion(copy.from, etag, options);
     this.#namesVersions = false;

@@ -6,14 +6,7 @@ import type {
   PutObjectCommandOutput,
   S3,
 } from '@aws-sdk/client-s3';
-import {
-  ChangedMeanwhileError,
-  CorruptError,
-  NotFoundError,
-  StorageDeniedError,
-  StowageError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { contentTypeOf } from '../core/keys.ts';
 import { firstKey } from '../core/lookup.ts';
 import { unmarked, type Download, type KeptAttributes, type ObjectFacts } from '../core/objects.ts';
@@ -59,8 +52,8 @@ export type Condition = Attributes & Pick<PutObjectCommandInput, 'IfNoneMatch' |
 
 /** The error of a conditional write: AWS calls an object that must have one version, and is gone, not found. */
 export const unmetCondition = (error: unknown, { IfMatch }: Condition): unknown =>
-  IfMatch !== undefined && error instanceof NotFoundError
-    ? new ChangedMeanwhileError({ cause: error.cause })
+  IfMatch !== undefined && error instanceof errors.NotFoundError
+    ? new errors.ChangedMeanwhileError({ cause: error.cause })
     : error;
 
 /** Configured attributes of all new objects of the source. */
@@ -123,7 +116,8 @@ export class Bucket {
     try {
       return await this.head(key, options);
     } catch (error) {
-      if (error instanceof NotFoundError || (await this.isMissing(error, key, options))) return undefined;
+      if (error instanceof errors.NotFoundError || (await this.isMissing(error, key, options)))
+        return undefined;
       throw error;
     }
   }
@@ -139,11 +133,11 @@ export class Bucket {
    * (a policy condition) gets 403 for missing objects. Costs one listing.
    */
   async isMissing(refusal: unknown, key: string, options: OperationOptions): Promise<boolean> {
-    if (!(refusal instanceof StorageDeniedError)) return false;
+    if (!(refusal instanceof errors.StorageDeniedError)) return false;
     try {
       return (await firstKey(this, key, options)) !== key;
     } catch (error) {
-      if (error instanceof StowageError) return false;
+      if (error instanceof errors.StowageError) return false;
       throw error;
     }
   }
@@ -156,15 +150,18 @@ export class Bucket {
       return await this.requests.download(`GetObject ${key}`, signal, async (s3, http) => {
         const output = await s3.getObject(input, http);
         const body = output.Body as Readable | undefined;
-        if (body === undefined) throw new CorruptError({ detail: 'a response to GetObject has no body' });
+        if (body === undefined)
+          throw new errors.CorruptError({ detail: 'a response to GetObject has no body' });
         const length = output.ContentLength;
         const facts = factsOf(output, wholeSize(output.ContentRange) ?? length);
         if (facts.reserved === undefined) return { facts: { ...facts, kept: keptOf(output) }, length, body };
         body.destroy();
-        throw new NotFoundError({ detail: 'the object only reserves its key' });
+        throw new errors.NotFoundError({ detail: 'the object only reserves its key' });
       });
     } catch (error) {
-      throw (await this.isMissing(error, key, { signal })) ? new NotFoundError({ cause: error }) : error;
+      throw (await this.isMissing(error, key, { signal }))
+        ? new errors.NotFoundError({ cause: error })
+        : error;
     }
   }
 
@@ -202,7 +199,7 @@ export class Bucket {
       );
     } catch (error) {
       // A region of AWS without conditional removal.
-      if (etag === undefined || !(error instanceof UnsupportedError)) throw error;
+      if (etag === undefined || !(error instanceof errors.UnsupportedError)) throw error;
       await this.remove(key, options);
     }
   }
@@ -210,7 +207,7 @@ export class Bucket {
   /** @throws ChangedMeanwhileError when the key has no object of this version */
   async requireVersion(key: string, etag: string, options: OperationOptions): Promise<void> {
     const found = await this.find(key, options);
-    if (found === undefined || found.etag !== etag) throw new ChangedMeanwhileError();
+    if (found === undefined || found.etag !== etag) throw new errors.ChangedMeanwhileError();
   }
 
   /** The content of a file is opened again for each attempt. */

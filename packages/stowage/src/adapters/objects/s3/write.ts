@@ -1,15 +1,7 @@
 import type { CompletedPart, CreateMultipartUploadCommandInput } from '@aws-sdk/client-s3';
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  CorruptError,
-  NotFoundError,
-  StorageFullError,
-  StorageUnavailableError,
-  UnsupportedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { ObjectFacts, Upload, Uploaded } from '../core/objects.ts';
 import {
   seenAfter,
@@ -62,7 +54,7 @@ export const beginMultipart = async (
   );
   const { UploadId = '' } = begun;
   // Ceph removes the object when an upload without an id is aborted.
-  if (UploadId === '') throw new CorruptError({ detail: 'an upload in parts began without an id' });
+  if (UploadId === '') throw new errors.CorruptError({ detail: 'an upload in parts began without an id' });
   const named = { ...object, UploadId };
   const parts: CompletedPart[] = [];
   return {
@@ -85,14 +77,16 @@ export const beginMultipart = async (
         // A failure after the beginning of the response may look like a success.
         const made = await bucket.findMarked(key);
         if (made?.mark === mark) return made.etag;
-        throw new StorageUnavailableError({ detail: 'an upload in parts ended without an ETag' });
+        throw new errors.StorageUnavailableError({ detail: 'an upload in parts ended without an ETag' });
       } catch (error) {
         const found = await seenAfter(error, () => bucket.findMarked(key));
         if (found?.mark === mark) return found.etag;
         await free?.(error);
-        const isGone = error instanceof NotFoundError && attemptsOf(error) > 1;
+        const isGone = error instanceof errors.NotFoundError && attemptsOf(error) > 1;
         if (!isGone) throw unmetCondition(error, condition);
-        throw new ChangedMeanwhileError({ detail: 'an upload in parts vanished before its completion' });
+        throw new errors.ChangedMeanwhileError({
+          detail: 'an upload in parts vanished before its completion',
+        });
       }
     },
     /** Never rejects. Without the caller's signal: an aborted upload must be removed too. */
@@ -129,7 +123,7 @@ export abstract class S3Uploads extends Uploads {
   override async upload(upload: Upload, options: OperationOptions): Promise<Uploaded> {
     const { match } = await this.#supportFor(upload, options);
     if (upload.ifMatch !== undefined && match === undefined)
-      throw new UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
+      throw new errors.UnsupportedError({ detail: 'the service has no PutObject with If-Match' });
     return super.upload(upload, options);
   }
 
@@ -185,7 +179,7 @@ export abstract class S3Uploads extends Uploads {
     return {
       ...upload,
       send: async ({ number, bytes }) => {
-        if (number > MAX_PARTS) throw new StorageFullError({ detail: 'more parts than S3 takes' });
+        if (number > MAX_PARTS) throw new errors.StorageFullError({ detail: 'more parts than S3 takes' });
         const input = { ...upload.named, PartNumber: number, Body: bytes, ContentLength: bytes.length };
         const { ETag, ChecksumCRC32 } = await this.bucket.requests.send(
           `UploadPart ${key}`,
@@ -213,7 +207,8 @@ export abstract class S3Uploads extends Uploads {
   /** Reserves a new key, and returns how to free it; or checks the conditions, where the service does not. */
   async #claim({ key, createOnly, ifMatch }: UploadTarget, options: OperationOptions) {
     if (createOnly && this.conditional.known.reserve === true) return this.conditional.reserve(key, options);
-    if (createOnly && (await this.bucket.find(key, options)) !== undefined) throw new AlreadyExistsError();
+    if (createOnly && (await this.bucket.find(key, options)) !== undefined)
+      throw new errors.AlreadyExistsError();
     if (ifMatch !== undefined) await this.bucket.requireVersion(key, ifMatch, options);
     return undefined;
   }

@@ -1,14 +1,6 @@
 import { posix } from 'node:path';
 import { consumeContent, withSpooled } from '../../../storage/content.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  CorruptError,
-  NotFoundError,
-  StorageUnavailableError,
-  StowageError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { passBody } from '../core/body.ts';
 import { ConnectionPool } from '../core/connections.ts';
 import type { Base, Found, ListedEntry, Names } from '../paths/session.ts';
@@ -72,7 +64,7 @@ export class FtpStore extends PathStore<Session> {
     options: port.OperationOptions,
   ): AsyncGenerator<readonly ListedEntry[], void, undefined> {
     yield* await this.run(options, async (session) => {
-      if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
+      if ((await this.stat(session, folder)).kind === 'file') throw new errors.WrongKindError();
       return session.list(folder);
     });
   }
@@ -81,9 +73,9 @@ export class FtpStore extends PathStore<Session> {
   read(path: SourcePath, options: port.ReadOptions): Promise<port.ReadResult> {
     return this.#lend(options, 'takeForReading', async (session, release) => {
       const stat = await this.stat(session, path);
-      if (stat.kind === 'folder') throw new WrongKindError();
+      if (stat.kind === 'folder') throw new errors.WrongKindError();
       // The protocol has no ETags.
-      if (options.ifMatch !== undefined) throw new ChangedMeanwhileError();
+      if (options.ifMatch !== undefined) throw new errors.ChangedMeanwhileError();
       await this.learnCase(session, path, options);
       const { start, end } = options.range ?? { start: 0, end: undefined };
       const length = end === undefined ? stat.size : end - start + 1;
@@ -105,9 +97,9 @@ export class FtpStore extends PathStore<Session> {
   async writeNew(session: Session, path: SourcePath, chunks: AsyncIterable<Uint8Array>): Promise<Found> {
     const size = await session.store(path, chunks);
     const found = await session.stored(path);
-    if (found === undefined) throw new NotFoundError({ detail: 'the folder of the upload is gone' });
+    if (found === undefined) throw new errors.NotFoundError({ detail: 'the folder of the upload is gone' });
     if ((found.size ?? size) !== size)
-      throw new CorruptError({ detail: `stored ${String(found?.size)} of ${String(size)} bytes` });
+      throw new errors.CorruptError({ detail: `stored ${String(found?.size)} of ${String(size)} bytes` });
     return { ...found, size };
   }
 
@@ -129,7 +121,7 @@ export class FtpStore extends PathStore<Session> {
    * wrong response must not cost a file, so a second command checks it.
    */
   async moveToNewName(session: Session, names: Names): Promise<void> {
-    if (await session.isFile(names.to)) throw new AlreadyExistsError();
+    if (await session.isFile(names.to)) throw new errors.AlreadyExistsError();
     try {
       await session.rename(names);
     } catch (error) {
@@ -149,7 +141,7 @@ export class FtpStore extends PathStore<Session> {
     } catch (error) {
       const found = isPlainRefusal(error) ? await this.find(session, to) : undefined;
       if (found === undefined) throw error;
-      if (found.kind !== 'file') throw new WrongKindError({ cause: error });
+      if (found.kind !== 'file') throw new errors.WrongKindError({ cause: error });
     }
     await this.moveByAside(session, { from, to });
   }
@@ -201,25 +193,27 @@ export class FtpStore extends PathStore<Session> {
       if (this.#directory !== '') await commands.ask(`CWD ${this.#directory}`);
       const directory = (await commands.workingFolder()) ?? this.#directory;
       if (!directory.startsWith('/'))
-        throw new StorageUnavailableError({ detail: 'the server does not say where its directory lies' });
+        throw new errors.StorageUnavailableError({
+          detail: 'the server does not say where its directory lies',
+        });
       await this.ensureFolder(new Session(commands, this.#context({ directory, prefix: [] })), this.#prefix);
       return { directory, prefix: this.#prefix.segments };
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
       // The client has not asked for anything yet, so a missing directory must not become its response.
-      if (!(failure instanceof NotFoundError) && !isPlainRefusal(failure)) throw failure;
+      if (!(failure instanceof errors.NotFoundError) && !isPlainRefusal(failure)) throw failure;
       throw missingRoot(error);
     }
   }
 }
 
 const missingRoot = (cause?: unknown): Error =>
-  new StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
+  new errors.StorageUnavailableError({ detail: 'the directory of the source is missing', cause });
 
 const isLost = (error: unknown): boolean =>
-  error instanceof StorageUnavailableError &&
+  error instanceof errors.StorageUnavailableError &&
   error.cause instanceof Error &&
-  !(error.cause instanceof StowageError) &&
+  !(error.cause instanceof errors.StowageError) &&
   codeOf(error) === undefined;
 
 export type FtpAdapter = PathAdapter<Session>;

@@ -1,14 +1,6 @@
 import type { Readable } from 'node:stream';
 import { ListedNames } from '../../support/spellings.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  ifMissing,
-  NotEmptyError,
-  StorageDeniedError,
-  UnsupportedError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { isStale, isTempName, newTempName } from '../core/temporary.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
@@ -101,8 +93,9 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
 
   async write(path: SourcePath, content: Readable, options: port.WriteOptions = {}): Promise<port.Stat> {
     return consumeContent(content, options, async (chunks) => {
-      if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
-      if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+      if (options.ifMatch !== undefined) throw new errors.UnsupportedError({ detail: 'ifMatch on writes' });
+      if (path.isRoot)
+        throw options.createOnly === true ? new errors.AlreadyExistsError() : new errors.WrongKindError();
       await this.#store.prepare(path, options, true);
       return putFile(this.#store, path, options, (session, temp) =>
         this.#store.writeNew(session, temp, chunks, options.derived === true),
@@ -121,8 +114,9 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     await store.prepare(path, options);
     await this.#change(path, options, async (session) => {
       const found = await store.stat(session, path);
-      if (found.kind === 'folder') throw new WrongKindError();
-      if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged)) throw new ChangedMeanwhileError();
+      if (found.kind === 'folder') throw new errors.WrongKindError();
+      if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged))
+        throw new errors.ChangedMeanwhileError();
       await session.unlink(path);
       store.spellings.forget(path);
     });
@@ -144,7 +138,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
       const stale = await staleIn(session, path);
       for (const one of stale) await removeTemporary(session, one);
       if (stale.length > 0 && (await refusalToRemove()) === undefined) return;
-      throw new NotEmptyError({ cause: refusal });
+      throw new errors.NotEmptyError({ cause: refusal });
     });
   }
 
@@ -160,18 +154,20 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     try {
       await this.#hide({ from: path, to: hidden }, options);
     } catch (error) {
-      if (!(error instanceof UnsupportedError)) throw error;
+      if (!(error instanceof errors.UnsupportedError)) throw error;
       // AWS Transfer renames no folders: it is removed where it is.
       return this.#change(path, options, (session) => removeTree(session, path, session.pathOf(path)));
     }
     try {
       // The folder is already gone for all clients: the removal is not aborted any more.
-      await store.run({}, (session) => removeTree(session, hidden, session.pathOf(hidden)).catch(ifMissing));
+      await store.run({}, (session) =>
+        removeTree(session, hidden, session.pathOf(hidden)).catch(errors.ifMissing),
+      );
     } catch (error) {
       const task = (): Promise<boolean> => store.showAgain({ from: hidden, to: path }, 'folder');
       if (!(await task())) store.leftovers.later(0, task);
       throw store.isPlainRefusal(error)
-        ? new StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
+        ? new errors.StorageDeniedError({ detail: 'the server keeps something in the folder', cause: error })
         : error;
     }
   }
@@ -199,10 +195,10 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
     const store = this.#store;
     await store.prepare(from, options);
     await store.prepare(to, options, true);
-    if (from.isRoot) throw new StorageDeniedError({ detail: 'the root is not moved' });
+    if (from.isRoot) throw new errors.StorageDeniedError({ detail: 'the root is not moved' });
     await this.#change([from, to], options, async (session) => {
-      if ((await store.stat(session, from)).kind === 'file') throw new WrongKindError();
-      if (to.isRoot || (await store.find(session, to)) !== undefined) throw new AlreadyExistsError();
+      if ((await store.stat(session, from)).kind === 'file') throw new errors.WrongKindError();
+      if (to.isRoot || (await store.find(session, to)) !== undefined) throw new errors.AlreadyExistsError();
       await store.ensureFolder(session, to.parent);
       await store.moveToNewName(session, { from, to }, 'folder');
       store.spellings.forget(from);
@@ -225,7 +221,7 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
   /** @throws NotFoundError, WrongKindError, StorageDeniedError (the root) */
   async #requireFolder(session: Session, path: SourcePath): Promise<void> {
     if (path.isRoot) throw rootStays();
-    if ((await this.#store.stat(session, path)).kind === 'file') throw new WrongKindError();
+    if ((await this.#store.stat(session, path)).kind === 'file') throw new errors.WrongKindError();
   }
 
   /**
@@ -282,4 +278,4 @@ export class PathAdapter<Session extends PathSession> implements port.StorageAda
   }
 }
 
-const rootStays = (): Error => new StorageDeniedError({ detail: 'the root is not removed' });
+const rootStays = (): Error => new errors.StorageDeniedError({ detail: 'the root is not removed' });

@@ -3,13 +3,7 @@ import { isStale, isTempName, type Leftover } from '../core/temporary.ts';
 import type { EntryKind, Stat } from '../../../storage/adapter.ts';
 import { folderNamed } from '../../../storage/entry.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
-import {
-  type ErrorsByCode,
-  ifMissing,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  StowageError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { SilenceError } from '../core/connections.ts';
 
 /** The entry at a path itself, links not followed. `other`: links, pipes and similar. */
@@ -75,7 +69,7 @@ export const isSayable = (name: string): boolean => !name.includes('\uFFFD');
 
 /** The code of a rejection by the server; undefined for other errors. */
 export const refusalOf = (error: unknown): number | undefined => {
-  const cause = error instanceof StowageError ? error.cause : error;
+  const cause = error instanceof errors.StowageError ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'number' ? code : undefined;
 };
@@ -86,15 +80,15 @@ export const refusalOf = (error: unknown): number | undefined => {
  * @param asked the request, for the log: never a host
  */
 export const errorOfRefusal = (
-  meanings: ErrorsByCode<number>,
+  meanings: errors.ErrorsByCode<number>,
   asked: string,
   error: unknown,
-): StowageError => {
-  if (error instanceof StowageError) return error;
+): errors.StowageError => {
+  if (error instanceof errors.StowageError) return error;
   const text = error instanceof Error ? error.message : String(error);
   const facts = { detail: `${asked}: ${text}`, cause: error };
-  if (error instanceof SilenceError) return new StorageTimeoutError(facts);
-  return new (meanings.get(refusalOf(error)) ?? StorageUnavailableError)(facts);
+  if (error instanceof SilenceError) return new errors.StorageTimeoutError(facts);
+  return new (meanings.get(refusalOf(error)) ?? errors.StorageUnavailableError)(facts);
 };
 
 const TOGETHER = 16;
@@ -110,8 +104,8 @@ export const removeTree = async (session: PathSession, path: SourcePath, whole: 
   for await (const page of session.entries(path, whole))
     for (const { written, found } of page)
       if (isEntryName(written)) (found.kind === 'folder' ? folders : others).push(`${whole}/${written}`);
-  await forEachAtOnce(TOGETHER, others, (below) => session.unlink(path, below).catch(ifMissing));
-  for (const below of folders) await removeTree(session, path, below).catch(ifMissing);
+  await forEachAtOnce(TOGETHER, others, (below) => session.unlink(path, below).catch(errors.ifMissing));
+  for (const below of folders) await removeTree(session, path, below).catch(errors.ifMissing);
   await session.rmdir(path, whole);
 };
 

@@ -3,13 +3,7 @@ import { respell, Spellings } from '../../support/spellings.ts';
 import { Once, orAborted } from '../../../basics/concurrency/abort.ts';
 import { createNameLocks, type NameLocks } from '../../../basics/concurrency/name-locks.ts';
 import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
-import {
-  AlreadyExistsError,
-  ifMissing,
-  ifOnly,
-  NotFoundError,
-  StorageDeniedError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { isSameVersion } from '../../../storage/entry.ts';
 import { SourcePath } from '../../../storage/source-path.ts';
@@ -117,7 +111,7 @@ export abstract class PathStore<Session extends PathSession> {
       await this.learnCase(session, temp, options);
     });
     const remove = (): unknown => this.leftovers.remove({ path: temp, kind: 'folder' });
-    await trying.catch(ifOnly(StorageDeniedError)).finally(remove);
+    await trying.catch(errors.ifOnly(errors.StorageDeniedError)).finally(remove);
   }
 
   /** Runs a change of entries while no other operation of this process changes them. */
@@ -186,7 +180,7 @@ export abstract class PathStore<Session extends PathSession> {
       const found = await session.lookUp(to);
       const isNext =
         next !== undefined && found?.kind === 'file' && isSameVersion(found as port.Stat, next as port.Stat);
-      if (isNext) await session.unlink(from).catch(ifMissing);
+      if (isNext) await session.unlink(from).catch(errors.ifMissing);
       else if (found === undefined && (await session.lookUp(from)) !== undefined)
         await session.rename({ from, to });
       return isNext || found === undefined;
@@ -204,7 +198,7 @@ export abstract class PathStore<Session extends PathSession> {
       return this.lock(free, {}, () =>
         this.run({}, async (session) => {
           if ((await session.lookUp(from)) === undefined) return;
-          if ((await this.find(session, free)) !== undefined) throw new AlreadyExistsError();
+          if ((await this.find(session, free)) !== undefined) throw new errors.AlreadyExistsError();
           await this.moveToNewName(session, { from, to: free }, kind);
         }),
       );
@@ -215,7 +209,7 @@ export abstract class PathStore<Session extends PathSession> {
   /** @throws NotFoundError, also for links and special files */
   async stat(session: Session, path: SourcePath): Promise<port.Stat> {
     const found = await this.find(session, path);
-    if (found === undefined || found.kind === 'other') throw new NotFoundError();
+    if (found === undefined || found.kind === 'other') throw new errors.NotFoundError();
     return { ...found, kind: found.kind };
   }
 
@@ -232,7 +226,7 @@ export abstract class PathStore<Session extends PathSession> {
   async learnCase(session: Session, path: SourcePath, options: port.OperationOptions): Promise<void> {
     const statOf = async (one: SourcePath): Promise<port.Stat> => {
       const found = await session.lookUp(one);
-      if (found === undefined) throw new NotFoundError();
+      if (found === undefined) throw new errors.NotFoundError();
       return found as port.Stat;
     };
     await this.letterCase.learn({ stat: statOf }, path, options);
@@ -240,7 +234,7 @@ export abstract class PathStore<Session extends PathSession> {
 
   /** @throws AlreadyExistsError when an entry has the name, NotFoundError when a parent is not a folder */
   async makeFolder(session: Session, path: SourcePath): Promise<void> {
-    if (path.isRoot || (await this.find(session, path)) !== undefined) throw new AlreadyExistsError();
+    if (path.isRoot || (await this.find(session, path)) !== undefined) throw new errors.AlreadyExistsError();
     await this.ensureFolder(session, path.parent);
     await session.mkdir(path);
   }
@@ -250,11 +244,11 @@ export abstract class PathStore<Session extends PathSession> {
     const found = await this.find(session, path);
     if (found?.kind === 'folder') return;
     if (found !== undefined || path.isRoot)
-      throw new NotFoundError({ detail: 'a parent is a file or a link' });
+      throw new errors.NotFoundError({ detail: 'a parent is a file or a link' });
     await this.ensureFolder(session, path.parent);
     // Another writer may be faster.
-    await session.mkdir(path).catch(ifOnly(AlreadyExistsError));
+    await session.mkdir(path).catch(errors.ifOnly(errors.AlreadyExistsError));
     if ((await session.lookUp(path))?.kind !== 'folder')
-      throw new NotFoundError({ detail: 'a parent is a file or a link' });
+      throw new errors.NotFoundError({ detail: 'a parent is a file or a link' });
   }
 }

@@ -1,12 +1,6 @@
 import type { Stats } from 'ssh2';
 import { Spellings } from '../../support/spellings.ts';
-import {
-  AlreadyExistsError,
-  NotFoundError,
-  StorageUnavailableError,
-  UnsupportedError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { ConnectionPool } from '../core/connections.ts';
 import type { Base, ListedEntry, Names } from '../paths/session.ts';
 import { PathStore } from '../paths/store.ts';
@@ -28,7 +22,7 @@ const READERS = 8;
 
 const requireFolder = (attributes: Stats): void => {
   if ((kindOf(attributes) ?? 'folder') !== 'folder')
-    throw new StorageUnavailableError({ detail: 'directory is not a folder' });
+    throw new errors.StorageUnavailableError({ detail: 'directory is not a folder' });
 };
 
 /** A store on an SFTP server: connections, the root, and the protocol's steps of operations. */
@@ -80,7 +74,7 @@ export class SftpStore extends PathStore<Session> {
     // Like a download, a listing waits for its reader between pages.
     const { session, release } = await this.#takeForReading(options);
     try {
-      if ((await this.stat(session, folder)).kind === 'file') throw new WrongKindError();
+      if ((await this.stat(session, folder)).kind === 'file') throw new errors.WrongKindError();
       yield* session.entries(folder);
     } finally {
       release();
@@ -110,13 +104,13 @@ export class SftpStore extends PathStore<Session> {
     try {
       await session.link(names);
     } catch (error) {
-      const isUnknown = error instanceof UnsupportedError;
+      const isUnknown = error instanceof errors.UnsupportedError;
       if (!isUnknown && statusOf(error) === undefined) throw error;
       // Or the file system has no links: on FAT Linux calls that a lack of permission.
       if (isUnknown || (await session.lookUp(to)) === undefined)
         return this.moveToNewName(session, names, 'file');
       this.decidesNames = true;
-      throw new AlreadyExistsError({ cause: error });
+      throw new errors.AlreadyExistsError({ cause: error });
     }
     // Check that the link exists before the only copy is removed.
     this.#makesLinks ??= (await session.unbound().lookUp(to)) !== undefined;
@@ -140,9 +134,9 @@ export class SftpStore extends PathStore<Session> {
         return;
       } catch (error) {
         // After a lost response it is unknown which item has the name: remove nothing.
-        const isRefused = error instanceof UnsupportedError || statusOf(error) !== undefined;
+        const isRefused = error instanceof errors.UnsupportedError || statusOf(error) !== undefined;
         if (isRefused) await session.giveNameBack(names.to, kind).catch(() => undefined);
-        const isUnknown = error instanceof UnsupportedError;
+        const isUnknown = error instanceof errors.UnsupportedError;
         // Some servers replace only files: a rename will find the name free again.
         if (!isUnknown && !(kind === 'folder' && isPlainRefusal(error))) throw error;
         if (isUnknown) this.#canReplace = false;
@@ -154,14 +148,14 @@ export class SftpStore extends PathStore<Session> {
   /** Replaces atomically; on a server without that operation, moves the existing file aside for a moment. */
   async moveOver(session: Session, names: Names): Promise<void> {
     const found = await this.find(session, names.to);
-    if (found !== undefined && found.kind !== 'file') throw new WrongKindError();
+    if (found !== undefined && found.kind !== 'file') throw new errors.WrongKindError();
     if (this.#canReplace) {
       try {
         return await session.replace(names);
       } catch (error) {
         if (isPlainRefusal(error) && (await session.lookUp(names.to))?.kind === 'folder')
-          throw new WrongKindError({ cause: error });
-        if (!(error instanceof UnsupportedError)) throw error;
+          throw new errors.WrongKindError({ cause: error });
+        if (!(error instanceof errors.UnsupportedError)) throw error;
         this.#canReplace = false;
       }
     }
@@ -199,8 +193,11 @@ export class SftpStore extends PathStore<Session> {
     } catch (error) {
       const failure = errorOf('the directory of the source', error);
       // The client has not asked for anything yet, so a missing directory must not become its response.
-      if (!(failure instanceof NotFoundError)) throw failure;
-      throw new StorageUnavailableError({ detail: 'the directory of the source is missing', cause: error });
+      if (!(failure instanceof errors.NotFoundError)) throw failure;
+      throw new errors.StorageUnavailableError({
+        detail: 'the directory of the source is missing',
+        cause: error,
+      });
     }
   }
 }

@@ -1,11 +1,4 @@
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotFoundError,
-  StorageDeniedError,
-  UnsupportedError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { isStale, isTempName } from '../core/temporary.ts';
 import type * as port from '../../../storage/adapter.ts';
 import { consumeContent } from '../../../storage/content.ts';
@@ -43,7 +36,7 @@ const shownIn = async (
   const page: port.Entry[] = [];
   for (const { isSelf, stat, serverTime } of members) {
     const { name, kind, size, modifiedAt, etag } = stat;
-    if (isSelf && kind === 'file') throw new WrongKindError();
+    if (isSelf && kind === 'file') throw new errors.WrongKindError();
     if (isSelf) continue;
     if (isTempName(name)) removeStale(store, folder, stat, serverTime);
     else page.push({ name, kind, size, modifiedAt, etag });
@@ -66,11 +59,11 @@ async function* list(store: Store, folder: SourcePath, options: port.ListOptions
     if (aliases > 0) options.onOmitted?.(aliases);
   } catch (error) {
     options.signal?.throwIfAborted();
-    if (error instanceof WrongKindError) throw error;
+    if (error instanceof errors.WrongKindError) throw error;
     // Servers respond with various errors to a listing of a file, and of a path below one.
     const found = await store.find(folder, options).catch(() => 'unknown' as const);
-    if (found === undefined) throw new NotFoundError({ cause: error });
-    throw found !== 'unknown' && found.kind === 'file' ? new WrongKindError() : error;
+    if (found === undefined) throw new errors.NotFoundError({ cause: error });
+    throw found !== 'unknown' && found.kind === 'file' ? new errors.WrongKindError() : error;
   }
 }
 
@@ -81,12 +74,13 @@ const stat = async (store: Store, path: SourcePath, options: port.OperationOptio
 };
 
 const requireWritable = (path: SourcePath, options: Omit<port.WriteOptions, 'size'>): void => {
-  if (options.ifMatch !== undefined) throw new UnsupportedError({ detail: 'ifMatch on writes' });
-  if (path.isRoot) throw options.createOnly === true ? new AlreadyExistsError() : new WrongKindError();
+  if (options.ifMatch !== undefined) throw new errors.UnsupportedError({ detail: 'ifMatch on writes' });
+  if (path.isRoot)
+    throw options.createOnly === true ? new errors.AlreadyExistsError() : new errors.WrongKindError();
 };
 
 const refuseRoot = (path: SourcePath, what: 'moved' | 'removed'): void => {
-  if (path.isRoot) throw new StorageDeniedError({ detail: `the root is not ${what}` });
+  if (path.isRoot) throw new errors.StorageDeniedError({ detail: `the root is not ${what}` });
 };
 
 const createAdapter = (store: Store, identity: port.StoreIdentity) =>
@@ -105,8 +99,9 @@ const createAdapter = (store: Store, identity: port.StoreIdentity) =>
     list: (folder, options = {}) => list(store, folder, options),
     read: async (path, options = {}) => {
       const known = await stat(store, path, options);
-      if (known.kind === 'folder') throw new WrongKindError();
-      if (options.ifMatch !== undefined && known.etag !== options.ifMatch) throw new ChangedMeanwhileError();
+      if (known.kind === 'folder') throw new errors.WrongKindError();
+      if (options.ifMatch !== undefined && known.etag !== options.ifMatch)
+        throw new errors.ChangedMeanwhileError();
       return openFile(store.resources, path, known, options);
     },
     write: (path, content, options = {}) =>
@@ -126,7 +121,7 @@ const createAdapter = (store: Store, identity: port.StoreIdentity) =>
     },
     removeEmptyFolder: async (path, options = {}) => {
       refuseRoot(path, 'removed');
-      if ((await store.stat(path, options)).kind === 'file') throw new WrongKindError();
+      if ((await store.stat(path, options)).kind === 'file') throw new errors.WrongKindError();
       await removeEmptyFolder(store, path, options);
     },
     copyFile: (from, to, options = {}) => transferFile(store, 'COPY', { from, to }, options),

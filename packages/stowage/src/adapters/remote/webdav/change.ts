@@ -1,10 +1,5 @@
 import { fileCopyNames, folderCopyNames } from '../../../basics/content/file-name.ts';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  NotEmptyError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { giveFreeName } from '../../support/free-names.ts';
 import { decomposed } from '../../support/spellings.ts';
 import type { OperationOptions, RemoveFileOptions, Stat, WriteOptions } from '../../../storage/adapter.ts';
@@ -142,8 +137,8 @@ export const giveName = async (
   const isNew = options.createOnly === true;
   // The item that had the name when the server rejected it may be gone by now.
   const requireFree = (found: Stat | undefined, isRefused = false): void => {
-    if (isNew && (found !== undefined || isRefused)) throw new AlreadyExistsError();
-    if (found?.kind === 'folder') throw new WrongKindError();
+    if (isNew && (found !== undefined || isRefused)) throw new errors.AlreadyExistsError();
+    if (found?.kind === 'folder') throw new errors.WrongKindError();
   };
   const give = async ({ signal }: OperationOptions): Promise<void> => {
     const isDirect = options.derived === true && !isNew;
@@ -168,13 +163,13 @@ export const giveFolderName = (store: Store, names: Names, options: OperationOpt
   reserved(store, names.to, options, async ({ signal }) => {
     const { from, to } = names;
     const isFree = async (): Promise<boolean> => (await store.find(to, { signal })) === undefined;
-    if (!(await isFree())) throw new AlreadyExistsError();
+    if (!(await isFree())) throw new errors.AlreadyExistsError();
     const status = await store.intoFolder(to, { signal }, () =>
       move(store, names, 'folder', { overwrite: 'F', signal }),
     );
     if (isSuccess(status)) return;
     // After a failure of the server, a part of the folder may have the name.
-    if (status === 412 || (status < 500 && !(await isFree()))) throw new AlreadyExistsError();
+    if (status === 412 || (status < 500 && !(await isFree()))) throw new errors.AlreadyExistsError();
     throw errorOfStatus({ method: 'MOVE', path: from }, status);
   });
 
@@ -189,8 +184,9 @@ export const remove = (
     const { resources } = store;
     const requireUnchanged = async (): Promise<Stat> => {
       const found = await store.stat(path, { signal });
-      if (found.kind !== kind) throw new WrongKindError();
-      if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged)) throw new ChangedMeanwhileError();
+      if (found.kind !== kind) throw new errors.WrongKindError();
+      if (ifUnchanged !== undefined && !isSameVersion(found, ifUnchanged))
+        throw new errors.ChangedMeanwhileError();
       return found;
     };
     const { etag } = await requireUnchanged();
@@ -217,7 +213,7 @@ const requireEmpty = async ({ resources }: Store, path: SourcePath, options: Ope
       if (isSelf) return true;
       return stat !== undefined && isTempName(stat.name) && isStale(stat.name, stat.modifiedAt, serverTime);
     });
-    if (!isEmpty) throw new NotEmptyError();
+    if (!isEmpty) throw new errors.NotEmptyError();
   }
 };
 

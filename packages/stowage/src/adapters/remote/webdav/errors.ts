@@ -1,11 +1,4 @@
-import {
-  CorruptError,
-  StorageDeniedError,
-  StorageTimeoutError,
-  StorageUnavailableError,
-  StowageError,
-  UnsafeNameError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { errorOfStatus as errorOfResponse } from '../core/http.ts';
 import type { SourcePath } from '../../../storage/source-path.ts';
 import { SilenceError } from '../core/connections.ts';
@@ -31,37 +24,46 @@ const NAMING: ReadonlySet<string> = new Set(['PROPFIND', 'MKCOL', 'PUT', 'COPY',
 
 const detailOf = ({ method, path }: Asked, what: string): string => `${method} /${path.toString()}: ${what}`;
 
-export const errorOfStatus = (asked: Asked, status: number): StowageError => {
+export const errorOfStatus = (asked: Asked, status: number): errors.StowageError => {
   const cause = new StatusError(status);
   const detail = detailOf(asked, cause.message);
   // Our requests are well-formed, so the server rejects the name.
   if (status === 400 && NAMING.has(asked.method) && !asked.path.isRoot)
-    return new UnsafeNameError({ detail, cause });
+    return new errors.UnsafeNameError({ detail, cause });
   // 415: the virus scanner of Nextcloud has rejected the content.
-  if (status === 405 || status === 415) return new StorageDeniedError({ detail, cause });
+  if (status === 405 || status === 415) return new errors.StorageDeniedError({ detail, cause });
   if (status === 411 || status === 413)
-    return new StorageDeniedError({ detail: `${detail}; a proxy may limit the size of bodies`, cause });
+    return new errors.StorageDeniedError({
+      detail: `${detail}; a proxy may limit the size of bodies`,
+      cause,
+    });
   // Callers that send conditions handle these statuses themselves.
   if (status === 412 || status === 416 || status === 501)
-    return new StorageUnavailableError({ detail, cause });
+    return new errors.StorageUnavailableError({ detail, cause });
   return errorOfResponse(status, { detail, cause });
 };
 
 /** Converts an error of the connection. StowageErrors stay as they are. */
-export const errorOfFailure = (asked: Asked, error: unknown): StowageError => {
-  if (error instanceof StowageError) return error;
+export const errorOfFailure = (asked: Asked, error: unknown): errors.StowageError => {
+  if (error instanceof errors.StowageError) return error;
   if (error instanceof SilenceError) {
-    return new StorageTimeoutError({ detail: detailOf(asked, 'no response in time'), cause: error });
+    return new errors.StorageTimeoutError({ detail: detailOf(asked, 'no response in time'), cause: error });
   }
   if (error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
-    return new CorruptError({ detail: detailOf(asked, 'a response that cannot be unpacked'), cause: error });
+    return new errors.CorruptError({
+      detail: detailOf(asked, 'a response that cannot be unpacked'),
+      cause: error,
+    });
   }
-  return new StorageUnavailableError({ detail: detailOf(asked, 'the connection failed'), cause: error });
+  return new errors.StorageUnavailableError({
+    detail: detailOf(asked, 'the connection failed'),
+    cause: error,
+  });
 };
 
 /** The status of a rejection by the server; undefined for other errors. */
 export const statusOf = (error: unknown): number | undefined =>
-  error instanceof StowageError && error.cause instanceof StatusError ? error.cause.status : undefined;
+  error instanceof errors.StowageError && error.cause instanceof StatusError ? error.cause.status : undefined;
 
 /** Rejections that are independent of the path. */
 const NOT_ABOUT_PATH: ReadonlySet<number> = new Set([401, 407, 408, 423, 424, 429]);

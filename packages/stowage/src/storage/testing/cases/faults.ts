@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  CorruptError,
-  MovedInPartError,
-  StorageDeniedError,
-  StorageUnavailableError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { StorageAdapter, OperationOptions } from '../../adapter.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import { placeStaged, stageContent } from '../../staging.ts';
@@ -125,7 +120,7 @@ const copyBreaks = ([what, fault]: readonly [string, Fault]): CaseDefinition =>
       for (const transfer of [copyFolder, moveFolder])
         await expectError(
           transfer(faulty(adapter, fault), at('tree'), at('target')),
-          StorageUnavailableError,
+          errors.StorageUnavailableError,
         );
     });
   });
@@ -157,7 +152,7 @@ export const faultTheme = theme('faults', [
       const target = `target${index}`;
       const before = below(await snapshotOf(adapter), 'tree');
       const broken = faulty(adapter, { operation: 'copyFile', effect: 'fail-after', call: 10 });
-      await expectError(transfer(broken, at('tree'), at(target)), StorageUnavailableError);
+      await expectError(transfer(broken, at('tree'), at(target)), errors.StorageUnavailableError);
       const after = await snapshotOf(adapter);
       assert.deepEqual(below(after, 'tree'), before);
       // Its owner is unknown, so it must not be removed.
@@ -170,10 +165,10 @@ export const faultTheme = theme('faults', [
       operation: 'removeFile',
       effect: 'fail-before',
       path: (path) => path.segments[0] === 'tree',
-      error: new StorageDeniedError(),
+      error: new errors.StorageDeniedError(),
     });
     await expectUnchanged(context.adapter, () =>
-      expectError(moveFolder(broken, context.at('tree'), context.at('target')), StorageDeniedError),
+      expectError(moveFolder(broken, context.at('tree'), context.at('target')), errors.StorageDeniedError),
     );
   }),
   it('a moved folder whose removal breaks off is whole at its target, and nothing else is removed', async (context) => {
@@ -193,7 +188,7 @@ export const faultTheme = theme('faults', [
         call,
         path: (path) => path.segments[0] === 'tree',
       });
-      await expectError(moveFolder(broken, at('tree'), at('target')), MovedInPartError);
+      await expectError(moveFolder(broken, at('tree'), at('target')), errors.MovedInPartError);
       assert.deepEqual(below(await snapshotOf(adapter), 'target'), before);
       await adapter.removeFolder(at('tree'));
       await moveFolder(adapter, at('target'), at('tree'));
@@ -205,7 +200,11 @@ export const faultTheme = theme('faults', [
       const staged = await stageContent(broken, contentOf(makeBytes(LARGE)));
       const path = at(`f/${index}.bin`);
       await expectUnchanged(adapter, () =>
-        expectError(placeStaged(staged, broken, broken, path), StorageUnavailableError, CorruptError),
+        expectError(
+          placeStaged(staged, broken, broken, path),
+          errors.StorageUnavailableError,
+          errors.CorruptError,
+        ),
       );
       await placeStaged(staged, broken, broken, path, { createOnly: true });
       await expectBytes(adapter, path, makeBytes(LARGE));
@@ -228,8 +227,8 @@ export const faultTheme = theme('faults', [
         const { stat, stream } = await broken.read(at('a.bin'));
         await expectError(
           adapter.write(at('copy.bin'), stream, { size: stat.size }),
-          StorageUnavailableError,
-          CorruptError,
+          errors.StorageUnavailableError,
+          errors.CorruptError,
         );
       });
     }

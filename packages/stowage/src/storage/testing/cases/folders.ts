@@ -1,14 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  AlreadyExistsError,
-  IntoItselfError,
-  NotFoundError,
-  StorageDeniedError,
-  StowageError,
-  WrongKindError,
-  ChangedMeanwhileError,
-  NotEmptyError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
 import {
   below,
@@ -49,7 +40,7 @@ export const folderTheme = theme('folders', [
     await put(adapter, at('by-file/b.txt'), 'b');
     await expectUnchanged(adapter, async () => {
       for (const path of ['f', 'a.txt', 'by-file', ''])
-        await expectError(adapter.makeFolder(at(path)), AlreadyExistsError);
+        await expectError(adapter.makeFolder(at(path)), errors.AlreadyExistsError);
     });
   }),
   {
@@ -64,14 +55,14 @@ export const folderTheme = theme('folders', [
       const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled').length;
       if (promises.atomicCreate) assert.equal(winners, 1);
       else assert.ok(winners >= 1);
-      await expectLosers(outcomes, AlreadyExistsError);
+      await expectLosers(outcomes, errors.AlreadyExistsError);
     }),
   },
   it('a removed file is gone and its neighbours are not', async ({ adapter, at }) => {
     for (const name of ['a', 'a.txt', 'a.txt2', 'ab']) await put(adapter, at(`f/${name}`), name);
     await adapter.removeFile(at('f/a.txt'));
     assert.deepEqual(await namesIn(adapter, at('f')), ['a', 'a.txt2', 'ab']);
-    await expectError(adapter.stat(at('f/a.txt')), NotFoundError);
+    await expectError(adapter.stat(at('f/a.txt')), errors.NotFoundError);
   }),
   it('a folder whose last file is removed stays, where folders can be empty', async (context) => {
     const { adapter, promises, at } = context;
@@ -84,13 +75,13 @@ export const folderTheme = theme('folders', [
     await put(adapter, at('f/a.txt'), 'a');
     await expectUnchanged(adapter, async () => {
       for (const path of ['no', 'f/no', 'no/no', 'f/a.txt/no']) {
-        await expectError(adapter.removeFile(at(path)), NotFoundError);
-        await expectError(adapter.removeFolder(at(path)), NotFoundError);
+        await expectError(adapter.removeFile(at(path)), errors.NotFoundError);
+        await expectError(adapter.removeFolder(at(path)), errors.NotFoundError);
       }
-      await expectError(adapter.removeFile(at('f')), WrongKindError);
-      await expectError(adapter.removeFile(at('')), WrongKindError);
-      await expectError(adapter.removeFolder(at('f/a.txt')), WrongKindError);
-      await expectError(adapter.removeFolder(at('')), StorageDeniedError);
+      await expectError(adapter.removeFile(at('f')), errors.WrongKindError);
+      await expectError(adapter.removeFile(at('')), errors.WrongKindError);
+      await expectError(adapter.removeFolder(at('f/a.txt')), errors.WrongKindError);
+      await expectError(adapter.removeFolder(at('')), errors.StorageDeniedError);
     });
   }),
   it('a removed folder goes with all it holds, and only that', async (context) => {
@@ -100,7 +91,7 @@ export const folderTheme = theme('folders', [
     await put(adapter, at('tree.txt'), 'keep');
     await adapter.removeFolder(at('tree'));
     assert.deepEqual(await namesIn(adapter), ['tree.txt', 'tree2']);
-    await expectError(adapter.stat(at('tree/deep/b.bin')), NotFoundError);
+    await expectError(adapter.stat(at('tree/deep/b.bin')), errors.NotFoundError);
     await expectBytes(adapter, at('tree2/keep.txt'), 'keep');
   }),
   it('a folder is copied with all it holds, the source stays', async (context) => {
@@ -128,8 +119,8 @@ export const folderTheme = theme('folders', [
     await expectUnchanged(adapter, async () => {
       const targets = ['taken', 'file.txt', ...(promises.emptyFolders ? ['hollow'] : [])];
       for (const target of targets) {
-        await expectError(copyFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
-        await expectError(moveFolder(adapter, at('tree'), at(target)), AlreadyExistsError);
+        await expectError(copyFolder(adapter, at('tree'), at(target)), errors.AlreadyExistsError);
+        await expectError(moveFolder(adapter, at('tree'), at(target)), errors.AlreadyExistsError);
       }
     });
   }),
@@ -138,16 +129,16 @@ export const folderTheme = theme('folders', [
     await plantTree(context);
     await expectUnchanged(adapter, async () => {
       for (const transfer of [copyFolder, moveFolder]) {
-        await expectError(transfer(adapter, at('no'), at('new')), NotFoundError);
-        await expectError(transfer(adapter, at('tree/a.txt'), at('new')), WrongKindError);
-        await expectError(transfer(adapter, at('tree'), at('tree/deep/new')), IntoItselfError);
+        await expectError(transfer(adapter, at('no'), at('new')), errors.NotFoundError);
+        await expectError(transfer(adapter, at('tree/a.txt'), at('new')), errors.WrongKindError);
+        await expectError(transfer(adapter, at('tree'), at('tree/deep/new')), errors.IntoItselfError);
       }
     });
   }),
   it('a folder below a file is never made and the file stays', async ({ adapter, at }) => {
     await put(adapter, at('a.txt'), 'a');
     await adapter.makeFolder(at('a.txt/sub')).catch((error: unknown) => {
-      assert.ok(error instanceof StowageError, 'an error of the backend came through');
+      assert.ok(error instanceof errors.StowageError, 'an error of the backend came through');
     });
     await expectBytes(adapter, at('a.txt'), 'a');
   }),
@@ -164,15 +155,15 @@ export const removalTheme = theme('removal', [
     await put(adapter, at('f/b.txt'), 'b');
     const looked = await adapter.stat(at('f/b.txt'));
     await adapter.removeFile(at('f/b.txt'), { ifUnchanged: looked });
-    await expectError(adapter.stat(at('f/a.txt')), NotFoundError);
-    await expectError(adapter.stat(at('f/b.txt')), NotFoundError);
+    await expectError(adapter.stat(at('f/a.txt')), errors.NotFoundError);
+    await expectError(adapter.stat(at('f/b.txt')), errors.NotFoundError);
   }),
   it('a file that was replaced is not removed as the one that it was', async ({ adapter, at }) => {
     const written = await put(adapter, at('a.txt'), 'old');
     const looked = await adapter.stat(at('a.txt'));
     await put(adapter, at('a.txt'), 'another length');
     for (const ifUnchanged of [written, looked])
-      await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged }), ChangedMeanwhileError);
+      await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged }), errors.ChangedMeanwhileError);
     await expectBytes(adapter, at('a.txt'), 'another length');
   }),
   it('a file that was replaced by as many bytes is not removed either, where versions can be told', async (context) => {
@@ -180,16 +171,19 @@ export const removalTheme = theme('removal', [
     const written = await put(adapter, at('a.txt'), 'old');
     const replaced = await put(adapter, at('a.txt'), 'new');
     if (written.etag === undefined || written.etag === replaced.etag) return;
-    await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), ChangedMeanwhileError);
+    await expectError(
+      adapter.removeFile(at('a.txt'), { ifUnchanged: written }),
+      errors.ChangedMeanwhileError,
+    );
     await expectBytes(adapter, at('a.txt'), 'new');
   }),
   it('a conditional removal of nothing is NotFoundError, of a folder WrongKindError', async (context) => {
     const { adapter, at } = context;
     const written = await put(adapter, at('a.txt'), 'a');
     await adapter.removeFile(at('a.txt'));
-    await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), NotFoundError);
+    await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), errors.NotFoundError);
     await adapter.makeFolder(at('a.txt'));
-    await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), WrongKindError);
+    await expectError(adapter.removeFile(at('a.txt'), { ifUnchanged: written }), errors.WrongKindError);
   }),
   it('an empty folder is removed, and only that', async ({ adapter, at }) => {
     await adapter.makeFolder(at('f/g/h'));
@@ -205,16 +199,16 @@ export const removalTheme = theme('removal', [
     await put(adapter, at('deep/sub/a.txt'), 'a');
     await expectUnchanged(adapter, async () => {
       for (const path of ['file', 'folder', 'deep'])
-        await expectError(adapter.removeEmptyFolder(at(path)), NotEmptyError);
+        await expectError(adapter.removeEmptyFolder(at(path)), errors.NotEmptyError);
     });
   }),
   it('to remove an empty folder that is missing, a file or the root is refused', async ({ adapter, at }) => {
     await put(adapter, at('a.txt'), 'a');
     await expectUnchanged(adapter, async () => {
       for (const path of ['no', 'no/no', 'a.txt/no'])
-        await expectError(adapter.removeEmptyFolder(at(path)), NotFoundError);
-      await expectError(adapter.removeEmptyFolder(at('a.txt')), WrongKindError);
-      await expectError(adapter.removeEmptyFolder(at('')), StorageDeniedError);
+        await expectError(adapter.removeEmptyFolder(at(path)), errors.NotFoundError);
+      await expectError(adapter.removeEmptyFolder(at('a.txt')), errors.WrongKindError);
+      await expectError(adapter.removeEmptyFolder(at('')), errors.StorageDeniedError);
     });
   }),
   {
@@ -222,7 +216,7 @@ export const removalTheme = theme('removal', [
     ...it('a folder that holds only what no path can name is not empty', async ({ adapter, at, plant }) => {
       await adapter.makeFolder(at('f'));
       await plant('f/evil\\name.txt');
-      await expectError(adapter.removeEmptyFolder(at('f')), NotEmptyError);
+      await expectError(adapter.removeEmptyFolder(at('f')), errors.NotEmptyError);
       assert.equal((await adapter.stat(at('f'))).kind, 'folder');
     }),
   },
@@ -234,7 +228,7 @@ export const removalTheme = theme('removal', [
         put(adapter, at(`${folder}/a.txt`), 'a'),
         adapter.removeEmptyFolder(at(folder)),
       ]);
-      await expectLosers([removing], NotEmptyError);
+      await expectLosers([removing], errors.NotEmptyError);
       // A put that reported failure may have lost its folder; the file of a successful one exists.
       if (putting.status === 'fulfilled') await expectBytes(adapter, at(`${folder}/a.txt`), 'a');
     }

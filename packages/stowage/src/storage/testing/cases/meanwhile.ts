@@ -1,13 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  AlreadyExistsError,
-  ContentsConflictError,
-  MovedInPartError,
-  ifMissing,
-  NotFoundError,
-  StorageUnavailableError,
-  StowageError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import type { StorageAdapter } from '../../adapter.ts';
 import { copyTree } from '../../copy-tree.ts';
 import { copyFolder, moveFolder } from '../../folders.ts';
@@ -60,7 +52,7 @@ const interrupted = (adapter: StorageAdapter, act: (made: SourcePath) => Promise
 };
 
 const textAt = async (adapter: StorageAdapter, path: SourcePath): Promise<string | undefined> =>
-  (await bytesAt(adapter, path).catch(ifMissing))?.toString();
+  (await bytesAt(adapter, path).catch(errors.ifMissing))?.toString();
 
 /** Changes that others make while a folder or file is copied, moved or rolled back are not lost. */
 export const meanwhileTheme = theme('meanwhile', [
@@ -69,9 +61,9 @@ export const meanwhileTheme = theme('meanwhile', [
     await plantTree(context);
     const store = interrupted(adapter, async () => {
       await put(adapter, at('target/theirs.txt'), 'theirs');
-      throw new StorageUnavailableError();
+      throw new errors.StorageUnavailableError();
     });
-    await expectError(copyFolder(store, at('tree'), at('target')), StorageUnavailableError);
+    await expectError(copyFolder(store, at('tree'), at('target')), errors.StorageUnavailableError);
     await expectBytes(adapter, at('target/theirs.txt'), 'theirs');
     await expectBytes(adapter, at('tree/deep/a.txt'), 'deep');
     // At most the one copy that was reported as failed.
@@ -90,10 +82,10 @@ export const meanwhileTheme = theme('meanwhile', [
           const replaced = (await namesIn(adapter, at('target'))).find((name) => name !== 'deep') ?? '';
           await put(adapter, at('target').child(replaced), 'replaced by others');
         }
-        throw new StorageUnavailableError();
+        throw new errors.StorageUnavailableError();
       },
     });
-    await expectError(copyFolder(store, at('tree'), at('target')), StorageUnavailableError);
+    await expectError(copyFolder(store, at('tree'), at('target')), errors.StorageUnavailableError);
     const [left = '', ...more] = await namesIn(adapter, at('target'));
     assert.deepEqual(more, []);
     await expectBytes(adapter, at('target').child(left), 'replaced by others');
@@ -110,7 +102,7 @@ export const meanwhileTheme = theme('meanwhile', [
           await adapter.copyFile(from, to, options);
         },
       });
-      await expectError(transfer(store, at('tree'), at('target')), ContentsConflictError);
+      await expectError(transfer(store, at('tree'), at('target')), errors.ContentsConflictError);
       assert.equal((await namesIn(adapter, at('tree'))).length, FILES + 1);
       const [left = '', ...more] = await namesIn(adapter, at('target'));
       assert.deepEqual(more, []);
@@ -119,7 +111,7 @@ export const meanwhileTheme = theme('meanwhile', [
       await adapter.removeFolder(at('target'));
     }
     await put(adapter, at('target/x.txt'), 'x');
-    await expectError(copyFolder(adapter, at('tree'), at('target')), AlreadyExistsError);
+    await expectError(copyFolder(adapter, at('tree'), at('target')), errors.AlreadyExistsError);
   }),
   it('what others put into or replace in a folder that is moved by copying stays, and is reported', async (context) => {
     const { adapter, at } = context;
@@ -131,7 +123,7 @@ export const meanwhileTheme = theme('meanwhile', [
     });
     const moved = (path: SourcePath) => ({ storage: store, path });
     const moving = moveTree(moved(at('tree')), moved(at('target')));
-    await expectError(moving, MovedInPartError);
+    await expectError(moving, errors.MovedInPartError);
     assert.deepEqual(
       (await namesIn(adapter, at('tree'))).filter((name) => !/^\d+\.txt$/u.test(name)),
       ['more', 'new.txt'],
@@ -160,7 +152,7 @@ export const meanwhileTheme = theme('meanwhile', [
         ),
       );
       const moving = moveFolder(adapter, at(from), at(to)).catch((error: unknown) => {
-        assert.ok(error instanceof StowageError, 'an error of the backend came through');
+        assert.ok(error instanceof errors.StowageError, 'an error of the backend came through');
       });
       const acknowledged = (await Promise.all(uploads)).filter((index) => index !== undefined);
       await moving;
@@ -184,7 +176,7 @@ export const meanwhileTheme = theme('meanwhile', [
       const found = [await textAt(adapter, from), await textAt(adapter, to)];
       if (replacing.status === 'fulfilled') assert.ok(found.includes('new'), 'the replacing version is lost');
       if (moving.status === 'rejected') {
-        assert.ok(moving.reason instanceof StowageError, 'an error of the backend came through');
+        assert.ok(moving.reason instanceof errors.StowageError, 'an error of the backend came through');
         assert.equal(found[1], undefined);
       } else assert.notEqual(found[1], undefined);
     }
@@ -199,8 +191,8 @@ export const meanwhileTheme = theme('meanwhile', [
         { storage: adapter, path: at('tree') },
         { storage: adapter, path: at('target') },
       ];
-      await expectError(moveTree(source, target), ContentsConflictError);
-      await expectError(adapter.stat(at('target')), NotFoundError);
+      await expectError(moveTree(source, target), errors.ContentsConflictError);
+      await expectError(adapter.stat(at('target')), errors.NotFoundError);
       await copyTree(source, target);
       assert.equal((await namesIn(adapter, at('target'))).length, FILES + 1);
       let omitted = 0;
@@ -215,7 +207,7 @@ export const meanwhileTheme = theme('meanwhile', [
     const moving = moveFileTo({ storage: store, path: at('a.txt') }, { storage: store, path: at('b.txt') });
     await assert.rejects(moving);
     await expectBytes(adapter, at('a.txt'), 'replaced');
-    await expectError(adapter.stat(at('b.txt')), NotFoundError);
+    await expectError(adapter.stat(at('b.txt')), errors.NotFoundError);
   }),
   it('a copy or move of a folder that is aborted in its midst leaves the source whole and no copy', async (context) => {
     const { adapter, at } = context;
@@ -228,7 +220,7 @@ export const meanwhileTheme = theme('meanwhile', [
         return Promise.resolve();
       });
       await expectReason(transfer(store, at('tree'), at('target'), { signal: abort.signal }), reason);
-      await expectError(adapter.stat(at('target')), NotFoundError);
+      await expectError(adapter.stat(at('target')), errors.NotFoundError);
       assert.equal((await namesIn(adapter, at('tree'))).length, FILES + 1);
     }
   }),
@@ -243,7 +235,7 @@ export const meanwhileTheme = theme('meanwhile', [
       },
     });
     await moveFolder(store, at('tree'), at('target'), { signal: abort.signal });
-    await expectError(adapter.stat(at('tree')), NotFoundError);
+    await expectError(adapter.stat(at('tree')), errors.NotFoundError);
     assert.equal((await namesIn(adapter, at('target'))).length, FILES + 1);
   }),
 ]);

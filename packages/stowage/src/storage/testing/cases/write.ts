@@ -1,12 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  AlreadyExistsError,
-  ChangedMeanwhileError,
-  CorruptError,
-  StowageError,
-  UnsupportedError,
-  WrongKindError,
-} from '../../../errors/errors.ts';
+import * as errors from '../../../errors/errors.ts';
 import {
   contentOf,
   endlessContent,
@@ -75,10 +68,10 @@ export const writeTheme = theme('write', [
     await put(adapter, at('f/old.bin'), 'old');
     await expectUnchanged(adapter, async () => {
       for (const size of [LARGE - 1, LARGE + 1, 0]) {
-        await expectError(put(adapter, at('f/new.bin'), makeBytes(LARGE), { size }), CorruptError);
-        await expectError(put(adapter, at('f/old.bin'), makeBytes(LARGE), { size }), CorruptError);
+        await expectError(put(adapter, at('f/new.bin'), makeBytes(LARGE), { size }), errors.CorruptError);
+        await expectError(put(adapter, at('f/old.bin'), makeBytes(LARGE), { size }), errors.CorruptError);
       }
-      await expectError(put(adapter, at('f/new.bin'), '', { size: 1 }), CorruptError);
+      await expectError(put(adapter, at('f/new.bin'), '', { size: 1 }), errors.CorruptError);
     });
     await put(adapter, at('f/new.bin'), makeBytes(LARGE), { size: LARGE });
     await expectBytes(adapter, at('f/new.bin'), makeBytes(LARGE));
@@ -89,9 +82,15 @@ export const writeTheme = theme('write', [
     await adapter.makeFolder(at('f/deep'));
     await expectUnchanged(adapter, async () => {
       const content = contentOf('second');
-      await expectError(adapter.write(at('f/a.txt'), content, { createOnly: true }), AlreadyExistsError);
+      await expectError(
+        adapter.write(at('f/a.txt'), content, { createOnly: true }),
+        errors.AlreadyExistsError,
+      );
       assert.ok(content.destroyed, 'the content was not destroyed');
-      await expectError(put(adapter, at('f/deep'), 'second', { createOnly: true }), AlreadyExistsError);
+      await expectError(
+        put(adapter, at('f/deep'), 'second', { createOnly: true }),
+        errors.AlreadyExistsError,
+      );
     });
   }),
   {
@@ -110,7 +109,7 @@ export const writeTheme = theme('write', [
         assert.equal(winners.length, 1, `${winners.length} writers were told that they made the file`);
         await expectBytes(adapter, at('f/prize.bin'), makeBytes(40_000, winners[0]));
       } else assert.ok(winners.length >= 1, 'no writer made the file');
-      await expectLosers(outcomes, AlreadyExistsError);
+      await expectLosers(outcomes, errors.AlreadyExistsError);
       assert.deepEqual(await namesIn(adapter, at('f')), ['prize.bin']);
     }),
   },
@@ -127,32 +126,35 @@ export const writeTheme = theme('write', [
     if (!promises.ifMatch) {
       const ifMatch = first.etag ?? '"any"';
       await expectUnchanged(adapter, () =>
-        expectError(put(adapter, at('a.txt'), 'two', { ifMatch }), UnsupportedError),
+        expectError(put(adapter, at('a.txt'), 'two', { ifMatch }), errors.UnsupportedError),
       );
       return;
     }
     assert.ok(first.etag !== undefined, 'a store with ifMatch has versions');
     const second = await put(adapter, at('a.txt'), 'two', { ifMatch: first.etag });
     await expectUnchanged(adapter, async () => {
-      await expectError(put(adapter, at('a.txt'), 'three', { ifMatch: first.etag }), ChangedMeanwhileError);
+      await expectError(
+        put(adapter, at('a.txt'), 'three', { ifMatch: first.etag }),
+        errors.ChangedMeanwhileError,
+      );
       await expectError(
         put(adapter, at('new.txt'), 'three', { ifMatch: second.etag }),
-        ChangedMeanwhileError,
+        errors.ChangedMeanwhileError,
       );
     });
   }),
   it('a folder of that name is WrongKindError and stays as it was', async ({ adapter, at }) => {
     await put(adapter, at('f/a.txt'), 'a');
     await expectUnchanged(adapter, async () => {
-      await expectError(put(adapter, at('f'), 'not a folder'), WrongKindError);
-      await expectError(put(adapter, at(''), 'not a folder'), WrongKindError);
+      await expectError(put(adapter, at('f'), 'not a folder'), errors.WrongKindError);
+      await expectError(put(adapter, at(''), 'not a folder'), errors.WrongKindError);
     });
   }),
   it('a file where a parent folder must be stays as it was', async ({ adapter, at }) => {
     await put(adapter, at('a.txt'), 'a');
     // Stores of plain keys can hold both; all others reject it.
     await put(adapter, at('a.txt/b.txt'), 'b').catch((error: unknown) => {
-      assert.ok(error instanceof StowageError, 'an error of the backend came through');
+      assert.ok(error instanceof errors.StowageError, 'an error of the backend came through');
     });
     await expectBytes(adapter, at('a.txt'), 'a');
   }),
