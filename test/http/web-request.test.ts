@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createRouter } from 'stowage';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { memoryConfig } from './hosts.ts';
 
 const quiet = { logger: { debug() {}, info() {}, warn() {}, error() {} } };
@@ -41,6 +41,32 @@ describe('a plain web request', () => {
       new Request(`${base}/fileDownload?name=a.bin`, { headers: { 'if-none-match': etag } }),
     );
     expect([again.status, again.body]).toEqual([304, null]);
+  });
+
+  it('closes a file when its host cancels the response, or neither reads nor cancels it', async () => {
+    const body = new FormData();
+    body.append('files[0]', new Blob([randomBytes(7 * 1024 * 1024)]), 'left.bin');
+    const headers = { 'x-user': 'editor' };
+    await router.fetch(new Request(`${base}/fileUpload`, { method: 'POST', headers, body }));
+    const download = () => router.fetch(new Request(`${base}/fileDownload?name=left.bin`));
+    // The run fails by an error that nobody catches, which would end the process.
+    for (let chunks = 0; chunks < 13; chunks += 1) {
+      const reader = (await download()).body?.getReader();
+      for (let count = 0; count < chunks; count += 1) await reader?.read();
+      await reader?.cancel();
+    }
+    // Hono's `timeout` drops a response that comes too late.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [dropped, slow] = await Promise.all([download(), download()]);
+    const reader = slow.body?.getReader();
+    for (let minute = 0; minute < 3; minute += 1) {
+      expect((await reader?.read())?.done).toBe(false);
+      vi.advanceTimersByTime(60_000);
+    }
+    await expect(dropped.arrayBuffer()).rejects.toThrow('does not read');
+    await reader?.cancel();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('cuts the base path by whole segments', async () => {

@@ -115,8 +115,38 @@ const bodyOf = ({ body, bodyUsed }: Request): Pick<ConnectorRequest, 'body' | 'p
   return { body: Readable.fromWeb(body).on('error', () => undefined) };
 };
 
-const toBody = (body: ConnectorResponse['body']): WebBody =>
-  (body instanceof Readable ? Readable.toWeb(body) : (body ?? null)) as WebBody;
+/** A connection is closed when the client reads nothing for this long while there is data to send. */
+export const STALL_MS = 120_000;
+
+/**
+ * The body for a web response. Not `Readable.toWeb`: in Node 20 a client that disconnects at the wrong moment
+ * would end the process by an uncaught error. As with `node:http`, a body that is not read for long ends: a
+ * middleware of the host may have dropped the response, such as Hono's `timeout`, and its file would stay open.
+ */
+const toBody = (body: ConnectorResponse['body']): WebBody => {
+  if (!(body instanceof Readable)) return body ?? null;
+  type Chunks = AsyncIterator<Uint8Array, undefined>;
+  const chunks = body.on('error', () => undefined)[Symbol.asyncIterator]() as Chunks;
+  let unread: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    unread = setTimeout(() => body.destroy(new Error('the host does not read the response')), STALL_MS);
+    unread.unref();
+  };
+  const stop = (): void => clearTimeout(unread);
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    stop();
+    const { value } = await chunks.next();
+    if (value === undefined) return controller.close();
+    wait();
+    controller.enqueue(value);
+  };
+  const cancel = (): void => {
+    stop();
+    body.destroy();
+  };
+  wait();
+  return new ReadableStream({ pull, cancel }, { highWaterMark: 0 }) as WebBody;
+};
 
 export const toFetchHandler = (handle: Handle, { basePath = '' }: MountOptions = {}): FetchHandler => {
   const base = encodedBase(basePath);

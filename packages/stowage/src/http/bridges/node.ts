@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ConnectorRequest, ConnectorResponse, Handle } from '../message.ts';
-import { belowBase, drain, encodedBase, mountOf, type MountOptions, peerAddress } from './fetch.ts';
+import { belowBase, drain, encodedBase, mountOf, type MountOptions, peerAddress, STALL_MS } from './fetch.ts';
 import { hostBody } from './host-body.ts';
 
 /**
@@ -101,9 +101,6 @@ const connectorRequest = (
     },
   };
 };
-
-/** Default of `stallMs`. */
-const STALL_MS = 120_000;
 
 const writeBody = async (
   response: ServerResponse,
