@@ -194,8 +194,23 @@ describe.skipIf(chromium === undefined)(`the picker${needsChromium}`, () => {
     const [, , width] = await picker.all('dialog .fields input');
     await width?.click({ count: 3 });
     await picker.page.keyboard.type('200');
+    let list = (): void => undefined;
+    service().proxy = (request, response) => {
+      const isHeld = request.url === '/connector/files';
+      if (isHeld) list = () => void service().pass(request, response);
+      return isHeld;
+    };
     await picker.press('Enter');
     await picker.says('one.jpg was changed.');
+    // The list that comes later leaves the focus on what a person has gone to.
+    await picker.tabTo('Undo');
+    const shown = () =>
+      picker.first('.cell img').then((img) => img.evaluate((one) => one.getAttribute('src')));
+    const before = await shown();
+    list();
+    await picker.eventually(async () => (await shown()) !== before).toBe(true);
+    expect(await picker.focus()).toBe('Undo');
+    service().proxy = undefined;
     expect(await sharp(await readFile(service().inPhotos('one.jpg'))).metadata()).toMatchObject({
       width: 200,
       height: 480,

@@ -107,7 +107,7 @@ export class Rows {
     // When nothing inside has the focus, it is on the dialog or page around the picker.
     if (!(root instanceof ShadowRoot) || focused === null || focused === document.body) return false;
     if (!root.contains(focused)) return !focused.contains(root.host);
-    return focused.matches('input, select, textarea, [role="menuitem"], [role="treeitem"]');
+    return focused.matches('input, select, textarea, .notice *, [role="menuitem"], [role="treeitem"]');
   }
 
   /** Number of visible cells. */
