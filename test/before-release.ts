@@ -4,3 +4,9 @@ export const runsEverything = process.env['STOWAGE_ALL_SERVERS'] === '1';
 /** The first cases, which stand for the others unless everything runs. */
 export const mostly = <Case>(count: number, cases: readonly Case[]): readonly Case[] =>
   runsEverything ? cases : cases.slice(0, count);
+
+const day = Math.floor(Date.now() / 86_400_000);
+
+/** One of so many shares of the cases, another one each day, unless everything runs. */
+export const shareOfDay = <const Case>(shares: number, cases: readonly Case[]): readonly Case[] =>
+  runsEverything ? cases : cases.filter((_, index) => index % shares === day % shares);

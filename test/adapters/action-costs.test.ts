@@ -5,6 +5,7 @@ import sharp from 'sharp';
 import { createApp } from 'stowage';
 import { createClient, type Client } from 'stowage/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shareOfDay } from '../before-release.ts';
 import { servedStores } from './served-stores.ts';
 import { countTraffic } from './traffic.ts';
 
@@ -110,7 +111,7 @@ describe('what actions cost', () => {
       NAMES.includes(adapter) && !name.includes('nginx') && missing === undefined,
   );
 
-  it.each(remote)(
+  it.each(shareOfDay(2, remote))(
     'in requests on $name',
     async ({ adapter, start }) => {
       const { source, stop } = await start();

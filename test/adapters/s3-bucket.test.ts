@@ -6,6 +6,7 @@ import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SourcePath } from 'stowage/storage';
 import { S3Adapter, parseS3Options } from '#internals';
+import { runsEverything } from '../before-release.ts';
 import { formOf } from '../protocol/service.ts';
 import { startInstance, type Instance } from '../../tools/test-servers/instance.ts';
 import { makeBucket, optionsFor, type PlainBucket } from '../../tools/test-servers/bucket.ts';
@@ -311,11 +312,12 @@ describe.skipIf(radosgwMissing !== undefined)(
       expect(Object.keys(expected).length).toBeGreaterThanOrEqual(32);
     }, 60_000);
 
-    it('three processes that upload 45 files of one name store 45 distinct whole files', async () => {
+    it('three processes that upload files of one name store as many distinct whole files', async () => {
+      const count = runsEverything ? 45 : 24;
       const prefix = racing;
       const contentOf = (index: number): string => `upload ${String(index)};`.repeat(500);
       const paths = await Promise.all(
-        Array.from({ length: 45 }, async (_, index) => {
+        Array.from({ length: count }, async (_, index) => {
           const { url } = trio[index % 3] ?? { url: '' };
           const body = formOf([['files[0]', 'a.txt', contentOf(index)]], { source: 'racing' });
           const answer = await fetch(`${url}/fileUpload`, { method: 'POST', body });
@@ -324,7 +326,7 @@ describe.skipIf(radosgwMissing !== undefined)(
           return [index, data.files?.[0] ?? ''] as const;
         }),
       );
-      expect(new Set(paths.map(([, path]) => path)).size).toBe(45);
+      expect(new Set(paths.map(([, path]) => path)).size).toBe(count);
       expect(await bucket.keys(`${prefix}/`)).toEqual(paths.map(([, path]) => path).sort());
       const parsed = parseS3Options(optionsFor(server, bucket.name, { prefix }));
       if ('problems' in parsed) throw new Error(parsed.problems.join('; '));

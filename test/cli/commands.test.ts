@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shareOfDay } from '../before-release.ts';
 import { createFolder, portOf, runToEnd, start, type Folder } from './service.ts';
 
 let folder: Folder;
@@ -45,28 +46,30 @@ describe('stowage', () => {
     expect(await runToEnd([])).toEqual({ status: 2, signal: null, stdout: '', stderr: stdout });
   });
 
-  it.each([
-    [['sevre'], 'Unknown command: sevre'],
-    [['serve', '--prot', '80'], "Unknown option '--prot'"],
-    [['serve', 'photos', 'now'], 'Unexpected argument: now'],
-    [['serve', ''], 'serve needs the name of a folder, not an empty text.'],
-    [['serve', 'photos', '--config', 'a.json'], 'serve takes a folder or --config, not both.'],
-    [['serve', '--port', '65536'], '--port must be a port number from 0 to 65535, not "65536".'],
-    [['serve', '--port', '80x'], '--port must be a port number from 0 to 65535, not "80x".'],
-    [['serve', '--config', ''], '--config needs the name of a file.'],
-    [['serve', '--host', ''], '--host needs an address.'],
-    [['check-config', '--port', '80'], 'check-config does not take --port.'],
-    [['check-config', '--health-port', '80'], 'check-config does not take --health-port.'],
-    [['serve', '--health-port', 'x'], '--health-port must be a port number from 0 to 65535, not "x".'],
-    [['check-config', 'a'], 'Unexpected argument: a'],
-    [['explain'], 'explain needs a role, an action and a path.'],
-    [['explain', 'guest', 'files'], 'explain needs a role, an action and a path.'],
-    [['explain', 'guest', 'files', '/', 'b'], 'Unexpected argument: b'],
-    [['explain', 'guest', 'fileRemov', '/'], 'Unknown action: fileRemov'],
-    [['explain', 'guest', 'FILE_DELETE', '/'], 'Unknown action: FILE_DELETE'],
-    [['explain', 'guest', 'files', '../a'], 'The path "../a" leaves its source.'],
-    [['explain', 'guest', 'files', '/', '--host', 'a'], 'explain does not take --host.'],
-  ])('ends with 2 when it does not understand: %j', async (words, message) => {
+  it.each(
+    shareOfDay(3, [
+      [['sevre'], 'Unknown command: sevre'],
+      [['serve', '--prot', '80'], "Unknown option '--prot'"],
+      [['serve', 'photos', 'now'], 'Unexpected argument: now'],
+      [['serve', ''], 'serve needs the name of a folder, not an empty text.'],
+      [['serve', 'photos', '--config', 'a.json'], 'serve takes a folder or --config, not both.'],
+      [['serve', '--port', '65536'], '--port must be a port number from 0 to 65535, not "65536".'],
+      [['serve', '--port', '80x'], '--port must be a port number from 0 to 65535, not "80x".'],
+      [['serve', '--config', ''], '--config needs the name of a file.'],
+      [['serve', '--host', ''], '--host needs an address.'],
+      [['check-config', '--port', '80'], 'check-config does not take --port.'],
+      [['check-config', '--health-port', '80'], 'check-config does not take --health-port.'],
+      [['serve', '--health-port', 'x'], '--health-port must be a port number from 0 to 65535, not "x".'],
+      [['check-config', 'a'], 'Unexpected argument: a'],
+      [['explain'], 'explain needs a role, an action and a path.'],
+      [['explain', 'guest', 'files'], 'explain needs a role, an action and a path.'],
+      [['explain', 'guest', 'files', '/', 'b'], 'Unexpected argument: b'],
+      [['explain', 'guest', 'fileRemov', '/'], 'Unknown action: fileRemov'],
+      [['explain', 'guest', 'FILE_DELETE', '/'], 'Unknown action: FILE_DELETE'],
+      [['explain', 'guest', 'files', '../a'], 'The path "../a" leaves its source.'],
+      [['explain', 'guest', 'files', '/', '--host', 'a'], 'explain does not take --host.'],
+    ]),
+  )('ends with 2 when it does not understand: %j', async (words, message) => {
     expect(await runToEnd(words)).toEqual({
       status: 2,
       signal: null,

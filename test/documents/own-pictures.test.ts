@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sharp from 'sharp';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { runsEverything } from '../before-release.ts';
+import { mostly, runsEverything } from '../before-release.ts';
 import { startService, type Service, type ServiceOptions } from '../protocol/service.ts';
 import { readDocx } from './docx-reader.ts';
 import { drawPage, noBrowser, noPoppler } from './pdf-tools.ts';
@@ -135,7 +135,7 @@ describe.each(['generateDocx', 'generatePdf'] as const)('own pictures by %s', (a
   });
 });
 
-describe.each(['generateDocx', 'generatePdf'])('the HTML of %s', (action) => {
+describe.each(mostly(1, ['generateDocx', 'generatePdf']))('the HTML of %s', (action) => {
   it.skipIf(action === 'generatePdf' && noBrowser !== '')(
     'may be as large as a file in a form, and not larger',
     async () => {

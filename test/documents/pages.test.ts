@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { all, first, readDocx, textIn, valueOf } from './docx-reader.ts';
 import { noBrowser, noOffice, noPoppler, officePdf, pageSizes, wordsOf, type Word } from './pdf-tools.ts';
+import { runsEverything } from '../before-release.ts';
 import { shareService, type Fields, type Service } from '../protocol/service.ts';
 
 const MM = 72 / 25.4;
@@ -206,7 +207,7 @@ describe('the pages of a DOCX', () => {
     expect([textIn(plain.header), textIn(plain.footer)]).toEqual(['', '']);
   });
 
-  it.skipIf(noOffice || noPoppler)(
+  it.runIf(runsEverything && !noOffice && !noPoppler)(
     `are shown so by LibreOffice ${noOffice || noPoppler}`,
     async () => {
       const service = shared();

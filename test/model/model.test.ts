@@ -10,7 +10,7 @@ import { startMemory, storeKinds, type Stores } from './stores.ts';
 const today = Math.floor(Date.now() / 86_400_000) % 100_000;
 
 // Those of the others take long; `npm run test:model` runs them.
-const QUICK = mostly(3, ['local', 'overlay', 's3', 'memory', 'webdav']);
+const QUICK = mostly(2, ['local', 's3', 'overlay', 'memory', 'webdav']);
 const quick = Object.entries(storeKinds).filter(([name]) => QUICK.includes(name));
 
 describe.each(quick)('several clients at once on %s', (name, kind) => {
@@ -35,7 +35,7 @@ describe.each(quick)('several clients at once on %s', (name, kind) => {
   });
 });
 
-describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (name) => {
+describe.each(mostly(1, ['local', 'memory']))('twelve clients on %s that loses answers', (name) => {
   it(`lose nothing that was answered, with the trash (seed ${String(today)})`, async () => {
     const kind = storeKinds[name];
     if (kind === undefined) throw new Error(`no store ${name}`);
@@ -54,7 +54,7 @@ describe.each(['memory', 'local'])('twelve clients on %s that loses answers', (n
 });
 
 describe('a run on a store that loses something in silence', () => {
-  it.concurrent.each(mostly(4, Object.entries(losses)))(
+  it.concurrent.each(mostly(3, Object.entries(losses)))(
     'says so: %s',
     async (_name, { wrap, says, operations = 200 }) => {
       const stores = await startMemory(wrap);

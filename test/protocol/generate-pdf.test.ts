@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { runsEverything } from '../before-release.ts';
 import { noBrowser, noPoppler, pageSizes, textOf } from '../documents/pdf-tools.ts';
 import { shareService, startService, type Fields, type Service } from './service.ts';
 
@@ -48,14 +49,15 @@ describe.skipIf(noBrowser)(`generatePdf ${noBrowser}`, () => {
       Legal: [8.5 * inch, 14 * inch],
       Tabloid: [11 * inch, 17 * inch],
     } as const;
-    for (const [format, [width, height]] of Object.entries(formats)) {
+    for (const [index, [format, [width, height]]] of Object.entries(formats).entries()) {
       const options = { html: '<p>text</p>', 'options[format]': format };
-      expectSize((await generate(service, options)).bytes, width, height);
       const landscape = { ...options, 'options[page_orientation]': 'landscape' };
-      expectSize((await generate(service, landscape)).bytes, height, width);
+      // Each in one orientation stands for both.
+      if (runsEverything || index % 2 === 0)
+        expectSize((await generate(service, options)).bytes, width, height);
+      if (runsEverything || index % 2 === 1)
+        expectSize((await generate(service, landscape)).bytes, height, width);
     }
-    const portrait = { html: '<p>text</p>', 'options[page_orientation]': 'portrait' };
-    expectSize((await generate(service, portrait)).bytes, 210, 297);
     const turned = { html: '<p>text</p>', 'options[page_orientation]': 'landscape' };
     expectSize((await generate(service, turned)).bytes, 297, 210);
   });

@@ -8,7 +8,7 @@ import {
   readMultistatus,
 } from '#internals';
 import type { PictureFile } from '../../packages/stowage/dist/pictures/picture-file.js';
-import { runsEverything } from '../before-release.ts';
+import { runsEverything, shareOfDay } from '../before-release.ts';
 import { davShapes, htmlShapes, pictureShapes, type Shape, svgShapes, xmlShapes } from './growing-shapes.ts';
 
 /** Where the work is linear, it doubles from one input to the next; where it is not, it becomes four times as much. */
@@ -71,47 +71,66 @@ const nothing = (): Promise<void> => Promise.resolve();
 const KB = 1024;
 
 describe('twice the input is not four times the work', () => {
-  it.each(Object.entries(xmlShapes))('an XML file that is uploaded: %s', async (_name, shape) => {
-    await expectLinear(shape, 256 * KB, (file) => editor.clean('a.xml', fileOf(file), nothing, signal));
-  });
+  it.each(shareOfDay(2, Object.entries(xmlShapes)))(
+    'an XML file that is uploaded: %s',
+    async (_name, shape) => {
+      await expectLinear(shape, 256 * KB, (file) => editor.clean('a.xml', fileOf(file), nothing, signal));
+    },
+  );
 
   // The same parser reads an XML file above.
-  it.each(Object.entries(runsEverything ? { ...xmlShapes, ...svgShapes } : svgShapes))(
+  it.each(shareOfDay(2, Object.entries(runsEverything ? { ...xmlShapes, ...svgShapes } : svgShapes)))(
     'a drawing that is listed: %s',
     async (_name, shape) => {
       await expectLinear(shape, 64 * KB, (file) => editor.measure('a.svg', fileOf(file)));
     },
   );
 
-  it.each(Object.entries(svgShapes))('a drawing that is uploaded: %s', async (_name, shape) => {
-    await expectLinear(shape, 50 * KB, (file) => editor.clean('a.svg', fileOf(file), nothing, signal));
-  });
+  it.each(shareOfDay(2, Object.entries(svgShapes)))(
+    'a drawing that is uploaded: %s',
+    async (_name, shape) => {
+      await expectLinear(shape, 50 * KB, (file) => editor.clean('a.svg', fileOf(file), nothing, signal));
+    },
+  );
 
-  it.each(Object.entries(pictureShapes))('a picture that is listed: %s', async (_name, shape) => {
-    await expectLinear(shape, 1024 * KB, (file) => pool.engine.size(file));
-  });
+  it.each(shareOfDay(2, Object.entries(pictureShapes)))(
+    'a picture that is listed: %s',
+    async (_name, shape) => {
+      await expectLinear(shape, 1024 * KB, (file) => pool.engine.size(file));
+    },
+  );
 
-  it.each(Object.entries(pictureShapes))('a picture that is uploaded: %s', async (_name, shape) => {
-    await expectLinear(shape, 200 * KB, async (file) => {
-      const policy = { autoOrient: false, format: 'keep' } as const;
-      await pool.engine.receive(file, { ...policy, metadata: 'strip' }).catch(nothing);
-      await pool.engine.receive(file, { ...policy, metadata: 'strip-location' });
-    });
-  });
+  it.each(shareOfDay(2, Object.entries(pictureShapes)))(
+    'a picture that is uploaded: %s',
+    async (_name, shape) => {
+      await expectLinear(shape, 200 * KB, async (file) => {
+        const policy = { autoOrient: false, format: 'keep' } as const;
+        await pool.engine.receive(file, { ...policy, metadata: 'strip' }).catch(nothing);
+        await pool.engine.receive(file, { ...policy, metadata: 'strip-location' });
+      });
+    },
+  );
 
   const thread = new ConverterThread(512);
   afterAll(() => thread.end());
-  it.each(Object.entries(htmlShapes))('a page that becomes a document: %s', async (name, shape) => {
-    // One attribute of this length makes the heap of the thread grow once, which below is most of the time.
-    const bytes = name === 'a style that does not end' ? 512 * KB : 128 * KB;
-    await expectLinear(shape, bytes, (page) =>
-      thread.convert(page.toString(), {}, () => Promise.resolve(undefined)),
-    );
-  });
+  it.each(shareOfDay(2, Object.entries(htmlShapes)))(
+    'a page that becomes a document: %s',
+    async (name, shape) => {
+      // One attribute of this length makes the heap of the thread grow once, which below is most of the time.
+      const bytes = name === 'a style that does not end' ? 512 * KB : 128 * KB;
+      await expectLinear(shape, bytes, (page) =>
+        thread.convert(page.toString(), {}, () => Promise.resolve(undefined)),
+      );
+    },
+  );
 
-  it.each(Object.entries(davShapes))('the answer of a WebDAV server: %s', async (_name, shape) => {
-    await expectLinear(shape, 256 * KB, async (answer) => {
-      for await (const batch of readMultistatus(streamOf(answer), 512 * KB * KB, listingBudget())) void batch;
-    });
-  });
+  it.each(shareOfDay(2, Object.entries(davShapes)))(
+    'the answer of a WebDAV server: %s',
+    async (_name, shape) => {
+      await expectLinear(shape, 256 * KB, async (answer) => {
+        for await (const batch of readMultistatus(streamOf(answer), 512 * KB * KB, listingBudget()))
+          void batch;
+      });
+    },
+  );
 });
